@@ -44,6 +44,8 @@ _INSTALL = {
     "patch": "apt-get install patch",
     "unshare": "apt-get install util-linux",
     "clang": "apt-get install clang",
+    "clang-19": "apt-get install clang-19",
+    "rustc": "apt-get install rustc",
     "clang++": "apt-get install clang",
     "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
     "valgrind": "apt-get install valgrind",
@@ -63,12 +65,16 @@ _INSTALL = {
     "smpclient": "pip install 'smpclient[serial]'",
     "serial": "pip install 'smpclient[serial]'",
     "llvmlite": "pip install llvmlite",
+    "halide": "pip install 'opwest[all]'",
+    "mlir-opt": "apt-get install mlir-19-tools",
+    "mlir-translate": "apt-get install mlir-19-tools",
     "hatchling": "pip install hatchling",
     "tvm": "pip install 'opwest[tvm]'",
     "onnx": "pip install 'opwest[tvm]'",
     "tflite": "pip install 'opwest[tvm]'",
     "onnxruntime": "pip install 'opwest[all]'",
     "ai_edge_litert": "pip install 'opwest[all]'",
+    "ziglang": "pip install 'opwest[compilers]'",
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
@@ -138,7 +144,14 @@ def is_present(name: str) -> bool:
         return fault_of_compiler("gcc", ("-m32",), True) is None
     if name == "clang runtime":
         return fault_of_compiler("clang", ("-fsanitize=address,undefined",), True) is None
-    return shutil.which(name) is not None
+    return program(name) is not None
+
+
+def program(name: str) -> str | None:
+    """Return the path of a program; the tools of LLVM can be outside the path, in the directory of a version."""
+    found = shutil.which(name)
+    versions = sorted(Path("/usr/lib").glob(f"llvm-*/bin/{name}")) if found is None and name.startswith("mlir-") else []
+    return str(versions[-1]) if versions else found
 
 
 def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = False) -> None:

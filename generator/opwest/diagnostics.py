@@ -2,7 +2,8 @@
 """Diagnostics for the user: errors, warnings and notes with location, expected form and hint.
 
 All layers report to one `Diagnostics` and continue after an error where possible. The text form,
-`file:line:column: error: message`, is that of compilers, which editors and build tools parse.
+`file:line:column: error: message`, is that of compilers, which editors and build tools parse. `cli/printing.py` prints
+it, at a terminal with the line of the file.
 """
 
 from __future__ import annotations
@@ -42,13 +43,18 @@ class Diagnostic:
     hint: str | None = None
 
     def __str__(self) -> str:
-        where = f"{self.location}: " if self.location else "opwest: "
-        lines = [f"{where}{self.severity}: {_readable(self.message)}"]
-        if self.expected:
-            lines.append(f"  expected: {_readable(self.expected)}")
-        if self.hint:
-            lines.append(f"  hint: {_readable(self.hint)}")
-        return "\n".join(lines)
+        lines = [f"{self.where}: {self.severity}: {readable(self.message)}"]
+        return "\n".join([*lines, *(f"  {label}: {text}" for label, text in self.remarks())])
+
+    @property
+    def where(self) -> str:
+        """The location as text; without one, `opwest`."""
+        return printable(str(self.location)) if self.location else "opwest"
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """Return the lines below the message, with their labels: `expected`, `hint`."""
+        found = (("expected", self.expected), ("hint", self.hint))
+        return [(label, readable(text)) for label, text in found if text]
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
@@ -60,9 +66,24 @@ def beginning(text: str, most: int = 300) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _readable(text: str) -> str:
-    """Return a text with the middle of words longer than 1,000 characters, as in damaged input, removed."""
-    return re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)
+def printable(text: str, keep: str = "") -> str:
+    """Return text with escaped control characters, which a hostile file could send to the terminal.
+
+    `keep` are characters that are not escaped.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else _escape(ord(c)) for c in text)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def readable(text: str) -> str:
+    """Return a text without control characters and without the middle of words of more than 1,000 characters."""
+    shortened = re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)
+    return printable(shortened, keep="\n\t")
 
 
 class OpwestError(Exception):
@@ -78,6 +99,8 @@ class Diagnostics:
 
     def __init__(self) -> None:
         self._found: dict[Diagnostic, None] = {}
+        self.sources: dict[str, bytes] = {}
+        """Contents of files by the name in locations, as they were read."""
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self._found)

@@ -69,7 +69,7 @@ def _of_boards(model: Model, request: Request, faults: Diagnostics) -> list[Targ
             unknown = "no named target for" if request.zephyr.workspace else "unknown processor of"
             faults.error(
                 f"--metadata=llvm: {unknown} board {board!r} of model {model.name!r}",
-                model.location,
+                model.board_location(board),
                 expected="--target NAME for each target of its boards, or a target under 'targets' in the manifest",
                 hint="`opwest targets` lists the targets"
                 if request.zephyr.workspace

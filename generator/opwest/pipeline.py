@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from opwest.activity import stage
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.load import load_manifests
 from opwest.metadata_objects import compile_metadata
@@ -29,15 +30,21 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     if last == "write":
         check_output(request)
     templates = read_templates(request.template, faults)
-    manifests = load_manifests(request.manifests, request.texts, faults)
+    with stage("load manifests"):
+        manifests = load_manifests(request.manifests, request.texts, faults)
     contexts = [Context(manifest, path.parent, faults) for path, manifest in manifests]
-    objects = [inspect_objects(context) for context in contexts]
-    models = [resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)]
-    check_together(models, faults)
-    check_zephyr(models, request.zephyr, faults)
+    with stage("inspect objects"):
+        objects = [inspect_objects(context) for context in contexts]
+    with stage("check models"):
+        models = [
+            resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)
+        ]
+        check_together(models, faults)
+        check_zephyr(models, request.zephyr, faults)
     if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
         models = with_metadata_targets(models, request, faults)
-    planned = [plan_model(model, faults) for model in models]
+    with stage("plan memory"):
+        planned = [plan_model(model, faults) for model in models]
     found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
     store_inputs(request, found, templates)
     if last == "plan":
@@ -45,13 +52,20 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
 
     render = Renderer(templates, faults)
     faults.raise_if_errors()
-    metadata = compile_metadata(planned, faults) if request.metadata == "llvm" else None
+    metadata = None
+    if request.metadata == "llvm":
+        with stage("compile metadata"):
+            metadata = compile_metadata(planned, faults)
     faults.raise_if_errors()
     runtime = vendored_files(models) if request.vendored else None
-    files = render_project(render, planned, runtime, metadata, layout=request.layout)
+    with stage("render files"):
+        files = render_project(render, planned, runtime, metadata, layout=request.layout)
     faults.raise_if_errors()
     record = project_record(
         planned, templates.hashes, vendored=request.vendored, metadata=request.metadata, layout=request.layout
     )
     project = Project(found, files, record)
-    return project if last == "render" else project._replace(written=store(request, files, record, faults))
+    if last == "render":
+        return project
+    with stage("write files"):
+        return project._replace(written=store(request, files, record, faults))

@@ -47,6 +47,8 @@ class Request:
     """The memory planner to use in place of that of the manifests."""
     inputs: Path | None = None
     """A file for the absolute paths of all files read, one per line, written even after errors."""
+    depfile: Path | None = None
+    """A file for the same paths as dependencies of a target, for make and ninja."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)
     """The contents to use in place of those of manifests."""
 

@@ -16,3 +16,5 @@ class Result:
     as_json: Any
     status: int = 0
     """The exit code of a successful command."""
+    is_content: bool = False
+    """Whether the text is a file that was requested on standard output."""

@@ -59,6 +59,8 @@ class Subject:
     states: dict[str, Kept] = field(default_factory=dict)
     views: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Views of states, of one tensor's size: the state and the offset."""
+    stateful: bool = False
+    """Whether one workspace at a time can be open: after each failure open must succeed."""
 
     def index(self, member: str) -> int:
         return [m.name for m in self.members].index(member)
@@ -160,7 +162,8 @@ class Subject:
         }
         # objects: is on a line of its own: the helper for LLVM searches for that line.
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items() if key != "objects")
-        (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [steps.c]}\n")
+        state = ", stateful: true" if self.stateful else ""
+        (folder / "manifest.yaml").write_text(text + f"\nobjects:\n  - {{files: [steps.c]{state}}}\n")
         return folder / "manifest.yaml"
 
     def glue(self, placed: set[str]) -> str:
@@ -293,6 +296,7 @@ SUBJECTS = [
         ),
         outputs=("y", "z"),
         external=("x", "z"),
+        stateful=True,
     ),
     Subject(
         "same_handle",
@@ -317,12 +321,14 @@ SUBJECTS = [
         constants={"w": [9, 8, 7, -6, 5, 4, 3, 2], "v": [1] * ELEMENTS},
         line=64,
         opening=("flush d0",),
+        stateful=True,
     ),
     Subject(
         "mixed",
         (Member("odd", None, "foreign"), Member("plain", 2, "plain"), Member("d0", 1, program="beta")),
         ("vendor odd x x -> a", "launch d0 a a -> c", "npu plain x x -> b", "cpu b c -> y"),
         ("0", "1", "2", "wait d0", "3"),
+        stateful=True,
     ),
     Subject(
         "stateful",

@@ -11,7 +11,7 @@ import pytest
 from requirements_support import absent, need
 
 _TESTS = Path(__file__).resolve().parents[1]
-for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
+for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden", _TESTS / "unit" / "objects"):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 

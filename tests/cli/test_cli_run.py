@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import projects
 import pytest
-from golden_support import generate_project
+from golden_support import copy_project, generate_project
 from opwest.diagnostics import Diagnostics
 from requirements_support import need
 
@@ -132,7 +132,12 @@ def test_several_models(opwest, metadata, tmp_path):
     expected = {"up": [3, 6, 9, 12], "down": [-19, -38, -57, -76]}
     for model, answer in expected.items():
         done = opwest("run", app, "--host", "--model", model, "--input", f"x={path}", "--json")
-        assert json.loads(done.out)["result"] == {"model": model, "outputs": {"y": answer}}
+        assert json.loads(done.out)["result"] == {
+            "model": model,
+            "outputs": {"y": answer},
+            "errors": {},
+            "clock": "host",
+        }
     done = opwest("run", app, "--host", "--input", f"x={path}")
     assert done.code == 1 and "the project has several models: up, down" in done.err and "--model NAME" in done.err
     done = opwest("run", app, "--host", "--model", "upp", "--input", f"x={path}")
@@ -237,7 +242,7 @@ def test_options_of_boards_require_a_board(opwest, tmp_path):
     )
     assert done.code == 1
     assert done.err == (
-        "opwest: error: --reference requires --board\n"
+        "opwest: error: --baud requires --board\n"
         "opwest: error: --timeout requires --board\n"
         "opwest: error: --no-build requires --board\n"
         "opwest: 3 errors\n"
@@ -357,3 +362,53 @@ def test_profile_that_cannot_be_written(opwest, digits_of, tmp_path):
 def test_profile_needs_inputs(opwest, digits_of):
     done = opwest("run", digits_of, "--host", "--profile")
     assert done.code == 1 and "missing input 'image'" in done.err
+
+
+@NEEDS_CC
+def test_reference_and_tolerance(opwest, tmp_path):
+    """The exit code is 1 for a difference beyond the tolerance: that of the command line, else of the manifest."""
+    manifests = copy_project("minimal", tmp_path / "source")
+    np.savez(tmp_path / "source" / "v.npz", x=np.zeros((1, 4), np.int16), y=np.zeros((1, 4), np.int16))
+    text = manifests[0].read_text() + "\ntests: {vectors: [v.npz], tolerance: {y: {absolute: 2}}}\n"
+    manifests[0].write_text(text)
+    projects.generate(manifests, tmp_path / "app", vendored=True, faults=Diagnostics())
+    x = save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
+    for y, tolerances, code, words in (
+        ([0, -1, -2, -3], [], 0, "y: equal to the reference"),
+        ([0, -1, -2, -1], [], 0, "y: 1 of 4 elements differ from the reference: largest error 2 at [3], mean 0.5; all"),
+        ([0, -1, -2, 0], [], 1, "mean 0.75; 1 beyond the tolerance 2"),
+        ([0, -1, -2, -1], ["--tolerance", "y=1"], 1, "1 beyond the tolerance 1"),
+        ([0, -1, -2, -1], ["--tolerance", "0"], 1, "largest error 2 at [3], mean 0.5"),
+        ([0, -1, -2, -9], ["--tolerance", "0,1"], 0, "all within the tolerance 0 + 1 * |reference|"),
+    ):
+        np.savez(tmp_path / "r.npz", y=np.array(y, np.int16))
+        arguments = ["run", tmp_path / "app", "--host", "--input", f"x={x}", "--reference", tmp_path / "r.npz"]
+        done = opwest(*arguments, *tolerances)
+        assert done.code == code and words in done.out, (y, tolerances, done)
+    done = opwest(*arguments, "--json")
+    frames = save(tmp_path / "frames.npy", np.arange(8, dtype=np.int16).reshape(2, 4))
+    good = save(tmp_path / "good.npy", -np.arange(8).reshape(2, 4))
+    streamed = ["run", tmp_path / "app", "--host", "--stream", f"x={frames}", "--reference"]
+    assert "y: equal to the reference" in opwest(*streamed, f"y={good}").out
+    assert "contains int16 [4]\n  expected: numbers [2, 4]" in opwest(*streamed, f"y={x}").err
+    assert "--stream excludes --repeat" in opwest(*streamed, f"y={good}", "--repeat", 1).err
+    error = json.loads(done.out)["result"]["errors"]["y"]
+    assert done.code == 1 and error["beyond_tolerance"] == 1 and error["tolerance"] == {"absolute": 2, "relative": 0}
+
+
+@NEEDS_CC
+def test_archives_of_arrays(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path)
+    np.savez(tmp_path / "x.npz", x=np.arange(4, dtype=np.int16))
+    np.savez(tmp_path / "both.npz", y=np.zeros(4, np.int16), z=np.zeros(4))
+    done = opwest("run", app, "--host", "--input", tmp_path / "x.npz")
+    assert done.code == 0 and "y: int16 [4]: [ 0 -1 -2 -3]" in done.out
+    for arguments, message in (
+        (["--reference", tmp_path / "both.npz"], f"unknown output 'z' in '{tmp_path}/both.npz'"),
+        (["--reference", "y"], "invalid --reference 'y'"),
+        (["--reference", f"y={tmp_path}/both.npz"], f"reference 'y': '{tmp_path}/both.npz' is an .npz file"),
+        (["--input", tmp_path / "x.npz"], "duplicate input 'x'"),
+        (["--reference", tmp_path / "boht.npz"], f"hint: did you mean '{tmp_path}/both.npz'?"),
+    ):
+        done = opwest("run", app, "--host", "--input", tmp_path / "x.npz", *arguments)
+        assert done.code == 1 and message in done.err, done.err

@@ -145,7 +145,7 @@ def test_json(run, app, west, plug):
     wrong[2, 7] += 1.5
     np.save(app.parent / "wrong.npy", wrong)
     done = run("nucleo", "--serial", board.device, "--json", "--reference", f"y={app.parent / 'wrong.npy'}")
-    assert done.code == 0 and not done.err
+    assert done.code == 1 and not done.err
     result = json.loads(done.out)["result"]
     assert result["outputs"]["y"] == (2 * X).tolist() and result["device"] == board.device
     error = result["errors"]["y"]
@@ -160,6 +160,13 @@ def test_qemu_is_started_and_stopped(run, west, plug):
     assert done.code == 0, done.err
     assert west.calls[-1][-2:] == ["-t", "run"]
     assert "latency: 1.235 ms" in done.out and "emulated time" in done.out
+
+
+def test_options_without_effect_on_simulated_boards(run, west):
+    west.tell(config=QEMU)
+    for given in (["--no-flash"], ["--baud", 115200]):
+        done = run("mps2/an385", *given)
+        assert done.code == 1 and f"error: {given[0]} has no effect: board 'mps2/an385' is simulated\n" in done.err
 
 
 def test_native_sim_is_driven_through_its_shell(run, west, plug):
@@ -288,10 +295,12 @@ def test_directories(opwest, run, app, west, tmp_path):
     one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "path with a space")
     lock = app / ".opwest" / "lock.json"
     value = json.loads(lock.read_text())
-    value["files"]["modules/opwest/src/call.c"] = 64 * "0"
+    value["files"]["modules/opwest/src/registry.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
     done = run("nucleo")
-    assert done.code == 1 and "call.c: error: the application has the runtime of another version of opwest" in done.err
+    assert (
+        done.code == 1 and "registry.c: error: the application has the runtime of another version of opwest" in done.err
+    )
     assert f"hint: generate it again: opwest update {app}" in done.err
 
 
@@ -401,7 +410,16 @@ def test_options_that_check_steps_excludes(run, app, west):
         (["--check-steps", "--repeat", 2], "--check-steps excludes --repeat"),
         (["--check-steps", "--profile"], "--check-steps excludes --profile"),
         (["--check-steps", "--output-dir", app / "out"], "--check-steps excludes --output-dir"),
-        (["--tolerance", 0.5], "--tolerance requires --check-steps"),
+        (["--tolerance", 0.5], "--tolerance requires --reference or --check-steps"),
+        (
+            ["--check-steps", "--reference", "y=y.npy", "--cmsis-nn", "x"],
+            "--cmsis-nn has no effect with --reference: the model does not run on this machine",
+        ),
+        (
+            ["--no-build", "--no-flash", "--serial", "x", "--zephyr-base", "y"],
+            "--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used",
+        ),
+        (["--sanitize"], "--sanitize requires --host"),
     ):
         done = run("nucleo", *given)
         assert done.code == 1 and done.err == f"opwest: error: {message}\n"

@@ -154,7 +154,14 @@ def test_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest):
     change(manifest, "model: minimal", "model: other")
     before = tree(app)
     done = opwest("update", "--dry-run", app)
-    assert done.code == 1 and "+>>>>>>> opwest" in done.out and "prj.conf:3:1: error: conflict" in done.err
+    assert done.code == 1 and "+>>>>>>> opwest" in done.out
+    conflict = (
+        f"{app}/prj.conf: error: conflict: both you and opwest changed the same lines, in 1 place\n"
+        "  hint: an update would write both versions into the file, between markers\n"
+    )
+    assert conflict in done.err
+    done = opwest("update", "--check", app)
+    assert done.code == 1 and conflict in done.err and f"  {app}/prj.conf: merge, with conflicts\n" in done.out
     change(manifest, "call: negate", "call: negat")
     done = opwest("update", "--dry-run", app)
     assert done.code == 1 and "undefined operator 'negat'" in done.err and not done.out

@@ -14,6 +14,7 @@ from opwest.board.link import Served, Tensor
 from opwest.board.progress import Progress
 from opwest.board.session import run_model
 from opwest.cli.main import main
+from opwest.host.arrays import Runs
 from requirements_support import need_compiler
 from test_compile_suites import program_of
 
@@ -162,7 +163,7 @@ class _Link:
 def test_board_returns_bfloat16_as_numbers():
     tensors = tuple(Tensor(name, role, "bfloat16", 8, (4,)) for name, role in (("x", "input"), ("y", "output")))
     served = Served(0, "brain", tensors)
-    outcome = run_model(_Link(), served, {"x": bits_of(X)}, repeat=1, progress=Progress(None))
+    outcome = run_model(_Link(), served, Runs({"x": bits_of(X)}), progress=Progress(None))
     assert outcome.outputs["y"].dtype == np.float32
     np.testing.assert_array_equal(outcome.outputs["y"], X)
 

@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
 MOST_FILES = {"digits": 75, "readme": 45}
 FEATURES = {
-    "readme": {"core"},
+    "readme": {"core", "sources"},
     "digits": {"core", "vectors"},
-    "two_npus": {"core", "devices", "drivers", "npu_emul"},
+    "two_npus": {"core", "devices", "drivers", "npu_emul", "sources"},
 }
 # They include Zephyr's headers, and are compiled by the tests that build images.
 ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|shell\.c$|_smp\.c$|_native\.c$")

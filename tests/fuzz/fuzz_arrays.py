@@ -13,7 +13,7 @@ import numpy as np
 from fuzz_mutators import mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostics
-from opwest.host.project_data import read_inputs
+from opwest.host.arrays import read_runs
 from opwest.manifest.arrays import ArrayError, array_names, read_array
 
 
@@ -83,7 +83,7 @@ def _start_constants(folder: Path) -> Read:
         except ArrayError as fault:
             found.append(_words(fault))
         faults = Diagnostics()
-        read_inputs([f"x={path}"], [tensor], faults)
+        read_runs([f"x={path}"], [], 1, [tensor], faults)
         return " ".join([*found, *(d.message[:12] for d in faults)])
 
     return read

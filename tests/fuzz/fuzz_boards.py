@@ -19,6 +19,7 @@ from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.board.session import check_tensors, find_model, run_model
 from opwest.board.shell_link import ShellLink
+from opwest.host.arrays import Runs
 from opwest.zephyr.workspace import Workspace
 
 Use = Callable[[Any], str]
@@ -81,7 +82,7 @@ def _run(link: Any) -> str:
     try:
         model = find_model(link.describe(), "m", link.device)
         check_tensors(model, _TENSORS, link.device)
-        outcome = run_model(link, model, {"x": np.zeros(2, np.int16)}, repeat=1, progress=Progress(None))
+        outcome = run_model(link, model, Runs({"x": np.zeros(2, np.int16)}), progress=Progress(None))
     except LinkError as fault:
         assert fault.message.strip() and len(fault.message) < 5_000, fault.message[:100]
         return " ".join(word for word in fault.message.split() if word.isalpha())

@@ -14,8 +14,9 @@ from fuzz_readers import Read, Reader
 from golden_support import GOLDEN
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.files import ProjectFile
+from opwest.host.arrays import read_runs
 from opwest.host.compile import host_build
-from opwest.host.project_data import choose_model, project_record, read_inputs, tensors_of
+from opwest.host.project_data import choose_model, project_record, tensors_of
 from opwest.project.origin import Origin, read_origin
 from opwest.update.regenerate import UpdateRequest, update_project
 from opwest.write import disk, preview_project, recover
@@ -51,7 +52,7 @@ def _start_lock(folder: Path) -> Read:
         if record is not None:
             model = choose_model(None, app, record)
             host_build(app, model, "x86_64", 64)
-            read_inputs([], tensors_of(model, "input"), Diagnostics())
+            read_runs([], [], 1, tensors_of(model, "input"), Diagnostics())
         return record
 
     def read(content: bytes) -> str:

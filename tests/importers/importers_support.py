@@ -119,8 +119,8 @@ def _driver(model, inputs, outputs):
         MODEL=model.upper(),
         members=" ".join(f"_Alignas({t['align']}) {c_type(t)} {t['name']}[{count(t)}];" for t in [*inputs, *outputs]),
         reads=" && ".join(f"fread(data.{t['name']}, {size(t)}, 1, in) == 1" for t in inputs),
-        inputs=", ".join(f".{t['name']} = data.{t['name']}" for t in inputs),
-        outputs=", ".join(f".{t['name']} = data.{t['name']}" for t in outputs),
+        inputs=", ".join(f".{t['member']} = data.{t['name']}" for t in inputs),
+        outputs=", ".join(f".{t['member']} = data.{t['name']}" for t in outputs),
         writes="\n".join(f"\t\tfwrite(data.{t['name']}, {size(t)}, 1, out);" for t in outputs),
     )
 

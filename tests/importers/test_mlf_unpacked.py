@@ -156,7 +156,9 @@ int main(void)
 		}
 		int8_t result[64];
 
-		if (mine_run(&(struct mine_inputs){0}, &(struct mine_outputs){.Identity = result}, &workspace, &context) != 0) {
+		const struct mine_inputs inputs = {0};
+		const struct mine_outputs outputs = {.m_Identity = result};
+		if (mine_run(&inputs, &outputs, &workspace, &context) != 0) {
 			return 3;
 		}
 		different += memcmp(result, wanted[run], 64) != 0;
@@ -269,13 +271,13 @@ def test_names_are_kept(tmp_path):
 
 
 def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
-    files = {n: c.replace(b"Identity", b"register").replace(b"->x", b"->arm") for n, c in mains.usmp().items()}
+    files = {n: c.replace(b"Identity", b"register").replace(b"->x", b"->union") for n, c in mains.usmp().items()}
     header = "codegen/host/include/tvmgen_default.h"
-    files[header] = files[header].replace(b"void* x;", b"void* arm;")
-    files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"arm"')
+    files[header] = files[header].replace(b"void* x;", b"void* union;")
+    files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"union"')
     done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.remarks[:2] == (
-        "the input is named 'input_arm': 'arm' is a macro of the compiler or the C library",
+        "the input is named 'input_union': 'union' is a keyword of C",
         "the output is named 'output_register': 'register' is a keyword of C",
     )
     planned(tmp_path / "mine")

@@ -324,8 +324,8 @@ def compared_in_qemu(real, work, count):
             inputs=", ".join(f".{names[n]} = data.t{n}" for n in ins),
             outputs=", ".join(f".{names[n]} = data.t{n}" for n in outs),
             fills=" ".join(f"fill(data.t{n}, {sizes[n]}, {int('float' in every[n]['dtype'])})," for n in ins),
-            mine_inputs=", ".join(f".{every[n]['name']} = (const void *)data.t{n}" for n in ins),
-            mine_outputs=", ".join(f".{every[n]['name']} = (void *)found.t{n}" for n in outs),
+            mine_inputs=", ".join(f".{every[n]['member']} = (const void *)data.t{n}" for n in ins),
+            mine_outputs=", ".join(f".{every[n]['member']} = (void *)found.t{n}" for n in outs),
             equal=" && ".join(f"memcmp(data.t{n}, found.t{n}, {sizes[n]}) == 0" for n in outs),
         )
     )

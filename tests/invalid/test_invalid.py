@@ -28,6 +28,8 @@ SEVERAL = {
     "shape/marks_left_of_a_draft": 2,
     "shape/faults_below_one_quantization": 2,
     "shape/faults_of_the_application": 2,
+    "state/repeat_over_another_dimension": 2,
+    "state/repeat_too_often": 3,
     "state/initial_out_of_range": 3,
     "state/initial_file": 2,
     "state/view_of_itself": 2,

@@ -71,6 +71,26 @@ _ALLOCATES = _HEAD + (
     "int32_t relu(const int8_t *a, int8_t *b) { b[0] = a[0]; return TVMBackendAllocWorkspace(1, 0, 4, 0, 8) == 0; }\n"
 )
 
+# Like the output of Halide: a pipeline and its companions.
+_HALIDE = _HEAD + (
+    "int relu(void *a, void *b) { return a == b; }\n"
+    "int relu_argv(void **args) { return relu(args[0], args[1]); }\n"
+    "const void *relu_metadata(void) { return 0; }\n"
+)
+_HALIDE_ALLOCATES = _HALIDE.replace("int relu(", "void *halide_malloc(void *, unsigned long);\nint relu(", 1).replace(
+    "a == b", "halide_malloc(0, 8) == b"
+)
+_HALIDE_THREADS = _HALIDE.replace(
+    "int relu(", "int halide_do_par_for(void *, void *, int, int, uint8_t *);\nint relu(", 1
+).replace("a == b", "halide_do_par_for(0, a, 0, 4, b)")
+_HALIDE_RUNTIME = _HALIDE + (
+    "void *malloc(unsigned long);\nvoid *halide_malloc(void *c, unsigned long n) { return malloc(n); }\n"
+    "void halide_error(void *c, const char *text) { }\n"
+)
+# Like the output of MLIR: a function with expanded memrefs, and its C interface.
+_MLIR = _HEAD + "void relu(void *a, void *b, long n) { }\nvoid _mlir_ciface_relu(void *a, void *b) { relu(a, b, 4); }\n"
+_MLIR_HEAP = _MLIR.replace("{ }", "{ *(void **)b = malloc(n); }").replace("void relu", "void *malloc(long);\nvoid relu")
+
 # Flags that prevent additions by the compiler.
 _PLAIN = ("-O1", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
 _ARM = "arm-none-eabi-gcc"
@@ -96,6 +116,12 @@ _OBJECTS: dict[str, tuple[str, str, Sequence[str]]] = {
     "threads.o": (_THREADS, "gcc", ()),
     "weak_threads.o": (_WEAK_THREADS, "gcc", ()),
     "allocates.o": (_ALLOCATES, "gcc", ()),
+    "halide.o": (_HALIDE, "gcc", ()),
+    "halide_allocates.o": (_HALIDE_ALLOCATES, "gcc", ()),
+    "halide_threads.o": (_HALIDE_THREADS, "gcc", ()),
+    "halide_runtime.o": (_HALIDE_RUNTIME, "gcc", ()),
+    "mlir.o": (_MLIR, "gcc", ()),
+    "mlir_heap.o": (_MLIR_HEAP, "gcc", ()),
     "x32.o": (RELU, "gcc", ("-mx32",)),
     "cortex_m3.o": (RELU, _ARM, ("-mcpu=cortex-m3", "-mthumb")),
     "cortex_m4.o": (RELU, _ARM, ("-mcpu=cortex-m4", "-mthumb")),
@@ -126,7 +152,9 @@ _TEXT = {
     "relu.c": RELU.encode(),
     "relu.cpp": RELU.encode(),
     "relu_static.c": RELU.replace("int32_t relu", "static int32_t relu").encode(),
+    "relu_state.h": (RELU.replace("int32_t relu", "static int32_t relu") + "static int calls;\n").encode(),
     "relu_state.c": (RELU + "int calls;\n").encode(),
+    "relu_float.c": (_HEAD + "float relu(const int8_t *a, int8_t *b)\n{\n\treturn b[0] = a[0];\n}\n").encode(),
     "relu_void.c": (_HEAD + "void relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n}\n").encode(),
     "relu_floats.c": (
         _HEAD + "int32_t relu(const float *a, int8_t *b)\n{\n\tb[0] = (int8_t)a[0];\n\treturn 0;\n}\n"

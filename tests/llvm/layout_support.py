@@ -12,7 +12,9 @@ from opwest.render.records.types import (
     Abi,
     Constant,
     Enumeration,
+    FieldType,
     Flags,
+    Index,
     Nested,
     Struct,
     Union,
@@ -53,9 +55,14 @@ def _of_struct(struct: Struct, abi: Abi) -> Iterator[str]:
         if type_ := c_type(struct.field(name).type):
             yield _assert(f"_Generic((({struct.c_type} *)0)->{name}, {type_}: 1, default: 0)", "1")
     # An initialiser for every field: one more is an error, one less a warning.
-    values = ("{0}" if isinstance(field.type, (Union, Nested)) else "0" for field in struct.fields)
+    values = ("{0}" if _is_compound(field.type) else "0" for field in struct.fields)
     yield f"extern const {struct.c_type} whole_{struct.name};"
     yield f"const {struct.c_type} whole_{struct.name} = {{{', '.join(values)}}};"
+
+
+def _is_compound(type_: FieldType) -> bool:
+    """Whether the initialiser of a member is in braces."""
+    return isinstance(type_, (Union, Nested)) or (isinstance(type_, Index) and type_.count is not None)
 
 
 def _of_enumeration(enumeration: Enumeration) -> Iterable[str]:

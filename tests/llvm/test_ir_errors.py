@@ -35,6 +35,14 @@ def ir(old, new):
 
 # name: (IR, changes of the manifest, place, message, expected)
 CASES = {
+    "calling convention of Windows": (
+        ir("define i32", "define win64cc i32"), {}, OPERATOR,
+        "op.ll: function 'op' has the calling convention 'win64cc'", "that of C",
+    ),
+    "calling convention by number": (
+        ir("define i32", "define cc 10 i32"), {}, OPERATOR,
+        "op.ll: function 'op' has the calling convention 'ghccc'", "that of C",
+    ),
     "too few parameters": (
         ir("ptr %x, i32 %n, ptr %y", "ptr %x, i32 %n"), {}, OPERATOR,
         "op.ll: function 'op' has 2 parameters, operator 'op' has 3", "x, n, y",

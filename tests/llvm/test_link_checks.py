@@ -72,3 +72,40 @@ def test_constructors_in_ir(tmp_path, capsys):
     )
     found = errors(tmp_path, "{files: [op.ll], targets: [x86-64]}", capsys)
     assert "manifest.yaml:4:20: error: op.ll: " in found and "constructor" in found
+
+
+CONTEXT = """#include <stdint.h>
+struct filter { double z[2]; uint8_t primed; };
+int32_t op(struct filter *s, const int8_t *x, int8_t *y);
+int32_t op(struct filter *s, const int8_t *x, int8_t *y) { s->primed = 1; y[0] = x[0]; return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ("shape: [24], align: 8, struct: filter", None),
+        ("shape: [24], align: 16, struct: filter", None),
+        ("shape: [20], align: 8, struct: filter", "with 20 bytes, it has 24 (shape: [24])"),
+        ("shape: [32], align: 8, struct: filter", "with 32 bytes, it has 24 (shape: [24])"),
+        ("shape: [24], align: 4, struct: filter", "aligned to 4, it requires align: 8"),
+        ("shape: [24], struct: filter", "aligned to 1, it requires align: 8"),
+        ("shape: [24], align: 8, struct: biquad", "the function takes struct filter *"),
+        ("shape: [24], align: 8", "is uint8 tensor (uint8_t *), the function takes struct filter *"),
+    ],
+)
+def test_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, fault: str | None) -> None:
+    """Name, size and alignment of a structure are compared with the debug information, the name also with C."""
+    compile_object(tmp_path, CONTEXT, flags=["-g"], name="op.o")
+    argument = f"{{{{name: s, dtype: uint8, direction: scratch, {given}}}}}"
+    text = MANIFEST.replace("    args:\n", f"    args:\n      - {argument}\n")
+    for objects in ("{target: x86-64, files: [op.o]}", "{files: [op.c]}"):
+        (tmp_path / "manifest.yaml").write_text(text.format(objects=objects, dtype="int8"))
+        main(["check", str(tmp_path / "manifest.yaml")])
+        found = capsys.readouterr().err
+        if objects.endswith(".o]}") and fault:
+            assert fault in found
+        elif fault == "the function takes struct filter *":
+            assert "has the parameter `struct filter *s`, operator 'op' passes `struct biquad *`" in found
+        else:
+            assert "error" not in found

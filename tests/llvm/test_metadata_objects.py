@@ -33,8 +33,10 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     *(f"opwest_state_{name}" for name in ("reset", "save", "restore")),
-    *("opwest_call_on_device", "memcpy"),
+    *("opwest_call_on_device", "memcpy", "opwest_port_take", "opwest_port_give"),
 }
+STATEFUL = ("many_kinds",)
+FLAG = re.compile(r"\.s?bss\.in_use")
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
 PARTS = ("build", "constants", "buffers", "pool_places", "step_bindings")
 PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points", "details", *PARTS)
@@ -53,7 +55,10 @@ def test_object_fits_the_target(app, model, target):
     path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
     (member,) = inspect_object(path).members
     assert (member.faults, abi_faults(member.abi, target_abi(target))) == ((), [])
-    assert (member.sizes.data, member.sizes.bss, member.stateful_symbols) == (0, 0, ())
+    # One mutable global in a model with state: whether a workspace is open.
+    flag = ("in_use",) if model in STATEFUL else ()
+    word = 8 if target_abi(target).bits == 64 else 4
+    assert (member.sizes.data, member.sizes.bss, member.stateful_symbols) == (0, word * len(flag), flag)
     operators = {f"{model}__{name}" for name in _operators(model)}
     known = operators | RUNTIME_SYMBOLS | {f"{model}_reaches_{name}" for name in REACHED.get(model, ())}
     unknown = {n for n in member.undefined if n not in known and not SUPPORT.fullmatch(n)}
@@ -96,17 +101,18 @@ def test_sections(app, target):
         elf = ELFFile(io.BytesIO(path.read_bytes()))
         sections = [s for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
         names = [s.name for s in sections]
-        assert not [
-            n for n in names if re.match(r"\.(init_array|fini_array|ctors|dtors|eh_frame|ARM\.ex|bss|data$)", n)
-        ]
+        flags = [n for n in names if FLAG.fullmatch(n)]
+        assert len(flags) == (model in STATEFUL)
+        found = re.compile(r"\.(init_array|fini_array|ctors|dtors|eh_frame|ARM\.ex|bss|data$)")
+        assert not [n for n in names if found.match(n) and n not in flags]
         # .data.rel.ro: constants with addresses in position-independent code.
         writable = [s.name for s in sections if s["sh_flags"] & 1 and not s.name.startswith(".data.rel.ro")]
-        assert not writable
+        assert writable == flags
         # A section for each function and each table that the linker may drop.
         for symbol in elf.get_section_by_name(".symtab").iter_symbols():
             if symbol["st_info"]["type"] in ("STT_FUNC", "STT_OBJECT") and symbol["st_shndx"] != "SHN_UNDEF":
                 section = elf.get_section(symbol["st_shndx"])
-                kinds = {"STT_FUNC": ".text.", "STT_OBJECT": (".rodata.", ".data.rel.ro.", ".srodata.")}
+                kinds = {"STT_FUNC": ".text.", "STT_OBJECT": (".rodata.", ".data.rel.ro.", ".srodata.", *flags)}
                 assert section.name.startswith(kinds[symbol["st_info"]["type"]]), (symbol.name, section.name)
 
 

@@ -10,6 +10,7 @@ import pytest
 from elf_writer import build_elf
 from opwest.diagnostics import Diagnostics
 from opwest.objects.elf import parse_elf
+from opwest.objects.float_code import is_float_code
 from opwest.report import data, sizes
 from opwest.report.changes import compare
 from opwest.report.images import HELPERS, OWN, add_images
@@ -157,3 +158,48 @@ def test_segments_larger_than_their_file(made, linked_image, tmp_path):
     add_images([made], [tmp_path / "broken.elf"], faults)
     (fault,) = faults
     assert fault.message.startswith("cannot read the image: segments of 46116860184")
+
+
+def test_images_are_named_by_board_or_directory(made, image, tmp_path):
+    """The file is called zephyr.elf in all builds."""
+    builds = {"b1": 'CONFIG_BOARD="mps2"\nCONFIG_BOARD_TARGET="mps2/an385"\n', "b2": 'CONFIG_BOARD="old_board"\n'}
+    builds |= {"b3": builds["b1"], "b4": "CONFIG_X=y\n", "b5": None}
+    paths = []
+    for name, config in builds.items():
+        folder = tmp_path / name / "zephyr"
+        folder.mkdir(parents=True)
+        paths.append(folder / "zephyr.elf")
+        paths[-1].write_bytes(image.read_bytes())
+        if config is not None:
+            (folder / ".config").write_text(config)
+    (found,) = add_images([made], [*paths, image, image], Diagnostics())
+    names = ["mps2/an385", "old_board", "mps2/an385, b3", "b4", "b5", "zephyr.elf", "zephyr.elf (2)"]
+    assert [one.source for one in found.images] == names
+
+
+@pytest.mark.parametrize(
+    ("symbol", "found"),
+    [
+        *((name, True) for name in "__aeabi_fadd __aeabi_dcmpeq __aeabi_f2iz __aeabi_ui2f __aeabi_h2f".split()),
+        *((name, True) for name in "__addsf3 __mulhf3 __floatundidf __fixunssfsi __extendhfsf2 __unorddf2".split()),
+        *((name, True) for name in "expf sqrt tanhf".split()),
+        *((name, False) for name in "__aeabi_uidiv __aeabi_memcpy __divdi3 memcpy __floats fixture".split()),
+    ],
+)
+def test_functions_of_libm_and_soft_float(symbol, found):
+    assert is_float_code(symbol) == found
+
+
+def test_float_code_of_objects_and_images_is_listed(made, tmp_path):
+    """Aliases of a function count once."""
+    need("cc")
+    source = "int made__op0(void) { return 1; }\nint __addsf3(void) { return 2; }\nfloat expf(float x) { return x; }\n"
+    source += 'int __aeabi_fadd(void) __attribute__((alias("__addsf3")));\n'
+    (tmp_path / "a.c").write_text(source)
+    subprocess.run(["cc", "-c", "-fno-builtin", "a.c", "-o", "a.elf"], cwd=tmp_path, check=True)
+    (found,) = add_images([made], [tmp_path / "a.elf"], Diagnostics())
+    assert {item.name for item in found.images[0].float_code} == {"__addsf3", "expf"}
+    called = data.Object("x.o", "ELF object", "cortex-m3", "yes", (), 8, 0, 0, "16", ("__aeabi_fadd", "expf"))
+    shown = page(report_of(replace(found, objects=(called,))))
+    assert "called by x.o" in shown and "__aeabi_fadd, expf" in shown and "in the whole image" in shown
+    assert "libm and soft float" not in page(report_of(made))

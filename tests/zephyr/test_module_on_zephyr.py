@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from requirements_support import skip_here
-from zephyr_support import ROOT, Workspace, again
+from zephyr_support import ROOT, Built, Workspace, again
 
 pytestmark = pytest.mark.zephyr
 NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
@@ -29,13 +29,13 @@ OPERATOR = """#include <stdint.h>
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y);
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y)
 {
-	*y = *x HOW *by;
+	*y = *x HOW *by + NOTHING;
 	return 0;
 }
 """
 MANIFEST = """version: 1
 model: {name}
-objects: [{{files: [add.c]}}]
+objects: [{{files: [add.c], include_dirs: [headers], defines: ["NOTHING=(1 - 1)"], cflags: [-O2]}}]
 operators:
   add:
     args:
@@ -101,7 +101,8 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
         own = app / name
         own.mkdir()
         (own / "add.c").write_text(OPERATOR)
-        (own / "how.h").write_text("#define HOW +\n")
+        (own / "headers").mkdir()
+        (own / "headers" / "how.h").write_text("#define HOW +\n")
         (own / "manifest.yaml").write_text(MANIFEST.format(name=name))
         (own / "step.bin").write_bytes(step.to_bytes(4, "little"))
         with (app / "CMakeLists.txt").open("a") as file:
@@ -117,7 +118,9 @@ def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: P
     built = workspace.build(app, board, MODULE)
     assert f"Hello World! {board} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
     compiled_files = [one["file"] for one in json.loads((built.folder / "compile_commands.json").read_text())]
-    assert [file for file in compiled_files if file.endswith("/src/call.c")] == [f"{ROOT}/zephyr_module/src/call.c"]
+    assert [file for file in compiled_files if file.endswith("/src/registry.c")] == [
+        f"{ROOT}/zephyr_module/src/registry.c"
+    ]
     assert len([file for file in compiled_files if file.endswith("_run.c")]) == 2
 
     code, log = again(workspace, built.folder, board)
@@ -126,16 +129,127 @@ def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: P
         assert "ninja: no work to do" in log
 
     (app / "one" / "step.bin").write_bytes((30).to_bytes(4, "little"))
-    code, log = again(workspace, built.folder, board)
-    assert code == 0
-    compiled = re.findall(r"Building \w+ object (\S+)", log)
-    # Zephyr generates its table of interrupts for every link.
-    own = [file for file in compiled if "/zephyr_final.dir/" not in file]
+    log = built_again(workspace, built)
     # The constant, and the hash of the model, which the metadata and the note contain.
-    one = "CMakeFiles/app.dir/opwest/one/models/one"
-    expected = {f"{one}/{file}.obj" for file in ("constants.S", "note.S", "src/one_metadata.c")}
-    assert len(own) == 3 and set(own) == expected, log
+    assert compiled(log) == {f"{GENERATED}/{file}.obj" for file in ("constants.S", "note.S", "src/one_metadata.c")}, log
+    assert CONFIGURED not in log
     assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
+    if board == NATIVE:
+        changed_sources(workspace, app, built)
+
+
+GENERATED = "CMakeFiles/app.dir/opwest/one/models/one"
+OBJECT = "CMakeFiles/opwest_one.operators.dir/one/add.c.obj"
+CONFIGURED = "Configuring done"
+STATE = """add.c has writable state of 4 bytes when compiled: counter in section .bss.counter
+  expected: operators without .data and .bss, so that models are reentrant
+  hint: make it const"""
+
+
+def compiled(log: str) -> set[str]:
+    """Return the compiled objects, without Zephyr's table of interrupts, which it generates for every link."""
+    found = re.findall(r"Building \w+ object (\S+)", log)
+    own = {file for file in found if "/zephyr_final.dir/" not in file}
+    assert len(own) == len([file for file in found if "/zephyr_final.dir/" not in file])
+    return own
+
+
+def built_again(workspace: Workspace, built: Built) -> str:
+    """Build again and return the log."""
+    code, log = again(workspace, built.folder, built.board)
+    assert code == 0, log[-3000:]
+    return log
+
+
+def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
+    """Changed operators are examined and compiled without CMake, unless the list of files or their needs change."""
+    source, header, manifest = (app / "one" / name for name in ("add.c", "how.h", "manifest.yaml"))
+
+    source.write_text(OPERATOR.replace("*y = ", "*y = 1 + "))
+    log = built_again(workspace, built)
+    assert compiled(log) == {OBJECT, *(f"{GENERATED}/{file}.obj" for file in ("note.S", "src/one_metadata.c"))}, log
+    assert CONFIGURED not in log and "two" not in log
+    assert f"Hello World! {NATIVE} 32 232 end 0" in built.run(r"end -?[0-9]+\s")
+
+    helper = "int32_t half(int32_t value);\nint32_t half(int32_t value) { return value / 2; }\n"
+    source.write_text(OPERATOR.replace("int32_t add", f"{helper}int32_t add", 1).replace("HOW *by", "HOW half(*by)"))
+    log = built_again(workspace, built)
+    assert CONFIGURED not in log
+    assert b"\0one__half\0" in (built.folder / OBJECT).read_bytes()
+    assert f"Hello World! {NATIVE} 16 216 end 0" in built.run(r"end -?[0-9]+\s")
+
+    source.write_text(OPERATOR.replace("const int32_t *by, ", "").replace("HOW *by", "HOW 1"))
+    code, log = again(workspace, built.folder, NATIVE)
+    assert code != 0 and CONFIGURED not in log
+    assert f"{manifest}:5:3: error: add.c:4: function 'add' has 2 parameters, operator 'add' has 3" in log
+
+    source.write_text(OPERATOR)
+    header.write_text("#define HOW +\nstatic int counter;\nstatic inline int next(void) { return counter++; }\n")
+    source.write_text(OPERATOR.replace("return 0", "return 0 * next()"))
+    code, log = again(workspace, built.folder, NATIVE)
+    assert code != 0 and CONFIGURED not in log
+    assert f"{manifest}:3:20: error: {source.parent}/{STATE}" in log
+
+    # What the sources need, and the files, are in model.cmake.
+    (app / "one" / "more.c").write_text("const int extra = 1;\n")
+    manifest.write_text(manifest.read_text().replace("[add.c]", "[add.c, more.c], stateful: true"))
+    log = built_again(workspace, built)
+    assert CONFIGURED in log and "more.c.obj" in log
+    header.write_text("#define HOW -\n")
+    source.write_text("#include <math.h>\n" + OPERATOR)
+    assert CONFIGURED in built_again(workspace, built)
+    assert f"Hello World! {NATIVE} -29 171 end 0" in built.run(r"end -?[0-9]+\s")
+
+
+@pytest.mark.usefixtures("packages")
+def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
+    """make does not read a changed model.cmake before it builds: the build fails, and the next one is complete."""
+    app = hello_world(workspace, tmp_path)
+    target = "opwest_one.operators.state"
+    code, built = workspace.try_build(app, NATIVE, MODULE, "-GUnix Makefiles", target=target)
+    assert code == 0, built.log[-3000:]
+    source = app / "one" / "add.c"
+    source.write_text(OPERATOR.replace("HOW *by", "HOW 1 + *by"))
+    code, log = again(workspace, built.folder, NATIVE, target)
+    assert code == 0 and "Generating model one" in log and OBJECT in log and CONFIGURED not in log, log
+    code, log = again(workspace, built.folder, NATIVE, target)
+    assert code == 0 and "Generating model one" not in log and OBJECT not in log, log
+    source.write_text("#include <math.h>\n" + OPERATOR)
+    code, log = again(workspace, built.folder, NATIVE, target)
+    assert code != 0 and "Start the build again" in " ".join(log.split()), log
+    code, log = again(workspace, built.folder, NATIVE, target)
+    assert code == 0 and CONFIGURED in log, log
+    (app / "one" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
+    code, log = again(workspace, built.folder, NATIVE, target)
+    assert code != 0 and STATE in log
+
+
+@pytest.mark.parametrize(
+    ("board", "options"),
+    [
+        (NATIVE, ("-DCONFIG_COVERAGE=y", "-DCONFIG_ASAN=y", "-DCONFIG_UBSAN=y")),
+        (AN385, ("-DCONFIG_LTO=y", "-DCONFIG_ISR_TABLES_LOCAL_DECLARATION=y")),
+    ],
+)
+def test_state_with_instrumentation_and_lto(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, options: tuple[str, ...]
+) -> None:
+    """The build of a generated application, up to the check of the operators."""
+    app = hello_world(workspace, tmp_path)
+    opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
+    target = "opwest_one.operators.state"
+    code, built = workspace.try_build(tmp_path / "made", board, *options, target=target)
+    assert code == 0, built.log[-3000:]
+    configuration = (built.folder / "zephyr" / ".config").read_text()
+    assert all(f"\n{option.removeprefix('-D')}\n" in configuration for option in options)
+    (obj,) = built.folder.rglob("add.c.obj")
+    assert (b".gnu.lto_" if board == AN385 else b"__gcov") in obj.read_bytes()
+
+    (app / "one" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
+    opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
+    code, log = again(workspace, built.folder, board, target)
+    assert code != 0 and CONFIGURED not in log
+    assert f"manifest.yaml:3:20: error: {tmp_path}/made/models/one/objects/any/{STATE}" in log
 
 
 @pytest.mark.usefixtures("packages")
@@ -161,7 +275,7 @@ def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, NATIVE, MODULE, sysbuild=True)
     assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
-    (app / "two" / "how.h").write_text("#define HOW -\n")
+    (app / "two" / "headers" / "how.h").write_text("#define HOW -\n")
     code, log = again(workspace, built.folder.parent, NATIVE)
     assert code == 0, log[-3000:]
     assert f"Hello World! {NATIVE} 11 -189 end 0" in built.run(r"end -?[0-9]+\s")

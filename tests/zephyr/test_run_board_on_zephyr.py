@@ -280,3 +280,26 @@ def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large:
     assert "the build failed (west build, exit code 1):" in message and "main.c" in message
     assert "undeclared here" in message and str(tmp_path / "build.log") in message
     assert len(message.splitlines()) < 12
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "qemu_cortex_m3"])
+def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_path: Path) -> None:
+    """Over the shell and over SMP."""
+    (tmp_path / "shift.c").write_text(OPERATORS.replace("ELEMENTS", "4"))
+    application = (
+        "application: {sources: [main.c], kconfig: {CONFIG_OPWEST_SERVICE_LOCKED: y, CONFIG_OPWEST_SERVICE: y}}\n"
+    )
+    (tmp_path / "manifest.yaml").write_text(MANIFEST.replace(str(ELEMENTS), "4") + application)
+    main = tmp_path / "main.c"
+    main.write_text("int main(void)\n{\n\treturn 0;\n}\n")
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
+    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
+    arguments = ["--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out"]
+    done = run(tmp_path / "app", board, *arguments)
+    assert done.returncode == 1
+    assert "is locked\n  hint: the application unlocks it with opwest_service_permit(true)" in done.stderr, done.stderr
+    unlocked = "#include <opwest/service.h>\nint main(void)\n{\n\topwest_service_permit(true);\n\treturn 0;\n}\n"
+    (tmp_path / "app" / "src" / "main.c").write_text(unlocked)
+    done = run(tmp_path / "app", board, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert (np.load(tmp_path / "out" / "y.npy") == np.arange(4) ^ 0x5A5A).all()

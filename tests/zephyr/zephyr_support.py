@@ -45,6 +45,9 @@ class Built:
         """Start the image and return its console output up to a matching line; the image itself does not end."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
+        elif self.board == "mps2/an386":  # Zephyr has no target that runs it in QEMU
+            command = ["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-kernel"]
+            command += [str(self.folder / "zephyr" / "zephyr.elf")]
         else:
             command = [self.west, "build", "-d", str(self.folder), "-t", "run"]
         process = subprocess.Popen(
@@ -103,8 +106,13 @@ class Workspace:
             env["EXTRA_CONF_FILE"] = str(small)
         return env
 
-    def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
-        """Build and return west's exit code and the build; for sysbuild, that of the application's image."""
+    def try_build(
+        self, app: Path, board: str, *options: str, sysbuild: bool = False, target: str | None = None
+    ) -> tuple[int, Built]:
+        """Build and return west's exit code and the build; for sysbuild, that of the application's image.
+
+        `target` is the part of the image to build.
+        """
         if not board.startswith("native_"):
             need("arm-none-eabi-gcc")
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
@@ -123,6 +131,7 @@ class Workspace:
                 "-d",
                 str(folder),
                 "--sysbuild" if sysbuild else "--no-sysbuild",
+                *(("-t", target) if target else ()),
                 str(app),
                 *(("--", *options) if options else ()),
             ],
@@ -150,10 +159,10 @@ class Workspace:
         return built
 
 
-def again(workspace: Workspace, folder: Path, board: str) -> tuple[int, str]:
-    """Build a directory again."""
+def again(workspace: Workspace, folder: Path, board: str, target: str | None = None) -> tuple[int, str]:
+    """Build a directory, or a part of it, again."""
     done = subprocess.run(
-        [workspace.west, "build", "-d", str(folder)],
+        [workspace.west, "build", "-d", str(folder), *(("-t", target) if target else ())],
         cwd=workspace.base.parent,
         env=workspace.environment(board),
         stdout=subprocess.PIPE,

@@ -130,12 +130,11 @@ function(opwest_model_service variable model folder)
     "`opwest run --board`.")
 endfunction()
 
-# opwest_model_files(<model> <directory> <sources> <operators> <rename>)
+# opwest_model_files(<model> <directory> <sources>)
 #
-# Sets <model>_TARGET to the target of the objects that this build uses, <sources> to the files to compile or link,
-# <operators> to the sources of operators, and <rename> to the header that adds the model's prefix to their symbols;
-# all files are below <directory>. The variables of the model's model.cmake must be set.
-function(opwest_model_files model folder sources operators rename)
+# Sets <model>_TARGET to the target of the objects that this build uses, and <sources> to the files below <directory> to
+# compile or link, without the sources of operators. The variables of the model's model.cmake must be set.
+function(opwest_model_files model folder sources)
   set(externals ${${model}_EXTERNALS})
   while(externals)
     list(POP_FRONT externals symbol provider kconfig)
@@ -164,6 +163,10 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_TVM AND NOT CONFIG_OPWEST_TVM)
     message(FATAL_ERROR "opwest: model ${model} has operators that call functions of TVM's runtime: set "
       "CONFIG_OPWEST_TVM=y in prj.conf.")
+  endif()
+  if(${model}_HALIDE AND NOT CONFIG_OPWEST_HALIDE)
+    message(FATAL_ERROR "opwest: model ${model} has operators that call functions of Halide's runtime: set "
+      "CONFIG_OPWEST_HALIDE=y in prj.conf.")
   endif()
 
   set(target any)
@@ -195,22 +198,18 @@ function(opwest_model_files model folder sources operators rename)
     # An application of microTVM can include TVM's headers: its own if they are in the path, else the replacements.
     zephyr_compile_options("SHELL:-idirafter ${OPWEST_TVM_HEADERS}")
   endif()
-  set(compiled ${${model}_OPERATORS})
-  list(TRANSFORM compiled PREPEND "${folder}/")
   set(${model}_TARGET ${target} PARENT_SCOPE)
   set(${sources} "${files}" PARENT_SCOPE)
-  set(${operators} "${compiled}" PARENT_SCOPE)
-  set(${rename} "${folder}/objects/${target}/rename.h" PARENT_SCOPE)
 
   foreach(script IN LISTS ${model}_LINKER)
     zephyr_linker_sources(SECTIONS "${folder}/${script}")
   endforeach()
 endfunction()
 
-# opwest_model_properties(<model> <directory> <operators> <rename> [<scope>...])
+# opwest_model_properties(<model> <directory> [<scope>...])
 #
 # Sets the compile options of single files, for targets of the current directory or of <scope>.
-function(opwest_model_properties model folder operators rename)
+function(opwest_model_properties model folder)
   set_source_files_properties("${folder}/src/${model}_metadata.c" ${ARGN} PROPERTIES
     COMPILE_DEFINITIONS "OPWEST_TARGET=\"${${model}_TARGET}\"")
   if(${model}_CONSTANTS)
@@ -220,11 +219,91 @@ function(opwest_model_properties model folder operators rename)
       OBJECT_DEPENDS "${included}"
       INCLUDE_DIRECTORIES "${folder}/constants")
   endif()
-  if(operators)
-    # Sources written by TVM include its headers: TVM's own if they are in the path, else the replacements.
-    set_source_files_properties(${operators} ${ARGN} PROPERTIES
-      COMPILE_OPTIONS "-include;${rename};-idirafter;${OPWEST_TVM_HEADERS}")
+endfunction()
+
+# opwest_operator_library(<library> <model> <directory> <sources> <file>...)
+#
+# Compiles files of operators as an object library. The parameters are those of opwest_model_operators().
+function(opwest_operator_library library model folder sources)
+  set(files)
+  foreach(source IN LISTS ARGN)
+    if(source IN_LIST ${model}_WRAPPERS)
+      list(APPEND files "${folder}/${source}")
+    else()
+      list(APPEND files "${sources}/${source}")
+    endif()
+  endforeach()
+  add_library(${library} OBJECT ${files})
+  target_link_libraries(${library} PRIVATE zephyr_interface)
+  target_include_directories(${library} PRIVATE "${folder}/include")
+  # Sources written by TVM include its headers: TVM's own if they are in the path, else the replacements. A wrapper
+  # includes its header by the path below the sources.
+  target_compile_options(${library} PRIVATE
+    "SHELL:-include ${folder}/objects/${${model}_TARGET}/rename.h"
+    "SHELL:-iquote ${sources}"
+    "SHELL:-idirafter ${OPWEST_TVM_HEADERS}")
+  add_dependencies(${library} zephyr_generated_headers)
+endfunction()
+
+# opwest_model_operators(<variable> <model> <directory> <sources> <manifest>)
+#
+# Compiles the sources of operators, in the directory <sources>, as object libraries, one for each set of options, and
+# sets <variable> to their names; empty if the model has none. The target opwest_<model>.operators.state fails, with the
+# position in <manifest>, if an object has writable state. The variables of opwest_model_files() must be set.
+function(opwest_model_operators variable model folder sources manifest)
+  set(${variable} "" PARENT_SCOPE)
+  if(NOT ${model}_OPERATORS)
+    return()
   endif()
+  # A period, which names of models do not contain, separates the names of all targets.
+  set(name opwest_${model}.operators)
+  set(libraries)
+  set(plain ${${model}_OPERATORS})
+  foreach(group IN LISTS ${model}_OPTIONS)
+    set(library ${name}.${group})
+    list(REMOVE_ITEM plain ${${group}_SOURCES})
+    opwest_operator_library(${library} ${model} "${folder}" "${sources}" ${${group}_SOURCES})
+    foreach(include IN LISTS ${group}_INCLUDES)
+      target_include_directories(${library} BEFORE PRIVATE "${sources}/${include}")
+    endforeach()
+    target_compile_definitions(${library} PRIVATE ${${group}_DEFINES})
+    target_compile_options(${library} PRIVATE ${${group}_FLAGS})
+    list(APPEND libraries ${library})
+  endforeach()
+  if(plain)
+    opwest_operator_library(${name} ${model} "${folder}" "${sources}" ${plain})
+    list(APPEND libraries ${name})
+  endif()
+
+  set(rows "")
+  foreach(source place IN ZIP_LISTS ${model}_OPERATORS ${model}_PLACES)
+    set(permitted n)
+    if(source IN_LIST ${model}_STATEFUL)
+      set(permitted y)
+    endif()
+    set(path "${sources}/${source}")
+    if(source IN_LIST ${model}_WRAPPERS)
+      set(path "${folder}/${source}")
+    endif()
+    string(APPEND rows "${path}\t${manifest}:${place}\t${permitted}\n")
+  endforeach()
+  set(listed "${CMAKE_CURRENT_BINARY_DIR}/${name}.txt")
+  set(checked "${CMAKE_CURRENT_BINARY_DIR}/${name}.checked")
+  file(GENERATE OUTPUT "${listed}" CONTENT "${rows}")
+  set(objects)
+  foreach(library IN LISTS libraries)
+    list(APPEND objects $<TARGET_OBJECTS:${library}>)
+  endforeach()
+  get_filename_component(check "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/check_state.py" ABSOLUTE)
+  add_custom_command(OUTPUT "${checked}"
+    COMMAND "${PYTHON_EXECUTABLE}" "${check}" --model ${model} --library ${libraries} --sources "${listed}"
+      --commands "${CMAKE_BINARY_DIR}/compile_commands.json" --record "${checked}.json"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${checked}"
+    DEPENDS ${libraries} ${objects} "${check}" "${listed}"
+    COMMENT "Checking the operators of model ${model} for writable state"
+    VERBATIM)
+  add_custom_target(${name}.state DEPENDS "${checked}")
+  set(${variable} ${libraries} PARENT_SCOPE)
 endfunction()
 
 # opwest_model_library(<model>)
@@ -232,11 +311,18 @@ endfunction()
 # Adds the model in the current directory, a Zephyr module, to this build as a library.
 function(opwest_model_library model)
   set(folder "${CMAKE_CURRENT_SOURCE_DIR}")
-  opwest_model_files(${model} "${folder}" sources operators rename)
+  opwest_model_files(${model} "${folder}" sources)
   zephyr_include_directories("${folder}/include")
+  opwest_model_operators(operators ${model} "${folder}" "${folder}/objects/any" "${${model}_MANIFEST}")
   zephyr_library_named(opwest_${model})
-  zephyr_library_sources(${sources} ${operators})
-  opwest_model_properties(${model} "${folder}" "${operators}" "${rename}")
+  zephyr_library_sources(${sources})
+  foreach(library IN LISTS operators)
+    zephyr_library_sources($<TARGET_OBJECTS:${library}>)
+  endforeach()
+  if(operators)
+    add_dependencies(opwest_${model} opwest_${model}.operators.state)
+  endif()
+  opwest_model_properties(${model} "${folder}")
 endfunction()
 
 # opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] [TEMPLATE <directory>])
@@ -246,9 +332,10 @@ endfunction()
 #     opwest_add_model(digits MANIFEST ${CMAKE_CURRENT_SOURCE_DIR}/digits/manifest.yaml)
 #     target_link_libraries(app PRIVATE digits)
 #
-# CMake runs again if the manifest, a file that it names, or a header that its sources include changes. Call it after
-# find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the name in the manifest. Relative paths
-# start at the directory of the CMakeLists.txt.
+# The build generates the model again if the manifest, a file that it names, or a header that its sources include changes.
+# CMake runs again only if model.cmake changes: the list of files and what they require. The sources of operators are
+# compiled where they are. Call it after find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the
+# name in the manifest. Relative paths start at the directory of the CMakeLists.txt.
 function(opwest_add_model model)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "TARGET")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
@@ -266,7 +353,7 @@ function(opwest_add_model model)
   set(output "${CMAKE_CURRENT_BINARY_DIR}/opwest/${model}")
   set(folder "${output}/models/${model}")
   set(inputs "${output}.inputs")
-  set(options --layout model --runtime module --inputs "${inputs}" --output "${output}")
+  set(options --layout model --runtime module --output "${output}")
   if(given_METADATA)
     list(APPEND options --metadata ${given_METADATA})
   endif()
@@ -286,32 +373,65 @@ function(opwest_add_model model)
     cmake_path(CONVERT "${generator};${path}" TO_NATIVE_PATH_LIST path)
     file(GLOB_RECURSE own "${generator}/opwest/*.py" "${generator}/../project_template/*" "${generator}/../schemas/*")
   endif()
-  execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
-      "${PYTHON_EXECUTABLE}" -m opwest generate "${manifest}" ${options}
-    OUTPUT_QUIET
-    RESULT_VARIABLE failed)
-  # Configure again if an input of the generator changes, also after a failure, or if the generator changes.
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" ${own})
-  if(EXISTS "${inputs}")
-    file(STRINGS "${inputs}" read ENCODING UTF-8)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
-  endif()
+  set(generate "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
+    "${PYTHON_EXECUTABLE}" -m opwest generate "${manifest}" ${options})
+  execute_process(COMMAND ${generate} --inputs "${inputs}" OUTPUT_QUIET RESULT_VARIABLE failed)
   if(failed)
+    # Configure again if an input of the generator or the generator changes.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" ${own})
+    if(EXISTS "${inputs}")
+      file(STRINGS "${inputs}" read ENCODING UTF-8)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
+    endif()
     message(FATAL_ERROR "opwest: model ${model} was not generated: see the messages above for ${manifest}.\n"
       "If Python did not find a package, install the requirements of opwest: west packages pip --install")
   endif()
   if(NOT EXISTS "${folder}/model.cmake")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
     file(GLOB names RELATIVE "${output}/models" "${output}/models/*")
     message(FATAL_ERROR "opwest_add_model(${model}): ${manifest} declares a model of another name: "
       "use opwest_add_model(${names} ...).")
   endif()
 
+  # Ninja brings model.cmake up to date before it compares build.ninja with it; make does not.
+  set(compare)
+  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+    configure_file("${folder}/model.cmake" "${output}.cmake" COPYONLY)
+    set(compare COMMAND "${CMAKE_COMMAND}" "-DMODEL=${model}" "-DCONFIGURED=${output}.cmake"
+      "-DGENERATED=${folder}/model.cmake" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/opwest_compare.cmake")
+  endif()
+  file(GLOB_RECURSE made "${folder}/*")
+  list(FILTER made EXCLUDE REGEX "/(CMakeLists\\.txt|Kconfig|module\\.yml)$")
+  set(stamp "${output}.stamp")
+  add_custom_command(OUTPUT "${stamp}"
+    COMMAND ${generate} --depfile "${stamp}.d"
+    ${compare}
+    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+    DEPENDS "${manifest}" ${own}
+    BYPRODUCTS ${made}
+    DEPFILE "${stamp}.d"
+    COMMENT "Generating model ${model}"
+    VERBATIM)
+  add_custom_target(opwest_${model}.generated DEPENDS "${stamp}")
+
   include("${folder}/model.cmake")
-  opwest_model_files(${model} "${folder}" sources operators rename)
+  opwest_model_files(${model} "${folder}" sources)
+  get_filename_component(place "${manifest}" DIRECTORY)
+  opwest_model_operators(operators ${model} "${folder}" "${place}" "${manifest}")
   # The target that links an interface compiles its sources, so that no file is dropped from an archive.
   add_library(${model} INTERFACE)
   target_include_directories(${model} INTERFACE "${folder}/include")
-  target_sources(${model} INTERFACE ${sources} ${operators})
-  opwest_model_properties(${model} "${folder}" "${operators}" "${rename}" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" TARGET_DIRECTORY app)
+  target_sources(${model} INTERFACE ${sources})
+  add_dependencies(${model} opwest_${model}.generated)
+  foreach(library IN LISTS operators)
+    target_include_directories(${library} PRIVATE $<TARGET_PROPERTY:app,INCLUDE_DIRECTORIES>)
+    target_compile_definitions(${library} PRIVATE $<TARGET_PROPERTY:app,COMPILE_DEFINITIONS>)
+    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:app,COMPILE_OPTIONS>)
+    target_sources(${model} INTERFACE $<TARGET_OBJECTS:${library}>)
+    add_dependencies(${library} opwest_${model}.generated)
+  endforeach()
+  if(operators)
+    add_dependencies(${model} opwest_${model}.operators.state)
+  endif()
+  opwest_model_properties(${model} "${folder}" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" TARGET_DIRECTORY app)
 endfunction()

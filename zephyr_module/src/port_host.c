@@ -22,6 +22,16 @@ int opwest_port_device_power(const struct device *dev, bool on)
 	return 0;
 }
 
+bool opwest_port_take(opwest_port_flag_t *flag)
+{
+	return __atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+void opwest_port_give(opwest_port_flag_t *flag)
+{
+	__atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+}
+
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	fprintf(stderr, "opwest: %s: step %u returned %ld\n", model, (unsigned int)step,

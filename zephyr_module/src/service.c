@@ -161,6 +161,8 @@ int opwest_service_read(const struct opwest_served_model *served, uint16_t index
 const char *opwest_service_error_name(int error)
 {
 	switch (error) {
+	case -EACCES:
+		return "EACCES";
 	case -EALREADY:
 		return "EALREADY";
 	case -EBUSY:

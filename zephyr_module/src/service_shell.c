@@ -24,6 +24,12 @@ static int refuse(const struct shell *sh, int error)
 	return error;
 }
 
+/* The first check of every command. */
+static int check_access(const struct shell *sh)
+{
+	return opwest_service_is_permitted() ? 0 : refuse(sh, -EACCES);
+}
+
 static const struct opwest_served_model *find_model(const char *name)
 {
 	for (uint32_t i = 0; i < opwest_service_model_count(); i++) {
@@ -62,6 +68,9 @@ static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 	ARG_UNUSED(argc);
 	ARG_UNUSED(argv);
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	shell_print(sh, "@opwest service %d %u %u", OPWEST_SERVICE_VERSION,
 		    (unsigned int)opwest_service_model_count(), (unsigned int)CHUNK);
 	for (uint32_t i = 0; i < opwest_service_model_count(); i++) {
@@ -108,6 +117,9 @@ static int act(const struct shell *sh, const char *name, enum opwest_service_act
 	const struct opwest_served_model *served = find_model(name);
 	struct opwest_service_report report;
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (served == NULL) {
 		return refuse(sh, -ENOENT);
 	}
@@ -146,6 +158,9 @@ static int cmd_write(const struct shell *sh, size_t argc, char **argv)
 
 	ARG_UNUSED(argc);
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (rc == 0 && length % 2U != 0U) {
 		rc = -EINVAL;
 	}
@@ -180,6 +195,9 @@ static int cmd_read(const struct shell *sh, size_t argc, char **argv)
 
 	ARG_UNUSED(argc);
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (rc != 0) {
 		return refuse(sh, rc);
 	}
@@ -210,6 +228,9 @@ static int cmd_until(const struct shell *sh, size_t argc, char **argv)
 
 	ARG_UNUSED(argc);
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (served == NULL) {
 		return refuse(sh, -ENOENT);
 	}
@@ -236,6 +257,9 @@ static int cmd_call(const struct shell *sh, size_t argc, char **argv)
 	const uint32_t device = argc > 3U ? strtoul(argv[3], NULL, 10) : OPWEST_NO_DEVICE;
 	struct opwest_service_report report;
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (served == NULL) {
 		return refuse(sh, -ENOENT);
 	}
@@ -260,6 +284,9 @@ static int cmd_measures(const struct shell *sh, size_t argc, char **argv)
 
 	ARG_UNUSED(argc);
 
+	if (check_access(sh) != 0) {
+		return -EACCES;
+	}
 	if (served == NULL) {
 		return refuse(sh, -ENOENT);
 	}

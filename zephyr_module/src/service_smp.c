@@ -55,7 +55,8 @@ struct request {
 	struct zcbor_string data;
 };
 
-static bool decode(struct smp_streamer *ctxt, struct request *request)
+/* Every command begins with it: a locked service does not answer. */
+static int decode(struct smp_streamer *ctxt, struct request *request)
 {
 	struct zcbor_map_decode_key_val keys[] = {
 		ZCBOR_MAP_DECODE_KEY_DECODER("model", zcbor_uint32_decode, &request->model),
@@ -73,8 +74,14 @@ static bool decode(struct smp_streamer *ctxt, struct request *request)
 	size_t decoded;
 
 	*request = (struct request){0};
-	return zcbor_map_decode_bulk(ctxt->reader->zs, keys, ARRAY_SIZE(keys), &decoded) == 0 &&
-	       request->tensor <= UINT16_MAX;
+	if (!opwest_service_is_permitted()) {
+		return MGMT_ERR_EACCESSDENIED;
+	}
+	if (zcbor_map_decode_bulk(ctxt->reader->zs, keys, ARRAY_SIZE(keys), &decoded) != 0 ||
+	    request->tensor > UINT16_MAX) {
+		return MGMT_ERR_EINVAL;
+	}
+	return MGMT_ERR_EOK;
 }
 
 static bool put_text(zcbor_state_t *zse, const char *text)
@@ -104,9 +111,11 @@ static int read_model(struct smp_streamer *ctxt)
 	zcbor_state_t *zse = ctxt->writer->zs;
 	const struct opwest_served_model *served;
 	struct request request;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -138,9 +147,11 @@ static int read_tensor(struct smp_streamer *ctxt)
 	const struct opwest_tensor *tensor;
 	struct request request;
 	bool ok;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	tensor = served != NULL ? opwest_service_tensor(served, (uint16_t)request.tensor) : NULL;
@@ -167,8 +178,9 @@ static int read_data(struct smp_streamer *ctxt)
 	bool ok;
 	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -190,8 +202,9 @@ static int write_data(struct smp_streamer *ctxt)
 	struct request request;
 	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -226,8 +239,13 @@ static int write_action(struct smp_streamer *ctxt)
 	const struct opwest_served_model *served;
 	struct opwest_service_report report;
 	struct request request;
+	int rc;
 
-	if (!decode(ctxt, &request) || request.action >= OPWEST_SERVICE_ACTIONS) {
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
+	}
+	if (request.action >= OPWEST_SERVICE_ACTIONS) {
 		return MGMT_ERR_EINVAL;
 	}
 	served = opwest_service_model(request.model);
@@ -247,9 +265,11 @@ static int write_until(struct smp_streamer *ctxt)
 	const struct opwest_served_model *served;
 	struct opwest_service_report report;
 	struct request request;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -270,9 +290,11 @@ static int write_call(struct smp_streamer *ctxt)
 	const struct opwest_served_model *served;
 	struct opwest_service_report report;
 	struct request request;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -293,9 +315,11 @@ static int read_measures(struct smp_streamer *ctxt)
 	struct request request;
 	uint32_t used = 0U;
 	uint32_t size = 0U;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL) {
@@ -317,9 +341,11 @@ static int read_point(struct smp_streamer *ctxt)
 	const struct opwest_point *point;
 	struct opwest_measure measure;
 	struct request request;
+	int rc;
 
-	if (!decode(ctxt, &request)) {
-		return MGMT_ERR_EINVAL;
+	rc = decode(ctxt, &request);
+	if (rc != MGMT_ERR_EOK) {
+		return rc;
 	}
 	served = opwest_service_model(request.model);
 	if (served == NULL || request.point >= served->profile->count) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <zephyr/init.h>
 #include <zephyr/kernel.h>
+#include <zephyr/sys/atomic.h>
 #include <zephyr/sys/iterable_sections.h>
 
 #include "service_internal.h"
@@ -33,6 +34,20 @@ static struct {
 	uint32_t point;
 	bool stopped;
 } steps;
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_LOCKED
+static atomic_t is_permitted = ATOMIC_INIT(0);
+
+void opwest_service_permit(bool permitted)
+{
+	(void)atomic_set(&is_permitted, permitted ? 1 : 0);
+}
+
+bool opwest_service_is_permitted(void)
+{
+	return atomic_get(&is_permitted) != 0;
+}
 #endif
 
 void opwest_service_lock(void)

@@ -26,9 +26,10 @@ static int cmd_models(const struct shell *sh, size_t argc, char **argv)
 	STRUCT_SECTION_FOREACH(opwest_listed_model, listed) {
 		const struct opwest_model *model = listed->model;
 
-		shell_print(sh, "%s: %u operators, %u steps, %u devices, %u bytes of constants",
+		shell_print(sh, "%s: %u operators, %u steps, %u devices, %u bytes of constants%s",
 			    model->name, model->operator_count, model->step_count,
-			    model->device_count, (unsigned int)model->constant_size);
+			    model->device_count, (unsigned int)model->constant_size,
+			    (model->flags & OPWEST_MODEL_STATEFUL) != 0U ? ", not reentrant" : "");
 		for (uint16_t i = 0; i < model->pool_count; i++) {
 			shell_print(sh, "    pool    %-24s %u bytes", model->pools[i].name,
 				    (unsigned int)model->pools[i].size);

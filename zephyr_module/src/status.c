@@ -12,6 +12,7 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
 	status->step = step;
 	status->hook = OPWEST_HOOK_OPERATOR;
 	status->device = OPWEST_STATUS_NO_DEVICE;
+	status->argument = OPWEST_NO_ARGUMENT;
 	opwest_port_log_failure(model, step, code);
 	return code > 0 ? -EIO : (int)code;
 }
@@ -23,6 +24,8 @@ const char *opwest_hook_name(uint8_t hook)
 		[OPWEST_HOOK_ACTIVATE] = "activate",     [OPWEST_HOOK_OPEN] = "open",
 		[OPWEST_HOOK_CLOSE] = "close",           [OPWEST_HOOK_DEACTIVATE] = "deactivate",
 		[OPWEST_HOOK_SYNC] = "sync",             [OPWEST_HOOK_CACHE] = "cache",
+		[OPWEST_HOOK_INPUT] = "input",           [OPWEST_HOOK_OUTPUT] = "output",
+		[OPWEST_HOOK_POOL] = "pool",             [OPWEST_HOOK_DEVICE] = "device",
 	};
 
 	return hook < sizeof(names) / sizeof(names[0]) ? names[hook] : NULL;
@@ -35,8 +38,29 @@ int opwest_status_hook_failed(struct opwest_status *status, const char *model, c
 	status->step = step;
 	status->hook = (uint8_t)hook;
 	status->device = index;
+	status->argument = OPWEST_NO_ARGUMENT;
 	opwest_port_log_hook(model, device, opwest_hook_name((uint8_t)hook), code);
 	return code > 0 ? -EIO : (int)code;
+}
+
+static int refused(struct opwest_status *status, uint8_t hook, uint16_t argument, int code)
+{
+	status->code = code;
+	status->step = OPWEST_NO_STEP;
+	status->hook = hook;
+	status->device = OPWEST_STATUS_NO_DEVICE;
+	status->argument = argument;
+	return code;
+}
+
+int opwest_status_invalid(struct opwest_status *status, uint8_t hook, uint16_t argument)
+{
+	return refused(status, hook, argument, -EINVAL);
+}
+
+int opwest_status_unreached(struct opwest_status *status, uint8_t hook, uint16_t argument)
+{
+	return refused(status, hook, argument, -EFAULT);
 }
 
 int opwest_status_already(void)

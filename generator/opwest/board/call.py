@@ -14,8 +14,9 @@ from opwest.board.link import Action, Link, LinkError, ModelError, Report, Serve
 from opwest.board.progress import Progress, make_progress
 from opwest.board.session import act, check_tensors, failure_hint, fetch_part, send
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.host.arrays import keep_outputs, make_folder
 from opwest.host.compile import fail
-from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record
+from opwest.host.project_data import choose_model, project_record
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.result import Result
@@ -41,7 +42,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     call = prepare_call(options, model, project, faults)
     if options.output_dir:
         make_folder(options.output_dir)
-    progress = make_progress(quiet=options.json)
+    progress = make_progress(quiet=options.json or options.quiet)
     try:
         if not options.board.startswith("native_"):
             need_smpclient()
@@ -60,7 +61,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     clock = clock_of(options, build.configuration())
     lines = [f"{call.operator} of {served.name} on {build.board}, {device}"]
-    lines += keep_outputs(results, {r["name"]: r["dtype"] for r in call.results}, options.output_dir)
+    lines += keep_outputs(results, call.results, options.output_dir)
     lines += latency_lines(times, clock)
     return Result(
         "\n".join(lines),

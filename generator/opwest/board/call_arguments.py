@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
 from opwest.manifest.arrays import ArrayError, load_numpy
@@ -147,7 +148,11 @@ def _tensor(name: str, file: str, argument: Mapping[str, Any], faults: Diagnosti
     try:
         array = load_numpy(Path(file))
     except OSError as error:
-        faults.error(f"argument {name!r}: cannot read '{file}': {error.strerror}", expected=expected)
+        faults.error(
+            f"argument {name!r}: cannot read '{file}': {error.strerror}",
+            expected=expected,
+            hint=nearby.hint_for(Path(file)),
+        )
         return b""
     except ArrayError as error:
         faults.error(f"argument {name!r}: {error.message}", expected=expected, hint=error.hint)

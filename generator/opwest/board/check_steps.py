@@ -9,10 +9,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opwest.board.compare import Difference, difference
 from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.board.progress import Progress
 from opwest.board.session import act, failure, fetch, fetch_part, send
+from opwest.host.compare import Difference, Tolerances, difference
 from opwest.host.compile import fail
 from opwest.host.steps import host_results
 from opwest.model.dtypes import DTYPES
@@ -107,7 +107,7 @@ def expected_results(
 
     A reference is the content after the last step that writes the tensor.
     """
-    views = {view["name"]: view for view in model["views"]}
+    views = {view["name"]: view for view in model.get("views", ())}
     if references:
         last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
         if unused := sorted(references.keys() - last.keys()):
@@ -128,10 +128,10 @@ def check_steps(
     inputs: Mapping[str, Array],
     expected: Expected,
     *,
-    tolerance: float,
+    tolerances: Tolerances,
     progress: Progress,
 ) -> Checked:
-    """Run a model up to each stop and compare its results there; errors up to `tolerance` are no difference.
+    """Run a model up to each stop and compare its results there; errors within the tolerances are no difference.
 
     After the first difference the run continues to its end. Raises LinkError, also if the run fails.
     """
@@ -140,7 +140,7 @@ def check_steps(
         for index, tensor in enumerate(model.tensors):
             if tensor.role == "input":
                 send(link, model, index, inputs[tensor.name].tobytes(), progress)
-        checked = _compare(link, model, expected, tolerance, progress)
+        checked = _compare(link, model, expected, tolerances, progress)
         end = link.run_until(model, 0)
         # A step that failed has incomplete results: the failure is the cause.
         if end.result != 0 and (checked.first is None or end.step == checked.first.step):
@@ -153,7 +153,7 @@ def check_steps(
     return checked
 
 
-def _compare(link: Link, model: Served, expected: Expected, tolerance: float, progress: Progress) -> Checked:
+def _compare(link: Link, model: Served, expected: Expected, tolerances: Tolerances, progress: Progress) -> Checked:
     places = {tensor.name: index for index, tensor in reversed(list(enumerate(model.tensors)))}
     seen: set[int] = set()
     count = 0
@@ -183,10 +183,10 @@ def _compare(link: Link, model: Served, expected: Expected, tolerance: float, pr
             if actual.shape != reference.shape:
                 shown = f"{list(actual.shape)}, expected {list(reference.shape)}"
                 raise LinkError(f"tensor '{name}' of the image on '{link.device}' has the shape {shown}")
-            found = difference(actual, reference)
+            found = difference(actual, reference, tolerances.of(name))
             seen.add(step)
             count += 1
-            if found.differing and not found.largest <= tolerance:
+            if found.beyond:
                 first = StepDifference(step, expected.steps[step], name, found)
                 return Checked(first, count, len(seen), len(expected.steps), expected.source)
     return Checked(None, count, len(seen), len(expected.steps), expected.source)

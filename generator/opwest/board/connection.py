@@ -127,6 +127,9 @@ def connected(options: argparse.Namespace, build: Build, progress: Progress) -> 
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
     simulated = native or configuration.get("CONFIG_QEMU_TARGET") == "y"
     if simulated and options.serial is None:
+        for name in ("baud", "no_flash"):
+            if name in options.given:
+                raise LinkError(f"--{name.replace('_', '-')} has no effect: board '{build.board}' is simulated")
         progress.show(f"starting {build.board}")
         with RunningImage(build.run_command(), build.workspace.top, build.environment) as image:
             device = image.device(options.timeout)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opwest import activity
 from opwest.board.link import LinkError
 
 _DEVICE = re.compile(r"(?:connected to pseudotty: |redirected to )(/dev/\S+)")
@@ -26,6 +27,7 @@ class RunningImage:
     def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         self._last: deque[str] = deque(maxlen=_LINES)
         self._device: str | None = None
+        activity.started(command)
         self._process = subprocess.Popen(
             command,
             cwd=folder,

@@ -16,6 +16,8 @@ VERSION = 1
 
 NO_SERVICE_HINT = "omit --no-build and --no-flash to build and start an image with the service"
 
+LOCKED_HINT = "the application unlocks it with opwest_service_permit(true) (CONFIG_OPWEST_SERVICE_LOCKED)"
+
 
 class LinkError(Exception):
     """An error of the image or of the connection to it."""

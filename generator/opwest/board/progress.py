@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TextIO
+
+from opwest.diagnostics import printable
 
 
 class Progress:
@@ -24,17 +27,26 @@ class Progress:
 
     def part(self, what: str, done: int, total: int) -> None:
         """Show how many bytes of a transfer are done; without a terminal, only the completed transfer."""
-        if self._stream is None:
-            return
         text = f"== {what}: {done} of {total} bytes"
         if self._live:
-            self._stream.write(f"\r{text}\x1b[K")
-            self._stream.flush()
-            self._open = True
+            self._update(text)
             if done == total:
                 self.end()
-        elif done == total:
+        elif done == total and self._stream is not None:
             print(text, file=self._stream, flush=True)
+
+    def status(self, text: str) -> None:
+        """Show the status of another program, such as ninja's count of steps; nothing without a terminal."""
+        if self._live:
+            self._update(text)
+
+    def _update(self, text: str) -> None:
+        """Replace the line that is updated in place; one line of the terminal."""
+        if self._stream is not None:
+            columns = shutil.get_terminal_size().columns
+            self._stream.write(f"\r{printable(text)[: columns - 1]}\x1b[K")
+            self._stream.flush()
+            self._open = True
 
     def end(self) -> None:
         """End the line that is updated in place."""

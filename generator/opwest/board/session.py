@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.board.progress import Progress
+from opwest.host.arrays import Runs
 from opwest.host.profile import Profile
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
@@ -54,28 +55,29 @@ def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: 
 def run_model(
     link: Link,
     model: Served,
-    inputs: Mapping[str, Array],
+    runs: Runs,
     *,
-    repeat: int,
     progress: Progress,
     profile: bool = False,
 ) -> Outcome:
-    """Run a model `repeat` times on the same inputs; return the last outputs and the duration of every run."""
+    """Run a model on the inputs of `runs`; return the duration of every run, and the last outputs.
+
+    With streams, return the outputs of all runs, with the frames as first dimension.
+    """
     act(link, model, Action.OPEN)
     try:
         times = []
-        for number in range(repeat):
+        kept: list[dict[str, Array]] = []
+        for number in range(runs.count):
             # Before every run, because a run may overwrite the memory of its inputs.
             for index, tensor in enumerate(model.tensors):
                 if tensor.role == "input":
-                    send(link, model, index, inputs[tensor.name].tobytes(), progress)
-            progress.show(f"running {model.name}" + (f", {number + 1} of {repeat}" if repeat > 1 else ""))
+                    send(link, model, index, runs.content(tensor.name, number), progress)
+            progress.show(f"running {model.name}" + (f", {number + 1} of {runs.count}" if runs.count > 1 else ""))
             times.append(act(link, model, Action.RUN))
-        outputs = {
-            tensor.name: fetch(link, model, index, progress)
-            for index, tensor in enumerate(model.tensors)
-            if tensor.role == "output"
-        }
+            if runs.streams or number + 1 == runs.count:
+                kept.append(_fetch_outputs(link, model, progress))
+        outputs = _stacked(kept) if runs.streams else kept[-1]
         measured = link.measures(model) if profile else None
     except ModelError:
         with contextlib.suppress(LinkError):  # report the first error
@@ -83,6 +85,17 @@ def run_model(
         raise
     act(link, model, Action.CLOSE)
     return Outcome(outputs, tuple(times), measured)
+
+
+def _fetch_outputs(link: Link, model: Served, progress: Progress) -> dict[str, Array]:
+    tensors = enumerate(model.tensors)
+    return {t.name: fetch(link, model, index, progress) for index, t in tensors if t.role == "output"}
+
+
+def _stacked(frames: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    import numpy as np
+
+    return {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
 
 
 def act(link: Link, model: Served, action: Action) -> int:

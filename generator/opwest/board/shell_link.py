@@ -12,6 +12,7 @@ import time
 import tty
 
 from opwest.board.link import (
+    LOCKED_HINT,
     NO_SERVICE_HINT,
     Action,
     LinkError,
@@ -26,6 +27,7 @@ from opwest.host.profile import Profile, parse_measures
 
 _ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
 _UNKNOWN = re.compile(rb"opwest: command not found|Please specify a subcommand|wrong parameter count")
+_LOCKED = re.compile(rb"@opwest error -13 EACCES\b")
 _ESCAPES = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
@@ -170,6 +172,8 @@ class ShellLink:
         end = time.monotonic() + seconds
         final = re.compile(rb"@opwest (?:" + last + rb")\b[^\r\n]*\r?\n")
         while not final.search(self._received):
+            if _LOCKED.search(self._received):
+                break
             if _UNKNOWN.search(self._received):
                 raise LinkError(
                     f"the image on '{self.device}' has no opwest service: its shell has no command 'opwest "
@@ -180,6 +184,8 @@ class ShellLink:
             if left <= 0:
                 return None
             self._receive(left)
+        if _LOCKED.search(self._received):
+            raise LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
         return [found.decode(errors="replace") for found in _ANSWER.findall(self._received)]
 
     def _timeout_error(self, awaited: str, seconds: float) -> LinkError:

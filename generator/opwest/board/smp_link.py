@@ -20,6 +20,7 @@ from smpclient.transport import SMPTransportDisconnected
 from smpclient.transport.serial import SMPSerialTransport
 
 from opwest.board.link import (
+    LOCKED_HINT,
     NO_SERVICE_HINT,
     Action,
     LinkError,
@@ -263,6 +264,8 @@ class SmpLink:
             return LinkError(
                 f"the image on '{self.device}' has no opwest service: its SMP server has {missing}", NO_SERVICE_HINT
             )
+        if code == MGMT_ERR.EACCESSDENIED and group == self._group:
+            return LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
         if code == MGMT_ERR.ENOENT and awaited == "the description of model 0":
             return LinkError(f"the image on '{self.device}' has an opwest service, but no models")
         name = MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)

@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
+from opwest import activity
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.records import dataclass
@@ -18,6 +20,8 @@ from opwest.zephyr.workspace import Workspace
 
 _FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
 _NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: command exited")
+_COUNT = re.compile(rb"\[\d+/\d+\] ")
+"""A step of ninja, with the status of `_logged`."""
 _SHOWN = 8
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
@@ -166,24 +170,42 @@ class Build:
 
     def _run(self, words: list[str], failure: str) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("a", encoding="utf-8") as log:
+        with self.log.open("ab") as log:
             begin = log.tell()
-            done = subprocess.run(
-                [self.west, *words],
-                cwd=self.workspace.top,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
-        if done.returncode != 0:
-            with self.log.open(encoding="utf-8", errors="replace") as log:
-                log.seek(begin)
-                output = log.read()
+            returncode = self._logged([self.west, *words], log)
+        if returncode != 0:
+            with self.log.open(encoding="utf-8", errors="replace") as text:
+                text.seek(begin)
+                output = text.read()
             raise LinkError(
-                f"{failure} (west {words[0]}, exit code {done.returncode}):\n{brief(output)}", _hint(output, self)
+                f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self)
             )
+
+    def _logged(self, command: list[str], log: BinaryIO) -> int:
+        """Run a command with its output in `log`, show ninja's counts of steps, and return its exit code."""
+        with (
+            activity.command(command),
+            subprocess.Popen(
+                command,
+                cwd=self.workspace.top,
+                env={**self.environment, "NINJA_STATUS": "[%f/%t] "},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            ) as running,
+        ):
+            assert running.stdout is not None
+            try:
+                for line in running.stdout:
+                    log.write(line)
+                    log.flush()
+                    if _COUNT.match(line):
+                        self.progress.status(line.decode(errors="replace").rstrip())
+            except BaseException:
+                running.kill()
+                raise
+            self.progress.end()
+        return running.returncode
 
 
 def brief(output: str) -> str:

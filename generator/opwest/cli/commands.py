@@ -36,6 +36,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         template=options.template,
         zephyr=_zephyr(options),
         inputs=options.inputs,
+        depfile=options.depfile,
     )
     done = pipeline.run(request, faults).written
     lines = [
@@ -98,7 +99,10 @@ def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
             message = f"invalid --zephyr-version {options.zephyr_version!r}"
             raise OpwestError([Diagnostic("error", message, expected="a version, such as 4.2 or 3.7.1")])
         if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
-            workspace = None  # the workspace has another version of Zephyr
+            if options.zephyr_base is not None:
+                message = f"--zephyr-base has no effect: '{options.zephyr_base}' is Zephyr {workspace.version}"
+                raise OpwestError([Diagnostic("error", message, expected=f"Zephyr {version}, as --zephyr-version")])
+            workspace = None  # the current workspace has another version of Zephyr
     return ZephyrOptions(tuple(options.board), version, workspace)
 
 
@@ -185,19 +189,15 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application on this machine or under Zephyr, on given arrays or with its own main()."""
+    from opwest.cli.run_options import check_run_options, set_defaults
+
+    check_run_options(options, faults)
+    faults.raise_if_errors()
+    set_defaults(options)
     if options.host:
-        for action in options.board_actions:
-            if getattr(options, action.dest) != action.default:
-                faults.error(f"{action.option_strings[0]} requires --board")
-        faults.raise_if_errors()
         from opwest.host.run import run_on_host
 
         return run_on_host(options, faults)
-    for action in options.host_actions:
-        compares = action.dest == "cmsis_nn" and options.check_steps  # with a run on this machine
-        if getattr(options, action.dest) != action.default and not compares:
-            faults.error(f"{action.option_strings[0]} requires --host")
-    faults.raise_if_errors()
     from opwest.board.run import run_on_board
 
     return run_on_board(options, faults)
@@ -206,7 +206,11 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Call one operator of a generated application under Zephyr, by name, on given arguments."""
     from opwest.board.call import call_on_board
+    from opwest.cli.run_options import check_connection_options, set_defaults
 
+    check_connection_options(options, faults)
+    faults.raise_if_errors()
+    set_defaults(options)
     return call_on_board(options, faults)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opwest.objects.report import printable
+from opwest.diagnostics import printable
 
 _HEAD = ("object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack")
 _LONGEST_NAME = 80

@@ -21,7 +21,8 @@ from opwest.result import Result
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; print progress on standard error."""
     _check_name(options, faults)
-    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _print_progress)
+    progress = _no_progress if options.quiet else _print_progress
+    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, progress)
     done = import_in_child(options.file, options.output, settings)
     place = Location(str(options.file))
     for remark in done.remarks:
@@ -83,6 +84,10 @@ def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
 
 def _print_progress(text: str) -> None:
     print(f"opwest: {text}", file=sys.stderr, flush=True)
+
+
+def _no_progress(text: str) -> None:
+    """Print nothing."""
 
 
 def _words(done: Imported) -> str:

@@ -20,7 +20,7 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     output = Path("manifest.yaml") if to_stdout else options.output
     if not to_stdout:
         refuse_existing(output, _HINT)
-    drafted = draft_manifest(options.files, output, options.model, options.target, faults)
+    drafted = draft_manifest(options.files, output, options.model, options.target, faults, options.symbols)
     shown = {
         "manifest": None if to_stdout else str(output),
         "marks": drafted.marks,
@@ -29,7 +29,7 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
         "text": drafted.text,
     }
     if to_stdout:
-        return Result(drafted.text.removesuffix("\n"), shown)
+        return Result(drafted.text.removesuffix("\n"), shown, is_content=True)
     write_new(output, drafted.text, _HINT)
     count = len(drafted.operators)
     words = f"{output}: {count} operator{'' if count == 1 else 's'}, {drafted.marks} marks to fill in"

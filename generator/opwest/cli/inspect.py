@@ -50,7 +50,7 @@ def _requirement(target: Target | None, compiled_for: str | None = None) -> Requ
 
 def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     try:
-        image = _image(path, faults)
+        image = _image(path, faults, targeted=target is not None)
         if image is not None:
             return image
         item = inspect_object(path)
@@ -61,7 +61,7 @@ def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str
     return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
 
 
-def _image(path: Path, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+def _image(path: Path, faults: Diagnostics, *, targeted: bool) -> tuple[str, dict[str, Any]] | None:
     """Return the description of an image with models, None for another file; report a program without models."""
     content = read_file(path)
     if not content.startswith(ELF):
@@ -69,6 +69,8 @@ def _image(path: Path, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None
     elf = parse_elf(content)
     if not is_image(elf):
         return None
+    if targeted:
+        faults.error("--target has no effect on a linked image", Location(str(path)))
     try:
         image = read_image(elf)
     except ObjectError as error:

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import io
 import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opwest import activity
+from opwest.cli.output_options import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, parser
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, printable
+from opwest.result import Result
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
@@ -41,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
 def _main(options: argparse.Namespace) -> int:
     faults = Diagnostics()
     try:
-        result = options.function(options, faults)
+        result = _run(options, faults)
         status = 1 if faults.has_errors else result.status if result else 0
     except OpwestError as error:
         for diagnostic in error.diagnostics:
@@ -70,20 +74,46 @@ def _main(options: argparse.Namespace) -> int:
             }
             print(json.dumps(_finite(report), indent=2, allow_nan=False))
         else:
-            if result is not None and result.as_text:
-                print(result.as_text)
+            if result is not None and result.as_text and (result.is_content or not is_quiet(options)):
+                print(printable(result.as_text, "\n\t") if sys.stdout.isatty() else result.as_text)
             sys.stdout.flush()
-            for diagnostic in found:
-                print(diagnostic, file=sys.stderr)
-            errors = sum(d.severity == "error" for d in found)
-            if errors > 1:
-                print(f"opwest: {errors} errors", file=sys.stderr)
+            if found:
+                _print(found, faults.sources, options)
         sys.stdout.flush()
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
         return _unwritable(error)
     return status
+
+
+def _run(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Run the command; with --verbose, print its stages and commands on standard error."""
+    check_output_options(options, faults)
+    faults.raise_if_errors()
+    with contextlib.ExitStack() as stack:
+        if is_verbose(options):
+            stack.enter_context(activity.reported(_print_activity))
+        stack.enter_context(activity.stage(options.command))
+        result: Result = options.function(options, faults)
+    return result
+
+
+def _print_activity(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print(found: Sequence[Diagnostic], sources: Mapping[str, bytes], options: argparse.Namespace) -> None:
+    """Print diagnostics on standard error; with --quiet, only errors."""
+    from opwest.cli.printing import shown  # only commands with diagnostics need it
+    from opwest.cli.terminal import terminal_of
+
+    errors = [d for d in found if d.severity == "error"]
+    terminal = terminal_of(sys.stderr, getattr(options, "color", None) or "auto")
+    for text in shown(errors if is_quiet(options) else found, sources, terminal):
+        print(text, file=sys.stderr)
+    if len(errors) > 1:
+        print(f"opwest: {len(errors)} errors", file=sys.stderr)
 
 
 def _unwritable(error: OSError) -> int:

@@ -10,8 +10,9 @@ from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
-from opwest.cli.run_options import add_board, add_connection, add_host, count
+from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -76,11 +77,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         metavar="NAME",
         help="judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
     )
-    _add_json(inspect)
+    add_output(inspect)
     inspect.set_defaults(function=commands.inspect)
     report = verbs.add_parser("report", help="generate a report", description=commands.report.__doc__)
     add_report_options(report)
-    _add_json(report)
+    add_output(report)
     report.set_defaults(function=commands.report)
     _add_run(verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__))
     _add_call(verbs.add_parser("call", help="call one operator on a board", description=commands.call.__doc__))
@@ -90,7 +91,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         )
     )
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
-    _add_json(targets)
+    add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
 
@@ -147,7 +148,13 @@ def _add_generate(generate: argparse.ArgumentParser) -> None:
     generate.add_argument(
         "--inputs", metavar="FILE", type=Path, help="write the paths of all input files to FILE, one per line"
     )
-    _add_json(generate)
+    generate.add_argument(
+        "--depfile",
+        metavar="FILE",
+        type=Path,
+        help="write the input files to FILE as dependencies for make and ninja, of the target FILE without .d",
+    )
+    add_output(generate)
     generate.set_defaults(function=commands.generate)
 
 
@@ -165,7 +172,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         help="print a timeline of steps, devices, waits and live bytes",
     )
     _add_zephyr(check)
-    _add_json(check)
+    add_output(check)
     check.set_defaults(function=commands.check)
 
 
@@ -193,7 +200,14 @@ def _add_init(init: argparse.ArgumentParser) -> None:
         default=[],
         help="target of the files, or target to compile IR for; repeatable (default: guessed)",
     )
-    _add_json(init)
+    init.add_argument(
+        "--symbols",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="functions that become operators, such as 'conv*'; repeatable (default: all that can be operators)",
+    )
+    add_output(init)
     init.set_defaults(function=commands.init)
 
 
@@ -206,21 +220,11 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="BOARD",
         help="build with west and run on native_sim, in QEMU or on a board",
     )
-    run.add_argument("--model", metavar="NAME", help="model to run, if there are several")
-    run.add_argument(
-        "--input",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="content of an input; without --input, --host runs the application's main()",
-    )
-    run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument("--repeat", metavar="N", type=count, default=1, help="run N times (default: 1)")
-    run.add_argument("--profile", action="store_true", help="measure every step")
-    run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
+    add_runs(run)
+    add_comparison(run)
     add_host(run)
     add_board(run)
-    _add_json(run)
+    add_output(run)
     run.set_defaults(function=commands.run, operator=None)
 
 
@@ -238,9 +242,9 @@ def _add_call(call: argparse.ArgumentParser) -> None:
     )
     call.add_argument("--device", metavar="NAME", help="device of the operator (default: the only one that fits)")
     call.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the results, one NAME.npy each")
-    call.add_argument("--repeat", metavar="N", type=count, default=1, help="call N times (default: 1)")
+    call.add_argument("--repeat", metavar="N", type=count, help="call N times (default: 1)")
     add_connection(call.add_argument_group("connection"))
-    _add_json(call)
+    add_output(call)
     call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)
 
 
@@ -278,7 +282,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
         type=count,
         help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
     )
-    _add_json(plan)
+    add_output(plan)
     plan.set_defaults(function=commands.plan)
 
 
@@ -303,7 +307,7 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     )
     template.add_argument("--no-template", action="store_true", help="use the templates of opwest from now on")
     _add_zephyr(update)
-    _add_json(update)
+    add_output(update)
     update.set_defaults(function=commands.update)
 
 
@@ -329,7 +333,7 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         default=8,
         help="number of golden vectors (default: 8)",
     )
-    _add_json(tvm)
+    add_output(tvm)
     tvm.set_defaults(function=commands.import_tvm)
     mlf = kinds.add_parser("mlf", help="import a model exported by microTVM", description=commands.import_mlf.__doc__)
     mlf.add_argument(
@@ -351,7 +355,7 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         default=[],
         help="shape (image=1,8,8) and dtype (out=int8:1,12) of an input or output, if not in the file; repeatable",
     )
-    _add_json(mlf)
+    add_output(mlf)
     mlf.set_defaults(function=commands.import_mlf)
 
 
@@ -381,7 +385,3 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)",
     )
-
-
-def _add_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print JSON, including diagnostics, on standard output")

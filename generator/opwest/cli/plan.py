@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.context import fault_of_file
 from opwest.packing import greedy, search
@@ -27,6 +28,8 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     if options.no_offsets:
         faults.error("--no-offsets requires a manifest", hint="a table without offsets exists: the given one")
+    if options.nodes is not None and options.planner == "greedy":
+        faults.error("--nodes has no effect with --planner greedy: it does not search")
     if options.output is not None:
         refuse_existing(options.output, _HINT)
     rows = _read(options, faults)
@@ -83,7 +86,8 @@ def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
     if reason is not None:
-        faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
+        hint = nearby.hint_for(options.file)
+        faults.error(f"cannot read the table: {reason}", Location(str(options.file)), hint=hint)
     faults.raise_if_errors()
     return rows
 

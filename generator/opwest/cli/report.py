@@ -20,14 +20,17 @@ FORMATS = ("html", "svg", "json")
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate the report."""
+    kind = _format(options)
+    if kind == "svg" and options.compare is not None:
+        faults.error("--compare has no effect on a picture", expected="the format html or json")
+        faults.raise_if_errors()
     before = None if options.compare is None else read_report(options.compare)
     current = make_report(options.paths, options.profile, faults, options.firmware)
     changes = None if before is None else compare(before, current)
-    kind = _format(options)
     content = _render(kind, current, changes, options.compare)
     shown = _json(current, changes, options, kind)
     if str(options.output) == "-":
-        return Result(content.removesuffix("\n"), {**shown, "report": content})
+        return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
     write_report(options.output, content)
     return Result(_text(current, changes, options.output), shown)
 

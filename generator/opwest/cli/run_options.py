@@ -4,8 +4,120 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
+from typing import Final
+
+from opwest.diagnostics import Diagnostics
+
+_DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
+"""The defaults of options that are errors where they have no effect, also with the value of the default."""
+
+
+def set_defaults(options: argparse.Namespace) -> None:
+    """Set the options that were not given to their defaults; `given` are the names of the others."""
+    options.given = frozenset(name for name, value in vars(options).items() if value)
+    for name, value in _DEFAULTS.items():
+        if getattr(options, name, None) is None:
+            setattr(options, name, value)
+
+
+def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Report options of `opwest run` that have no effect with the others."""
+    for action in options.board_actions if options.host else options.host_actions:
+        compares = action.dest == "cmsis_nn" and options.check_steps  # with a run on this machine
+        if _is_given(options, action) and not compares:
+            faults.error(f"{action.option_strings[0]} requires {'--board' if options.host else '--host'}")
+    if options.tolerance and not options.reference and not options.check_steps:
+        faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
+    if options.stream and options.repeat is not None:
+        faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
+    if options.host:
+        needed = ("input", "stream", "reference", "output_dir", "profile", "output_profile")
+        if not any(getattr(options, name) for name in needed):
+            for name in ("model", "repeat"):
+                if getattr(options, name) is not None:
+                    faults.error(
+                        f"--{name} has no effect on the application's main()",
+                        hint="--input, --stream, --reference, --output-dir and --profile run a model without main()",
+                    )
+        return
+    check_connection_options(options, faults)
+    if options.check_steps:
+        if options.cmsis_nn is not None and options.reference:
+            faults.error("--cmsis-nn has no effect with --reference: the model does not run on this machine")
+        for option, is_given in (
+            ("--stream", options.stream),
+            ("--output-dir", options.output_dir),
+            ("--repeat", options.repeat is not None),
+            ("--profile", options.profile),
+            ("--output-profile", options.output_profile),
+        ):
+            if is_given:
+                faults.error(f"--check-steps excludes {option}")
+
+
+def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Report options of the connection that have no effect with the others."""
+    if options.no_build and options.no_flash and options.serial and options.zephyr_base is not None:
+        faults.error("--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used")
+    if options.board.startswith("native_"):
+        if options.baud is not None:
+            faults.error(f"--baud has no effect on board '{options.board}'")
+        if options.no_flash and options.serial is None:  # with --serial, the image runs already
+            faults.error(f"--no-flash has no effect on board '{options.board}' without --serial")
+
+
+def _is_given(options: argparse.Namespace, action: argparse.Action) -> bool:
+    return bool(getattr(options, action.dest) != action.default)
+
+
+def add_comparison(command: argparse.ArgumentParser) -> None:
+    """Add the options of references."""
+    add = command.add_argument
+    add(
+        "--reference",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="expected output, or FILE.npz with outputs by name; a difference beyond the tolerance is exit code 1",
+    )
+    add(
+        "--tolerance",
+        metavar="[NAME=]ABS[,REL]",
+        action="append",
+        default=[],
+        help="with --reference or --check-steps: the largest error ABS + REL * |reference| that is no difference, of "
+        "one tensor or of all; repeatable (default: that of the manifest's tests, else 0)",
+    )
+
+
+def add_runs(run: argparse.ArgumentParser) -> None:
+    """Add the options of the inputs, the outputs and the number of runs."""
+    run.add_argument("--model", metavar="NAME", help="model to run, if there are several")
+    run.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
+        "--profile, --host runs the application's main()",
+    )
+    run.add_argument(
+        "--stream",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
+    )
+    run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
+    run.add_argument(
+        "--repeat",
+        metavar="N",
+        type=count,
+        help="run N times on the same inputs, keep the last outputs (default: 1)",
+    )
+    run.add_argument("--profile", action="store_true", help="measure every step")
+    run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
 
 
 def add_host(command: argparse.ArgumentParser) -> None:
@@ -13,6 +125,11 @@ def add_host(command: argparse.ArgumentParser) -> None:
     add = command.add_argument_group("with --host").add_argument
     actions = [
         add("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
+        add(
+            "--sanitize",
+            action="store_true",
+            help="compile with AddressSanitizer and UndefinedBehaviorSanitizer (gcc or clang), and stop at a fault",
+        ),
         add(
             "--cmsis-nn",
             metavar="DIR",
@@ -30,24 +147,10 @@ def add_board(command: argparse.ArgumentParser) -> None:
     add = group.add_argument
     actions = [
         add(
-            "--reference",
-            metavar="NAME=FILE.npy",
-            action="append",
-            default=[],
-            help="expected output; print the error against it",
-        ),
-        add(
             "--check-steps",
             action="store_true",
             help="stop after every step, compare its results with those of this machine or of --reference, and print "
             "the first difference (exit code 1)",
-        ),
-        add(
-            "--tolerance",
-            metavar="X",
-            type=_tolerance,
-            default=0.0,
-            help="with --check-steps: largest error that is no difference (default: 0)",
         ),
         *add_connection(group),
     ]
@@ -59,12 +162,11 @@ def add_connection(group: argparse._ArgumentGroup) -> list[argparse.Action]:
     add = group.add_argument
     return [
         add("--serial", metavar="DEV", help="serial device of the board (default: the only one found)"),
-        add("--baud", metavar="N", type=count, default=115200, help="baud rate (default: 115200)"),
+        add("--baud", metavar="N", type=count, help="baud rate (default: 115200)"),
         add(
             "--timeout",
             metavar="S",
             type=_seconds,
-            default=30.0,
             help="timeout for a response in seconds (default: 30)",
         ),
         add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
@@ -81,13 +183,6 @@ def count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("expected 1 or more")
-    return number
-
-
-def _tolerance(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError("expected 0 or more")
     return number
 
 

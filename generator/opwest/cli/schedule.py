@@ -71,5 +71,12 @@ def timeline(model: Model, plan: MemoryPlan) -> str:
         ).rstrip()
         for line in lines
     ]
+    kept = {pool: sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool) for pool in plan.pools}
+    shown += [f"state in {pool}: {size} bytes, live in every step" for pool, size in kept.items() if size]
+    shown += [
+        f"end: copy {state.next.shown} to state {state.name}, {state.type.size} bytes"
+        for state in model.states
+        if state.next
+    ]
     order = "any (steps reordered as far as tensors allow)" if model.reorder else "given"
     return "\n".join([f"{model.name}: schedule, order: {order}", *(f"  {line}" for line in shown)])

@@ -17,17 +17,25 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
         lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
+    for state in model.states:
+        home = plan.homes.get(state.name, "no pool")
+        lines.append(f"  state     {state.name}: {state.type}, {_counted(state.type.size, 'byte')} in {home}")
     size = sum(len(c.content) for c in model.constants)
     lines.append(f"  constants {_counted(size, 'byte')} in {_counted(len(model.constants), 'tensor')}")
     for pool in model.pools:
         if pool.name in plan.pools:
             planned = plan.pools[pool.name]
             limit = f" of {pool.size}" if pool.size is not None else ""
-            lines.append(f"  pool      {pool.name}: {planned.size}{limit} bytes, lower bound {planned.lower_bound}")
+            kept = sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool.name)
+            lasting = f", {kept} of them state" if kept else ""
+            lines.append(
+                f"  pool      {pool.name}: {planned.size}{limit} bytes{lasting}, lower bound {planned.lower_bound}"
+            )
     for device in model.devices:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
+    lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
     if not model.stack:
         lines.append("  stack     unknown: the operators are compiled with the firmware and measured by its tests")
@@ -52,6 +60,14 @@ def _target(build: TargetBuild) -> str:
     )
 
 
+def _unverified(build: TargetBuild) -> str:
+    """Return the objects whose debug information does not show which ABI they were compiled for."""
+    shown, others = build.unverified[:3], len(build.unverified) - 3
+    names = ", ".join(shown) + (f" and {others} more" if others > 0 else "")
+    target = build.target.name if build.target else ANY_TARGET
+    return f"{target}: options of the compiler not verified (no record; compile with -g): {names}"
+
+
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
     return {
@@ -60,6 +76,17 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         "steps": [s.operator.name for s in model.steps],
         "inputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.inputs],
         "outputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.outputs],
+        "states": [
+            {
+                "name": s.name,
+                "dtype": s.type.dtype.name,
+                "shape": s.type.shape,
+                "pool": plan.homes.get(s.name),
+                "next": s.next.shown if s.next else None,
+            }
+            for s in model.states
+        ],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.type.size} for v in model.views],
         "constant_bytes": sum(len(c.content) for c in model.constants),
         "pools": {
             name: {"size": p.size, "lower_bound": p.lower_bound, "align": p.align, "offsets": dict(p.offsets)}
@@ -72,6 +99,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
                 "name": b.target.name if b.target else None,
                 "objects": [o.origin for o in b.objects],
                 "libc": b.libc,
+                "unverified_abi": list(b.unverified),
             }
             for b in model.builds
         ],

@@ -53,7 +53,7 @@ def update(
     rows = []
     for number, project in enumerate(projects, 1):
         rows.append(_one(project, request, faults))
-        if len(projects) > 1 and not options.json:
+        if len(projects) > 1 and not options.json and not options.quiet:
             print(
                 f"[{number:{len(str(len(projects)))}}/{len(projects)}] {_line(rows[-1])}", file=sys.stderr, flush=True
             )
@@ -74,6 +74,7 @@ def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
         found.error(f"cannot read the project or its inputs: {error}", Location(str(project)))
     for diagnostic in found:
         faults.add(diagnostic)
+    faults.sources |= found.sources
     if outcome is None or (found.has_errors and outcome.state != "conflicts"):
         return _Row(project, outcome, "failed")
     return _Row(project, outcome, outcome.state)
@@ -131,12 +132,17 @@ def _would_change(row: _Row) -> list[str]:
     if row.outcome is None or row.outcome.changes is None:
         return []
     merged = set(row.outcome.result.merged)
+    conflicts = {remark.path for remark in row.outcome.result.remarks if remark.kind == "conflict"}
     lines = [f"  {change.path}: migrate to the current version" for change in row.outcome.migrated]
     for change in sorted(row.outcome.changes, key=lambda change: change.path):
         if change.path.startswith(_OWN):
             continue
         verb = "remove" if change.new is None else "write" if change.old is None else "replace"
-        lines.append(f"  {row.project / change.path}: {'merge' if change.path in merged else verb}")
+        if change.path in conflicts:
+            verb = "merge, with conflicts"
+        elif change.path in merged:
+            verb = "merge"
+        lines.append(f"  {row.project / change.path}: {verb}")
     if not lines and row.outcome.changes:
         lines.append(f"  {row.project / _OWN}: internal records of opwest")
     return lines

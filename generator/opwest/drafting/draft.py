@@ -12,7 +12,7 @@ from opwest.drafting.files import read_files
 from opwest.drafting.selection import Selection, select
 from opwest.drafting.sketch import sketch
 from opwest.drafting.text import draft_text
-from opwest.manifest.marks import report_marks
+from opwest.manifest.marks import distinct_marks
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.identifiers import check_name, fault_of_name
 from opwest.records import dataclass
@@ -31,9 +31,17 @@ class Draft:
 
 
 def draft_manifest(
-    paths: Sequence[Path], manifest: Path, model: str | None, targets: Sequence[str], faults: Diagnostics
+    paths: Sequence[Path],
+    manifest: Path,
+    model: str | None,
+    targets: Sequence[str],
+    faults: Diagnostics,
+    patterns: Sequence[str] = (),
 ) -> Draft:
-    """Return a draft for a manifest at `manifest`. Raises OpwestError for unusable files."""
+    """Return a draft for a manifest at `manifest`. Raises OpwestError for unusable files.
+
+    `patterns` select the functions that become operators; without any, all that can be.
+    """
     if model is not None and fault_of_name(model):
         check_name("model", model, None, faults)
     for target in targets:
@@ -42,7 +50,8 @@ def draft_manifest(
     faults.raise_if_errors()
     files = read_files(paths, manifest.parent, faults)
     faults.raise_if_errors()
-    selection = select(files, targets, faults)
+    selection = select(files, targets, patterns, faults)
+    faults.raise_if_errors()
     if not selection.operators:
         _report_nothing(selection, faults)
     faults.raise_if_errors()
@@ -55,7 +64,7 @@ def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
     reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
     faults.error(
         "no operator found in the files",
-        expected="global functions that take pointers to tensors and return int32_t or void",
+        expected="global functions that take pointers to tensors and return void, a status or a value",
         hint="; ".join(reasons) or "the files define no global function",
     )
 
@@ -63,7 +72,7 @@ def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
 def _count(text: str) -> int:
     """Return the number of marks in a draft, as found by `opwest check`."""
     manifest = read_yaml(text.encode(), "draft", Diagnostics())
-    return len(report_marks(manifest, Diagnostics(), lambda _: None)) if manifest is not None else 0
+    return len(distinct_marks(manifest)[0]) if manifest is not None else 0
 
 
 def _model_name(manifest: Path) -> str:

@@ -16,6 +16,7 @@ from opwest.drafting.signatures import Signature
 from opwest.llvm.api import compile_many, is_available, missing, read_many
 from opwest.llvm.facts import CompileJob, IrModule, LlvmError
 from opwest.llvm.target import LlvmTarget
+from opwest.model.ir import matching_targets
 from opwest.model.ir_files import is_ir
 from opwest.model.targets import make_target
 from opwest.objects.dwarf import signatures
@@ -152,7 +153,7 @@ def _ir_unit(name: str, module: IrModule) -> Unit:
 
 def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
     """Return the signatures in the debug information of IR, from an object compiled from it."""
-    target = llvm_target(_PLAIN_TARGET)
+    target = llvm_target(next(iter(matching_targets(module, name)), _PLAIN_TARGET))
     answer = compile_many([CompileJob(module.content, target, name=name)])[0] if target else None
     if not isinstance(answer, bytes):
         return {}

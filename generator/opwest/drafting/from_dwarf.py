@@ -7,6 +7,7 @@ import re
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
 from opwest.model.dtypes import DTYPES, dtype_of_c
+from opwest.model.identifiers import is_symbol
 from opwest.objects.dwarf import DwarfSignature, DwarfType
 
 ORIGIN = "debug information"
@@ -18,7 +19,8 @@ _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 def from_dwarf(seen: DwarfSignature) -> Signature:
     """Return the signature of a function that has debug information."""
-    unfit = _unfit_result(seen.returns)
+    value = _value(seen.returns)
+    unfit = None if value else _unfit_result(seen.returns)
     if seen.variadic:
         unfit = "variable arguments"
     parameters = []
@@ -30,12 +32,18 @@ def from_dwarf(seen: DwarfSignature) -> Signature:
             unfit = unfit or f"parameter {index + 1} is {one}"
         else:
             parameters.append(one)
-    return finished(Signature(ORIGIN, tuple(parameters), seen.returns.kind != "void", unfit))
+    return finished(Signature(ORIGIN, tuple(parameters), seen.returns.kind != "void", value, unfit))
+
+
+def _value(returns: DwarfType) -> str | None:
+    """Return the dtype of a result that cannot be a status."""
+    is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
+    return None if is_status else dtype_of(returns)
 
 
 def _unfit_result(returns: DwarfType) -> str | None:
     fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
-    return None if fits else f"return type {returns}, expected int32_t or void"
+    return None if fits else f"return type {returns}, expected void or a number"
 
 
 def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
@@ -47,10 +55,14 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
     if type_.kind != "pointer" or target is None:
         return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to an unknown type"
     if target.kind == "struct":
+        tag = _tag(target)
+        if tag is not None and target.size and tag != "device":
+            access: Access = "reads" if target.const else "both"
+            return Parameter(name, "tensor", "uint8", (target.size,), access, struct=tag, align=target.align)
         return _device(name, target) if is_last else f"{type_}, a structure"
     if target.kind in ("pointer", "function"):
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
-    access: Access = "reads" if target.const else "both"
+    access = "reads" if target.const else "both"
     dtype = dtype_of(target)
     return Parameter(name, "tensor", dtype, access=access, remarks=_remarks(target, dtype))
 
@@ -61,6 +73,12 @@ def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
     if type_.names & _VARYING and not any(_FIXED.fullmatch(name) for name in type_.names):
         return (f"{type_.name} in C: the size depends on the target",)
     return ()
+
+
+def _tag(target: DwarfType) -> str | None:
+    """Return the tag or the typedef of a structure."""
+    names = [name.removeprefix("struct ").removeprefix("union ") for name in (target.name, *sorted(target.names))]
+    return next((name for name in names if is_symbol(name)), None)
 
 
 def _device(name: str, target: DwarfType) -> Parameter | str:

@@ -18,8 +18,10 @@ def from_ir(function: IrFunction) -> Signature:
     unfit = None
     if function.variadic:
         unfit = "variable arguments"
-    elif function.returns not in (None, _STATUS):
-        unfit = f"return type {function.returns}, expected i32 or void"
+    returns = function.returns
+    known = DTYPES.get(f"float{returns.bits}") if returns is not None and returns.kind == "float" else None
+    if returns not in (None, _STATUS) and known is None:
+        unfit = unfit or f"return type {returns}, expected i32, float, double or void"
     parameters = []
     for index, kind in enumerate(function.parameters):
         use = function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ())
@@ -27,7 +29,7 @@ def from_ir(function: IrFunction) -> Signature:
             unfit = unfit or f"parameter {index + 1} is {kind}"
         else:
             parameters.append(_parameter(kind, use, is_last=index == len(function.parameters) - 1))
-    return finished(Signature(ORIGIN, tuple(parameters), function.returns is not None, unfit))
+    return finished(Signature(ORIGIN, tuple(parameters), returns is not None, known.name if known else None, unfit))
 
 
 def _parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:

@@ -20,30 +20,36 @@ def from_source(source: CSource, function: CFunction) -> Signature:
     unfit = None
     if function.parameters is None:
         unfit = "variable arguments"
-    elif function.returns not in ("void", "unknown") and not _is_status(function.returns):
-        unfit = f"return type {function.returns}, expected int32_t or void"
+    is_status = function.returns in ("void", "unknown") or _is_status(function.returns)
+    value = None if is_status else _dtype(_unqualified(function.returns))
+    if not is_status and value is None:
+        unfit = unfit or f"return type {function.returns}, expected void or a number"
     comments = _comments(source, function)
     parameters = []
     last = len(function.parameter_types) - 1
     for index, seen in enumerate(function.parameter_types):
-        one = _parameter(seen, comments.get(seen.name), is_last=index == last)
+        one = _parameter(seen, comments.get(seen.name), source, is_last=index == last)
         if isinstance(one, str):
             unfit = unfit or f"parameter {index + 1} is {one}"
         else:
             parameters.append(one)
-    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", unfit))
+    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", value, unfit))
+
+
+def _unqualified(written: str) -> str:
+    return " ".join(word for word in written.split() if word not in ("const", "volatile"))
 
 
 def _is_status(written: str) -> bool:
     """Whether a result may be a status; unknown typedefs are accepted."""
-    name = " ".join(word for word in written.split() if word not in ("const", "volatile"))
+    name = _unqualified(written)
     if "*" in name or name.startswith(("struct ", "union ")):
         return False
     dtype = _dtype(name)
     return dtype in ("int32", "uint32") or (dtype is None and name not in ("long", "unsigned long", "long long"))
 
 
-def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Parameter | str:
+def _parameter(seen: CParameter, comment: str | None, source: CSource, *, is_last: bool) -> Parameter | str:
     """Return the parameter, or a description of an unsupported one."""
     text = seen.text.replace(" ", "")
     if ")(" in text:
@@ -53,6 +59,11 @@ def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Param
         return f"a pointer to a pointer (`{seen.text}`)"
     if not seen.base:
         return f"not readable without a compiler (`{seen.text}`)"
+    access: Access = "reads" if _points_to_const(seen.text) else "both"
+    struct = _defined_struct(seen.base, source)
+    if struct is not None and seen.pointers:
+        remarks: tuple[str, ...] = (f"shape: [SIZE] and align: those of `{seen.base}`; drafted if compiled with -g",)
+        return Parameter(seen.name, "tensor", "uint8", access=access, struct=struct, remarks=remarks, comment=comment)
     if seen.base.startswith(("struct ", "union ")):
         if seen.pointers == 0:
             return f"a structure (`{seen.text}`)"
@@ -65,8 +76,17 @@ def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Param
     remarks = () if dtype else (f"`{seen.base}` in C",)
     if seen.pointers == 0:
         return Parameter(seen.name, "scalar", dtype, remarks=remarks, comment=comment)
-    access: Access = "reads" if _points_to_const(seen.text) else "both"
     return Parameter(seen.name, "tensor", dtype, _shape(text), access, remarks=remarks, comment=comment)
+
+
+def _defined_struct(base: str, source: CSource) -> str | None:
+    """Return the tag or typedef of a structure that the source defines."""
+    name = base.removeprefix("struct ").removeprefix("union ")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        return None
+    tag, typedef = rf"\b(?:struct|union)\s+{name}\s*\{{", rf"\}}\s*{name}\s*;"
+    pattern = tag if name != base else typedef
+    return name if re.search(pattern.encode(), source.text) else None
 
 
 def _points_to_const(text: str) -> bool:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
+from fnmatch import fnmatchcase
 
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, nearest
 from opwest.drafting.files import Given, Unit
 from opwest.drafting.from_dwarf import ORIGIN as DWARF
 from opwest.drafting.from_ir import ORIGIN as IR
@@ -19,7 +20,9 @@ from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
+from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, origin_by_symbols
 from opwest.objects.providers import LIBCS, provider_of
+from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
 from opwest.records import dataclass
 from opwest.targets import named_targets
 
@@ -53,6 +56,8 @@ class Chosen:
     """Its file, or member of an archive."""
     missing_in: tuple[str, ...] = ()
     """Targets whose files do not define it."""
+    origin: Origin | None = None
+    """Its compiler, for a function with a convention of its own; its signature is then unknown."""
 
 
 @dataclass
@@ -70,12 +75,22 @@ class Selection:
     """By undefined symbol, the units that refer to it."""
 
 
-def select(files: Sequence[Given], targets: Sequence[str], faults: Diagnostics) -> Selection:
-    """Return the content of a draft for `files` and named `targets`; without targets, they are guessed."""
+def select(files: Sequence[Given], targets: Sequence[str], patterns: Sequence[str], faults: Diagnostics) -> Selection:
+    """Return the content of a draft for `files` and named `targets`; without targets, they are guessed.
+
+    With `patterns` (as of `fnmatch`), the operators are the matching functions, helpers included.
+    """
     found = Selection()
     linked = _linked(files, found)
+    if targets and linked and all(isinstance(given.item, CSource) for given in linked):
+        faults.error(
+            "--target has no effect: C and C++ sources are compiled for every board",
+            hint="omit --target, or add objects",
+        )
     _sort_by_target(linked, targets, found, faults)
-    _choose_operators(linked, files, found)
+    _choose_operators(linked, files, patterns, found)
+    _report_unmatched(patterns, linked, faults)
+    _find_state(found, faults)
     _find_externals(found)
     return found
 
@@ -109,10 +124,6 @@ def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Sele
             entry = _entry_of_objects(given, given.item.members, targets, entries, found, faults)
             if entry is None:
                 continue
-            entry.state += [name for member in given.item.members for name in state_of(member).names]
-            for member in given.item.members:
-                for fault in member.faults:
-                    faults.warning(f"{given.name}: {fault}", hint="'opwest check' reports it as an error")
         elif isinstance(given.item, CSource):
             entry = sources
             entry.state += state_of(given.item).names
@@ -180,9 +191,11 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
     entry.state += given.item.state
 
 
-def _choose_operators(linked: Sequence[Given], files: Sequence[Given], found: Selection) -> None:
+def _choose_operators(
+    linked: Sequence[Given], files: Sequence[Given], patterns: Sequence[str], found: Selection
+) -> None:
     """Select the functions that can be operators; record the reason for the others."""
-    units = [unit for given in linked for unit in given.units if "main" not in unit.defines]
+    units = [unit for given in linked for unit in _candidates(given)]
     every: dict[str, list[Unit]] = {}
     for unit in (unit for given in files for unit in given.units):
         for symbol in unit.defines:
@@ -194,17 +207,43 @@ def _choose_operators(linked: Sequence[Given], files: Sequence[Given], found: Se
     chosen: set[str] = set()
     for unit in units:
         for symbol in unit.defines:
-            if symbol in found.left_out or symbol in chosen:
+            if symbol in found.left_out or symbol in chosen or not _is_requested(symbol, patterns):
                 continue
-            signature, place = _best(symbol, every[symbol])
-            reason = _no_operator(symbol, signature, callers.get(symbol))
+            origin = origin_by_symbols(symbol, unit.variables | unit.defines.keys(), unit.needs)
+            signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
+            caller = None if patterns else callers.get(symbol)
+            reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:
                 found.left_out[symbol] = reason
             else:
-                name = symbol if fault_of_name(symbol) is None else f"op_{symbol}"
+                name = _name(symbol, origin, every.keys() | {one.name for one in found.operators})
                 missing = _missing_in(symbol, found.entries)
                 chosen.add(symbol)
-                found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing))
+                found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
+    if found.operators:
+        found.left_out = {symbol: why for symbol, why in found.left_out.items() if not is_rust_symbol(symbol)}
+
+
+def _candidates(given: Given) -> list[Unit]:
+    """Return the units of a file whose functions can be operators."""
+    return [u for u in given.units if "main" not in u.defines and not (u.member and is_standard(u.member))]
+
+
+def _is_requested(symbol: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(symbol, pattern) for pattern in patterns)
+
+
+def _report_unmatched(patterns: Sequence[str], linked: Sequence[Given], faults: Diagnostics) -> None:
+    """Report patterns that match no function."""
+    functions = [symbol for given in linked for unit in _candidates(given) for symbol in unit.defines]
+    for pattern in patterns:
+        if not any(fnmatchcase(symbol, pattern) for symbol in functions):
+            known = [symbol for symbol in functions if not is_rust_symbol(symbol) and not symbol.startswith("_")]
+            faults.error(
+                f"no function matches --symbols {pattern!r}",
+                expected="the name of a global function in the files, or a pattern: conv*",
+                hint=nearest(pattern, known),
+            )
 
 
 def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | None]:
@@ -217,13 +256,32 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     return enriched(signature, source), place
 
 
+def _name(symbol: str, origin: Origin | None, taken: Set[str]) -> str:
+    """Return the name of the operator for a function."""
+    name = symbol.removeprefix(MLIR_PREFIX).removeprefix(FFI_PREFIX)
+    if fault_of_name(name) is not None:
+        return f"op_{name}"
+    if name != symbol and name in taken and not symbol.startswith(MLIR_PREFIX):
+        return f"{name}_{origin.convention if origin else 'operator'}"
+    return name
+
+
+def _foreign(symbol: str, origin: Origin) -> str | None:
+    """Return the reason why a function of a known compiler is not an operator, or None."""
+    if origin.convention is None:
+        return f"a function of {origin.tool} (its object {origin.evidence}): only {origin.tool}'s runtime can call it"
+    if origin.symbol != symbol:
+        return f"a part of {origin.tool}'s {origin.symbol!r}, which is the operator"
+    return None if is_symbol(symbol) else "not a C identifier"
+
+
 def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -> str | None:
     """Return the reason why a function is not an operator, or None."""
+    if is_rust_symbol(symbol):
+        return 'a Rust function: declare it #[no_mangle] pub extern "C"'
     if symbol.startswith("_Z"):
         return 'a C++ function: declare it extern "C"'
-    if symbol.startswith("__tvm_ffi_"):
-        return "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
-    if symbol == "main" or symbol in RUNTIME_SYMBOLS or symbol.startswith("__"):
+    if symbol == "main" or symbol in RUNTIME_SYMBOLS | RUNTIME_FUNCTIONS or symbol.startswith("__"):
         return "a function of the system, the compiler or the runtime"
     if not is_symbol(symbol):
         return "not a C identifier"
@@ -242,23 +300,48 @@ def _missing_in(symbol: str, entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(e.target for e in entries if e.target is not None and e.target not in defined)
 
 
+def _linked_members(found: Selection, entry: Entry) -> list[Unit]:
+    """Return the objects of an entry that the operators need, like a linker."""
+    anywhere = [unit for other in found.entries if other.target is None for unit in other.units]
+    roots = [operator.symbol for operator in found.operators]
+    roots += sorted({name for unit in anywhere for name in unit.needs})
+    members = {id(unit.member): unit for unit in entry.units if unit.member is not None}
+    needed = needed_members([unit.member for unit in members.values() if unit.member], roots)
+    return [members[id(member)] for member in needed]
+
+
+def _find_state(found: Selection, faults: Diagnostics) -> None:
+    """Find the writable variables and the faults of the objects that the operators need."""
+    hosted: set[str] = set()
+    for entry in found.entries:
+        for unit in _linked_members(found, entry):
+            assert unit.member is not None
+            if is_hosted(unit.member):
+                file = unit.label.partition("(")[0]
+                if file not in hosted:
+                    faults.warning(f"{unit.label}: {HOSTED}", hint=HOSTED_HINT)
+                hosted.add(file)
+                continue
+            entry.state += state_of(unit.member).names
+            for fault in unit.member.faults:
+                faults.warning(f"{unit.label}: {fault}", hint="'opwest check' reports it as an error")
+
+
 def _find_externals(found: Selection) -> None:
     """Find undefined symbols like a linker: per target, for the members that the operators need."""
-    roots = [operator.symbol for operator in found.operators]
     anywhere = [unit for entry in found.entries if entry.target is None for unit in entry.units]
-    roots += sorted({name for unit in anywhere for name in unit.needs})
     entries = [entry for entry in found.entries if entry.target is not None]
     shared = {name for unit in anywhere for name in _definitions(unit)}
     for entry in entries or [Entry(None)]:
-        members = {id(unit.member): unit for unit in entry.units if unit.member is not None}
-        needed = needed_members([unit.member for unit in members.values() if unit.member], roots)
-        linked = [members[id(member)] for member in needed]
+        linked = _linked_members(found, entry)
         linked += [unit for unit in anywhere if unit.certain_needs]
         known = shared.union(*(_definitions(unit) for unit in linked))
         named = named_targets().get(entry.target or "")
         machine = linked[0].member.abi.machine if linked and linked[0].member else ""
         libc = "host" if named and named.get("host") else DEFAULT_LIBC
         for unit in linked:
+            if unit.member is not None and is_hosted(unit.member):
+                continue
             for symbol in sorted(unit.needs - known - RUNTIME_SYMBOLS):
                 if provider_of(symbol, machine, libc) is None and is_symbol(symbol):
                     places = found.externals.setdefault(symbol, [])

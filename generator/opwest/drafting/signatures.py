@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -11,11 +12,22 @@ from opwest.model.identifiers import fault_of_name
 from opwest.records import dataclass
 
 Role = Literal["tensor", "scalar", "device"]
-Direction = Literal["in", "out", "inout"]
+Direction = Literal["in", "out", "inout", "scratch"]
 Access = Literal["reads", "writes", "both", "unknown"]
 """The access through a pointer; `both` for a C pointer without `const`."""
 
+# Constants and scratch memory, by the last words of an argument's name: `dense_weights`, `bias0`, `tmp`.
+_CONSTANT = re.compile(
+    r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)\d*$",
+    re.IGNORECASE,
+)
+_SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
 STRUCT_DEVICE = "const struct device *"
+
+
+def is_constant_name(name: str) -> bool:
+    """Return whether a tensor is probably a constant, by its name."""
+    return _CONSTANT.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,10 @@ class Parameter:
     shape: tuple[int, ...] | None = None
     access: Access = "reads"
     direction: Direction | None = "in"
+    struct: str | None = None
+    """Of a tensor of bytes: the structure that it contains, by tag or typedef."""
+    align: int = 0
+    """Of a structure; 0 if unknown."""
     handle: str = STRUCT_DEVICE
     """Of a device: its C type."""
     remarks: tuple[str, ...] = ()
@@ -44,6 +60,8 @@ class Signature:
     """Origin: `debug information`, `C`, `LLVM IR`."""
     parameters: tuple[Parameter, ...] = ()
     returns_status: bool = True
+    value: str | None = None
+    """The dtype of the result of a computation that the function returns."""
     unfit: str | None = None
     """The reason why it cannot be an operator."""
 
@@ -51,6 +69,19 @@ class Signature:
     def device(self) -> Parameter | None:
         """The parameter that is the device."""
         return next((p for p in self.parameters if p.role == "device"), None)
+
+    @property
+    def result(self) -> Parameter | None:
+        """The tensor for the value that the function returns."""
+        if self.value is None:
+            return None
+        name = next(n for n in ("result", "value", "returned") if n not in {p.name for p in self.parameters})
+        return Parameter(name, "tensor", self.value, (1,), "writes", "out")
+
+    @property
+    def step_arguments(self) -> tuple[Parameter, ...]:
+        """The arguments of a step."""
+        return (*self.arguments, *([self.result] if self.result else []))
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
@@ -71,29 +102,54 @@ def finished(signature: Signature) -> Signature:
     """Return a signature with directions and valid names, and the reason if it is not an operator."""
     if signature.unfit:
         return signature
-    parameters = _named(_directed(signature.parameters))
-    return replace(signature, parameters=parameters, unfit=_unfit(parameters))
+    parameters = _named(_directed(signature.parameters, returns_value=signature.value is not None))
+    value = signature.value
+    if value is None and signature.returns_status and not _writes(parameters) and not _takes_device(parameters):
+        value = "int32"  # a status without a result would have no use
+    return replace(
+        signature,
+        parameters=parameters,
+        returns_status=signature.returns_status and value is None,
+        value=value,
+        unfit=_unfit(parameters, returns_value=value is not None),
+    )
 
 
-def _unfit(parameters: Sequence[Parameter]) -> str | None:
+def _writes(parameters: Sequence[Parameter]) -> bool:
+    return any(p.role == "tensor" and p.direction not in ("in", "scratch") for p in parameters)
+
+
+def _takes_device(parameters: Sequence[Parameter]) -> bool:
+    return any(p.role == "device" for p in parameters)
+
+
+def _unfit(parameters: Sequence[Parameter], *, returns_value: bool) -> str | None:
     if any(p.role == "device" for p in parameters[:-1]):
         return "a pointer to a structure is not the last parameter"
     if not any(p.role == "tensor" for p in parameters):
         return "no parameter is a tensor"
-    writes = any(p.role == "tensor" and p.direction != "in" for p in parameters)
-    if not writes and not any(p.role == "device" for p in parameters):
-        return "no tensor is written"
+    if not _writes(parameters) and not _takes_device(parameters) and not returns_value:
+        return "no tensor is written, and nothing is returned"
     return None
 
 
-def _directed(parameters: Sequence[Parameter]) -> list[Parameter]:
+def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[Parameter]:
     """Return the parameters with the directions of tensors, certain, guessed or None."""
     some_only_read = any(p.role == "tensor" and p.access == "reads" for p in parameters)
     found = []
     for one in parameters:
         if one.role == "tensor":
-            one = replace(one, direction="in" if one.access == "reads" else "out")
-            if one.access == "both" and some_only_read:
+            one = replace(one, direction="in" if one.access == "reads" else "inout" if one.struct else "out")
+            if one.struct:
+                found.append(one)
+                continue
+            if one.access != "reads" and _SCRATCH.search(one.name):
+                one = replace(one, direction="scratch", remarks=("guessed by name: scratch", *one.remarks))
+            elif one.access == "both" and is_constant_name(one.name):
+                one = replace(one, direction="in", remarks=("guessed by name: in", *one.remarks))
+            elif one.access == "both" and returns_value:
+                one = replace(one, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *one.remarks))
+            elif one.access == "both" and some_only_read:
                 one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))
             elif one.access in ("both", "unknown"):
                 one = replace(one, direction=None, remarks=("direction: in, out, inout or scratch", *one.remarks))

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import field
 
 from opwest.drafting.selection import Chosen
-from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
+from opwest.drafting.signatures import STRUCT_DEVICE, Parameter, is_constant_name
 from opwest.manifest.marks import MARK
 from opwest.records import dataclass
-
-_PARAMETERS = re.compile(
-    r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)(_|$)"
-)
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,14 @@ class Sketch:
     open_inputs: list[End] = field(default_factory=list)
     open_outputs: list[End] = field(default_factory=list)
     constants: dict[str, End] = field(default_factory=dict)
+    state: dict[str, Parameter] = field(default_factory=dict)
+    """Structures that operators read and write."""
     devices: dict[str, str] = field(default_factory=dict)
     """By name, the C type of the handle."""
+    tensors: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By operator and argument, the tensor that its step passes; without unknown ones."""
+    shapes: dict[str, list[tuple[int, ...] | None]] = field(default_factory=dict)
+    """By tensor, the shapes of its arguments."""
     is_complete: bool = True
     """Whether every operator's arguments are known."""
 
@@ -66,7 +67,20 @@ def sketch(operators: Sequence[Chosen]) -> Sketch:
         found.steps.append(_step(operator, links, found))
     found.is_complete = all(operator.signature is not None for operator in operators)
     _set_interface(found, single=len(operators) == 1)
+    _find_tensors(found, operators)
     return found
+
+
+def _find_tensors(found: Sketch, operators: Sequence[Chosen]) -> None:
+    """Record the tensor of every argument, and the shapes that one of its arguments has."""
+    by_name = {operator.name: operator for operator in operators}
+    for step in found.steps:
+        signature = by_name[step.call].signature
+        arguments = [a for a in signature.step_arguments if a.direction != "scratch"] if signature else []
+        for argument, name in zip(arguments, step.args, strict=bool(signature)):
+            if argument.role == "tensor" and not name.startswith(MARK):
+                found.tensors[step.call, argument.name] = name
+                found.shapes.setdefault(name, []).append(argument.shape)
 
 
 Link = dict[tuple[str, str], tuple[str, str]]
@@ -74,7 +88,7 @@ Link = dict[tuple[str, str], tuple[str, str]]
 
 
 def _arguments(operator: Chosen, *directions: str) -> list[Parameter]:
-    arguments = operator.signature.arguments if operator.signature else ()
+    arguments = operator.signature.step_arguments if operator.signature else ()
     return [a for a in arguments if a.role == "tensor" and a.direction in directions]
 
 
@@ -88,7 +102,7 @@ def _links(operators: Sequence[Chosen]) -> Link:
     for operator in operators:
         for argument in _arguments(operator, "in"):
             matches = writers.get((argument.name, argument.dtype), [])
-            if len(matches) == 1 and matches[0] != operator.name and not _PARAMETERS.search(argument.name):
+            if len(matches) == 1 and matches[0] != operator.name and not is_constant_name(argument.name):
                 links[operator.name, argument.name] = (matches[0], argument.name)
     return links
 
@@ -116,11 +130,16 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         return Step(operator.name, [MARK])
     step = Step(operator.name, [])
     read = set(links.values())
-    for argument in operator.signature.arguments:
+    for argument in operator.signature.step_arguments:
+        if argument.direction == "scratch":
+            continue
         key = (operator.name, argument.name)
         end = End(operator.name, argument)
         own = f"{operator.name}_{argument.name}"
-        if argument.role == "scalar" or argument.direction in (None, "inout"):
+        if argument.struct and argument.direction == "inout":
+            found.state[own] = argument
+            step.args.append(own)
+        elif argument.role == "scalar" or argument.direction in (None, "inout"):
             step.args.append(f"{MARK}_{argument.name}")
             if argument.role == "tensor":
                 found.open_inputs.append(end)
@@ -132,9 +151,11 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         elif key in links:
             step.args.append(links[key][1])
             step.guessed.append(argument.name)
-        elif _PARAMETERS.search(argument.name):
-            found.constants[own] = end
-            step.args.append(own)
+        elif argument.struct or is_constant_name(argument.name):
+            name = own if not argument.name.startswith(f"{operator.name}_") else argument.name
+            name = own if name in found.constants else name
+            found.constants[name] = end
+            step.args.append(name)
         else:
             found.open_inputs.append(end)
             step.args.append(f"{MARK}_{argument.name}")

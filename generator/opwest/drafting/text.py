@@ -15,7 +15,7 @@ from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 
 _HEADER = f"""\
 # Drafted by `opwest init`. {MARK} marks missing information: replace all marks before `opwest generate`.
-# `opwest check` lists the marks with the accepted values. Verify values marked "guessed".
+# `opwest check` lists the marks with the accepted values. Verify values marked "guessed". `*x` repeats the value `&x`.
 version: 1
 """
 _MOST_LEFT_OUT = 100
@@ -32,11 +32,39 @@ def draft_text(model: str, selection: Selection, run: Sketch) -> str:
         _targets(selection.own_targets),
         _objects(selection),
         _devices(run),
-        _operators(selection),
+        _operators(selection, shapes := _Shapes(run)),
         _constants(run),
         _externals(selection),
-        _run(run),
+        _run(run, shapes),
     )
+
+
+class _Shapes:
+    """The shapes of tensors. An unknown one has one mark, with an anchor if other arguments share it."""
+
+    def __init__(self, run: Sketch) -> None:
+        self._run = run
+        self._written: set[str] = set()
+
+    def of(self, operator: str, argument: Parameter) -> str | None:
+        """Return the shape of an argument; None for a constant, whose file has it."""
+        name = self._run.tensors.get((operator, argument.name), "")
+        if name in self._run.constants and argument.shape is None and argument.struct is None:
+            return None
+        return self.tensor(name, argument.shape)
+
+    def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> str:
+        """Return the shape of a tensor."""
+        seen = self._run.shapes.get(name, [])
+        known = shape or next((one for one in seen if one is not None), None)
+        if known is not None:
+            return writer.shape_of(known)
+        if len(seen) < 2 and name not in self._run.inputs and name not in self._run.outputs:
+            return MARK
+        if name in self._written:
+            return f"*{name}"
+        self._written.add(name)
+        return f"&{name} {MARK}"
 
 
 def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
@@ -95,11 +123,11 @@ def _devices(run: Sketch) -> Iterator[str]:
     yield from lines
 
 
-def _operators(selection: Selection) -> Iterator[str]:
+def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
     yield "# The operators, with arguments in the order of the C parameters."
     yield "operators:"
     for operator in selection.operators:
-        yield from _operator(operator)
+        yield from _operator(operator, shapes)
     left = list(selection.left_out.items())
     if left:
         yield "# Functions that are not operators:"
@@ -109,7 +137,7 @@ def _operators(selection: Selection) -> Iterator[str]:
             yield f"# - and {len(left) - _MOST_LEFT_OUT} more"
 
 
-def _operator(operator: Chosen) -> Iterator[str]:
+def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
     signature = operator.signature
     missing = f"not in the files for {', '.join(operator.missing_in)}" if operator.missing_in else ""
     origin = f"from the {signature.origin} of {operator.place}" if signature else f"in {operator.place}"
@@ -118,6 +146,16 @@ def _operator(operator: Chosen) -> Iterator[str]:
     symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
     keys = [*writer.key("symbol", symbol)]
     end = remark(origin, missing)
+    if operator.origin is not None:
+        foreign = operator.origin
+        keys += writer.key("convention", foreign.convention, f"{foreign.tool}: the object {foreign.evidence}")
+        keys += writer.key("returns", "void" if foreign.convention == "memref" else None)
+        words = (
+            f"the arrays in the order of {foreign.tool}'s parameters: {{name: x, dtype: float32, shape: [1, 8]}}, ..."
+        )
+        keys += writer.key("args", flow_list([MARK]), words)
+        yield from writer.operator(operator.name, keys, None, end)
+        return
     if signature is None:
         keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
         keys += writer.key(
@@ -125,41 +163,48 @@ def _operator(operator: Chosen) -> Iterator[str]:
         )
         yield from writer.operator(operator.name, keys, None, end)
         return
-    keys += writer.key("returns", None if signature.returns_status else "void")
+    result = signature.result
+    if result is not None:
+        guessed = "guessed: no argument is written" if result.dtype == "int32" else ""
+        keys += writer.key("returns", writer.flow_map({"name": result.name, "dtype": result.dtype}), guessed)
+    else:
+        keys += writer.key("returns", None if signature.returns_status else "void")
     device = signature.device
     if device:
         handle = scalar(device.handle) if device.handle != STRUCT_DEVICE else None
         keys += writer.key("device", writer.flow_map({"handle": handle}), *device.remarks, _source_comment(device))
-    yield from writer.operator(operator.name, keys, map(_argument, signature.arguments), end)
+    arguments = [_argument(argument, shapes.of(operator.name, argument)) for argument in signature.arguments]
+    yield from writer.operator(operator.name, keys, arguments, end)
 
 
 def _source_comment(parameter: Parameter) -> str:
     return f"in the source: {parameter.comment}" if parameter.comment else ""
 
 
-def _argument(argument: Parameter) -> Iterator[str]:
+def _argument(argument: Parameter, shape: str | None) -> Iterator[str]:
     return writer.argument(
         argument.name,
         argument.dtype or MARK,
-        None if argument.role == "scalar" else _shape(argument),
+        None if argument.role == "scalar" else shape,
+        scalar=argument.role == "scalar",
         direction=argument.direction or MARK,
+        align=argument.align if argument.align > 1 else None,
+        struct=argument.struct,
         remarks=(*argument.remarks, _source_comment(argument)),
     )
-
-
-def _shape(argument: Parameter) -> str:
-    return MARK if argument.shape is None else flow_list(map(str, argument.shape))
 
 
 def _constants(run: Sketch) -> Iterator[str]:
     if not run.constants:
         return
-    lines = [
-        "# Constants, guessed from the names of arguments. Files: .npy, .npz with `key: ...`, or raw bytes.",
-        "constants:",
-    ]
-    lines += [f"  {name}: {writer.flow_map({'file': MARK})}" + remark(end.words) for name, end in run.constants.items()]
-    yield from lines
+    yield "# Constants, guessed from the names of arguments; their .npy or .npz files contain the shapes."
+    yield "constants:"
+    many = len(run.constants) > 1
+    for number, (name, end) in enumerate(run.constants.items()):
+        file = MARK if not many else f"&constants {MARK}" if number == 0 else "*constants"
+        words = "; an .npz file with all constants, or a file for each" if many and number == 0 else ""
+        line = f"  {name}: {writer.flow_map({'file': file, 'key': scalar(name) if many else None})}"
+        yield from remarked(line, end.words + words)
 
 
 def _externals(selection: Selection) -> Iterator[str]:
@@ -177,11 +222,17 @@ def _externals(selection: Selection) -> Iterator[str]:
     yield from lines
 
 
-def _run(run: Sketch) -> Iterator[str]:
+def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
     yield "# One inference. All names except inputs, outputs and constants are intermediate tensors."
     yield "run:"
-    yield from _interface("inputs", run.inputs, run.open_inputs, run.is_complete)
-    yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete)
+    yield from _interface("inputs", run.inputs, run.open_inputs, run.is_complete, shapes)
+    yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete, shapes)
+    if run.state:
+        yield "  # The content between runs, guessed from structures that operators read and write; zeros at first."
+        yield from writer.interface(
+            "state",
+            {name: {"dtype": "uint8", "shape": shapes.tensor(name, one.shape)} for name, one in run.state.items()},
+        )
     if len(run.steps) > 1:
         yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
     yield "  steps:"
@@ -190,10 +241,14 @@ def _run(run: Sketch) -> Iterator[str]:
         yield from writer.step(step.call, step.args, step.device, remark(guessed))
 
 
-def _interface(key: str, known: dict[str, Parameter], open_ends: Sequence[End], is_complete: bool) -> Iterator[str]:
+def _interface(
+    key: str, known: dict[str, Parameter], open_ends: Sequence[End], is_complete: bool, shapes: _Shapes
+) -> Iterator[str]:
     """Yield the inputs or the outputs, with marks if several arguments are candidates."""
     if is_complete and not open_ends:
-        tensors = {name: {"dtype": one.dtype or MARK, "shape": _shape(one)} for name, one in known.items()}
+        tensors = {
+            name: {"dtype": one.dtype or MARK, "shape": shapes.tensor(name, one.shape)} for name, one in known.items()
+        }
         yield from writer.interface(key, tensors)
         return
     if open_ends:

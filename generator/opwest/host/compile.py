@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
-from opwest.model.builds import ANY_TARGET
+from opwest.host.state import StateCheck
+from opwest.model.builds import ANY_TARGET, SOURCES
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
 
@@ -30,9 +32,9 @@ EMULATION_SOURCES = (
 """Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
     "accelerator.c",
-    "call.c",
     "device_calls.c",
     "devices.c",
+    "halide_backend.c",
     "metadata.c",
     "port_host.c",
     "port_host_cache.c",
@@ -46,6 +48,14 @@ PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
+SANITIZE_FLAGS = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-O1",
+    "-g",
+)
+"""The options of --sanitize; `undefined` contains `alignment`."""
 WARNINGS = ("-O2", "-Wall", "-Wextra")
 C_FLAGS = ("-std=gnu11", *WARNINGS)
 CPP_FLAGS = (*WARNINGS, "-fno-exceptions", "-fno-rtti")
@@ -71,7 +81,15 @@ class HostCompiler:
     Objects go to the directory `work`.
     """
 
-    def __init__(self, work: Path, bits: int | None, *, profile: bool = False, check_steps: bool = False) -> None:
+    def __init__(
+        self,
+        work: Path,
+        bits: int | None,
+        *,
+        profile: bool = False,
+        check_steps: bool = False,
+        sanitize: bool = False,
+    ) -> None:
         self.bits = bits
         self.command = self._command("CC", "cc", "C")
         self.cpp_command: list[str] = []
@@ -80,6 +98,7 @@ class HostCompiler:
         """The C++ standard, as in CONFIG_STD_CPP17: 17."""
         self.work = work
         self.profile = profile or check_steps
+        self.sanitize = list(SANITIZE_FLAGS) if sanitize else []
         self.flags = [*([PROFILE_FLAG] if self.profile else []), *([CHECK_STEPS_FLAG] if check_steps else [])]
         self.objects: list[str] = []
 
@@ -106,32 +125,45 @@ class HostCompiler:
         """Return the processor of the compiler's target, the first part of its triple: x86_64, aarch64."""
         return self._run([*self.command, "-dumpmachine"]).strip().split("-", 1)[0]
 
-    def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
-        """Compile one source and add its object to the link."""
+    def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> tuple[Path, list[str]]:
+        """Compile one source and add its object to the link; return the object and the command."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
         options = [*self.flags, *(f"-I{path}" for path in includes)]
         command = [*self.command, *C_FLAGS]
         if is_cpp(source.name):
             self.cpp_command = self.cpp_command or self._command("CXX", "c++", "C++")
             command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
-        self._run([*command, *options, *extra, "-c", str(source), "-o", str(target)])
+        command = [*command, *options, *self.sanitize, *extra, "-c", str(source), "-o", str(target)]
+        self._run(command)
         self.objects.append(str(target))
+        return target, command
 
     def link(self, program: Path, extra: Iterable[str] = ()) -> None:
         """Link all compiled and added objects."""
-        self._run([*(self.cpp_command or self.command), "-o", str(program), *self.objects, *extra])
+        linker = [*(self.cpp_command or self.command), *self.sanitize]
+        self._run([*linker, "-o", str(program), *self.objects, *extra])
 
     def _run(self, command: list[str]) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        with activity.command(command):
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             refused = _REFUSED.search(done.stderr)
             if refused is not None:
                 raise fail(f"the operators of the application cannot run on this machine: {refused[1]}")
             raise fail(
                 f"the compiler failed: {shlex.join(command)}\n{_first_lines(done.stderr)}",
-                hint="-m32 requires the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
+                hint=_hint(command),
             )
         return done.stdout
+
+
+def _hint(command: list[str]) -> str | None:
+    """Return what a failed command requires."""
+    if "-m32" in command:
+        return "-m32 requires the 32-bit C library (Debian: gcc-multilib)"
+    if SANITIZE_FLAGS[0] in command:
+        return "--sanitize requires the sanitizers of the compiler (libasan and libubsan, or compiler-rt)"
+    return None
 
 
 def _cpp_standard(project: Path) -> str:
@@ -174,7 +206,8 @@ def build_program(
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
         headers = (runtime / "include_tvm", *library.headers)
-        _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
+        check = StateCheck(runtime, model, build)
+        _add_model(folder, model, build, compiler, includes, headers, check, in_c=record["metadata"] == "c")
     for source in library.sources:
         compiler.compile(source, library.headers, ["-w"])
     # An application of microTVM can include TVM's headers.
@@ -192,10 +225,11 @@ def _add_model(
     compiler: HostCompiler,
     includes: list[Path],
     last: tuple[Path, ...],
+    check: StateCheck,
     *,
     in_c: bool,
 ) -> None:
-    """Compile a model; `last` are the last directories of headers for its operators."""
+    """Compile a model; `last` are the last directories of headers for its operators, `check` examines these."""
     name = model["name"]
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
@@ -212,9 +246,17 @@ def _add_model(
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
         after = [word for path in last for word in ("-idirafter", str(path))]
-        extra = ["-include", str(folder / build["rename"]), *after]
-        compiler.compile(folder / source, includes, extra)
+        extra = ["-include", str(folder / build["rename"]), *after, *_options_of(folder, build, source)]
+        check.examine(source, *compiler.compile(folder / source, includes, extra))
+    check.raise_if_found()
     compiler.objects += [str(folder / item) for item in build["objects"]]
+
+
+def _options_of(folder: Path, build: dict[str, Any], source: str) -> list[str]:
+    """Return the options of the manifest for a source."""
+    found = (row for row in build.get("options", ()) if row["source"] == source)
+    words = [word for row in found for word in (*(f"-I{folder / path}" for path in row["include_dirs"]), *row["flags"])]
+    return [f"-iquote{folder / SOURCES}", *words]  # a wrapper includes its header by the path below the sources
 
 
 class _CmsisNn:
@@ -230,6 +272,8 @@ class _CmsisNn:
             sources = [project / "models" / model["name"] / source for source in build["sources"]]
             if uses_cmsis_nn(sources):
                 users[model["name"]] = sources
+        if given is not None and not users:
+            raise fail("--cmsis-nn has no effect: no operator includes CMSIS-NN", project)
         if users:
             root = find_cmsis_nn(given, next(iter(users)), project)
             self.headers = (root / "Include",)

@@ -29,9 +29,14 @@ _BUILD = {
     "sources": [str],
     "rename": (str, None),
 }
+_OPTIONS = {"options": [{"source": str, "include_dirs": [str], "flags": [str]}]}
+"""The part of a build that records of earlier versions lack."""
+_PLACES = [{"line": int, "column": int, "permitted": bool}]
+"""`places` of a build, which records of earlier versions lack."""
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
+    "tolerances": [{"output": str, "absolute": (int, float), "relative": (int, float)}],
     "views": [{"name": str, "dtype": str, "size": int, "shape": [int], "root": str, "offset": int}],
     "state_bytes": int,
     "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
@@ -52,7 +57,7 @@ _CHECKS: dict[str, Any] = {
         }
     ],
 }
-"""The parts for `--check-steps` and `opwest call`, which records of earlier versions lack."""
+"""The parts for comparisons and `opwest call`, which records of earlier versions lack."""
 _MODEL = {
     **dict.fromkeys(("name", "macro", "manifest"), str),
     **dict.fromkeys(("emulated", "constants"), bool),
@@ -70,10 +75,19 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
     for number, model in enumerate(record["models"] if fault is None else ()):
         present = {key: shape for key, shape in _CHECKS.items() if key in model}
         fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
+        for build in model["builds"] if fault is None else ():
+            fault = fault or _fault(build.get("places", []), _PLACES, f"record.models[{number}].builds[].places")
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in record["models"] if fault is None else ():
+        for build in (build for build in model["builds"] if "options" in build):
+            fault = fault or _fault(build, _OPTIONS, "build")
+        if fault is not None:
+            break
         paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
+        options = [row for build in model["builds"] for row in build.get("options", ())]
+        paths += [path for row in options for path in row["include_dirs"]]
+        fault = next((f"invalid flag {f!r}" for row in options for f in row["flags"] if not f.startswith("-")), fault)
         fault = next((f"{path!r} is not a path in the project" for path in paths if not is_inside(path)), fault)
         fault = next((f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES), fault)
         fault = next((f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES), fault)
@@ -105,6 +119,9 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
         fault = _fault_of_elements(result)
         if fault is not None:
             return fault
+    for row in model.get("tolerances", ()):
+        if not all(0 <= row[key] < math.inf for key in ("absolute", "relative")):
+            return f"the tolerance of {row['output']!r} is no finite number"
     whole = {t["name"]: t["size"] for t in (*model["tensors"], *model.get("results", ()))}
     for view in model.get("views", ()):
         if not 0 <= view["offset"] <= whole.get(view["root"], 0) - view["size"]:

@@ -10,11 +10,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostics
+from opwest.host.arrays import keep_outputs, make_folder, read_references, read_runs
+from opwest.host.compare import differences, read_tolerances
 from opwest.host.compile import HostCompiler, build_program, fail
-from opwest.host.harness import ended, run_harness
+from opwest.host.harness import ended, environment, run_harness
 from opwest.host.profile import keep_profile, parse_measures
-from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
+from opwest.host.project_data import choose_model, project_record, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.objects.languages import SOURCE_SUFFIXES
@@ -37,8 +40,8 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
         choose_model(options.model, project, record)  # report an unknown name in every mode
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         profile = options.profile or options.output_profile is not None
-        compiler = HostCompiler(Path(work), options.bits, profile=profile)
-        if options.input or options.output_dir or profile:
+        compiler = HostCompiler(Path(work), options.bits, profile=profile, sanitize=options.sanitize)
+        if options.input or options.stream or options.reference or options.output_dir or profile:
             return _run_model(options, project, record, compiler, Path(work), faults)
         return _run_application(options, project, record, compiler, Path(work))
 
@@ -51,9 +54,15 @@ def _run_application(
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
     program = work / "application"
     build_program(project, record, compiler, sources, program, options.cmsis_nn)
-    done = subprocess.run(
-        [program], check=False, stdout=subprocess.PIPE if options.json else None, text=True, errors="replace"
-    )
+    with activity.command([program]):
+        done = subprocess.run(
+            [program],
+            check=False,
+            stdout=subprocess.PIPE if options.json else None,
+            text=True,
+            errors="replace",
+            env=environment(compiler),
+        )
     sys.stdout.flush()
     if done.returncode != 0:
         raise fail(ended(done.returncode), project)
@@ -70,20 +79,27 @@ def _run_model(
 ) -> Result:
     model = choose_model(options.model, project, record)
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-    arrays = read_inputs(options.input, inputs, faults)
+    runs = read_runs(options.input, options.stream, options.repeat, inputs, faults)
+    references = read_references(options.reference, outputs, runs, faults)
+    tolerances = read_tolerances(options.tolerance, model, references, faults)
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    paths, output = run_harness(
-        project, record, model, compiler, work, arrays, repeat=options.repeat, cmsis_nn=options.cmsis_nn
-    )
+    paths, output = run_harness(project, record, model, compiler, work, runs, cmsis_nn=options.cmsis_nn)
+    frames = [runs.count] if runs.streams else []
     results = {
-        tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], tensor["shape"])
+        tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
     }
-    lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)
-    values = {name: array.tolist() for name, array in results.items()}
-    shown: dict[str, Any] = {"model": model["name"], "outputs": values}
+    lines = keep_outputs(results, outputs, options.output_dir, frames=bool(runs.streams))
+    errors = differences(results, references, tolerances)
+    lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
+    shown: dict[str, Any] = {
+        "model": model["name"],
+        "outputs": {name: array.tolist() for name, array in results.items()},
+        "errors": {name: error.as_json() for name, error in errors.items()},
+        "clock": "host",
+    }
     if compiler.profile:
         profile = parse_measures(
             line.removeprefix("@opwest ") for line in output.splitlines() if line.startswith("@opwest ")
@@ -93,4 +109,4 @@ def _run_model(
         profile = profile.labelled(model["name"], "host", "host", model["devices"])
         lines += keep_profile(profile, options.output_profile)
         shown["profile"] = profile.as_json()
-    return Result("\n".join(lines), shown)
+    return Result("\n".join(lines), shown, status=int(any(error.beyond for error in errors.values())))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.host.arrays import Runs
 from opwest.host.compile import HostCompiler, fail
 from opwest.host.harness import buffer_of, run_harness
 from opwest.model.dtypes import DTYPES
@@ -65,7 +66,9 @@ def host_results(
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), None, check_steps=True)
         try:
-            paths, _ = run_harness(project, record, model, compiler, Path(work), arrays, stops=stops, cmsis_nn=cmsis_nn)
+            paths, _ = run_harness(
+                project, record, model, compiler, Path(work), Runs(arrays), stops=stops, cmsis_nn=cmsis_nn
+            )
         except OpwestError as error:
             note = "give the expected results of steps instead: --reference TENSOR=FILE.npy"
             raise OpwestError([*error.diagnostics, Diagnostic("note", note)]) from error

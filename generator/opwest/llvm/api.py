@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from opwest import nearby
 from opwest.llvm.child import Request, run
 from opwest.llvm.contradictions import contradictions
 from opwest.llvm.facts import (
@@ -143,7 +144,7 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         expected = "LLVM bitcode or textual IR" if isinstance(fault, FileNotFoundError) else None
-        raise LlvmError(f"cannot read the file: {reason}", expected) from fault
+        raise LlvmError(f"cannot read the file: {reason}", expected, nearby.hint_for(path)) from fault
     if looks_like_ir(content) is None:
         raise not_ir(content)
     return content
@@ -168,6 +169,7 @@ def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
             variadic=f["variadic"],
             is_definition=f["is_definition"],
             linkage=f["linkage"],
+            convention=f["convention"],
             uses=tuple(IrUse(name, access, tuple(elements)) for name, access, elements in f.get("uses", ())),
         )
         for f in facts["functions"]

@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from opwest import activity
 from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 from opwest.records import dataclass
@@ -82,9 +83,11 @@ class _Child:
         self.ended = False
         self._answers: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._stderr = bytearray()
+        # -P: a module in the working directory must not replace one of the child.
+        command = [sys.executable, "-P", "-m", "opwest.llvm.worker", str(limits.memory), str(limits.seconds)]
+        activity.started(command)
         self._process = subprocess.Popen(
-            # -P: a module in the working directory must not replace one of the child.
-            [sys.executable, "-P", "-m", "opwest.llvm.worker", str(limits.memory), str(limits.seconds)],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -16,8 +16,9 @@ from opwest.llvm import text as ir
 from opwest.llvm.contradictions import contradictions, parse_triple, riscv_abi
 from opwest.llvm.facts import CompileOptions, IrModule, LlvmError
 from opwest.llvm.reading import Module, context, module_facts, parsed
-from opwest.llvm.sections import without_sections
 from opwest.llvm.target import LlvmTarget
+from opwest.objects.magic import ELF
+from opwest.objects.sections import without_sections
 
 Machine = Any
 """llvmlite.binding.TargetMachine, which has no types."""
@@ -55,6 +56,8 @@ def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) 
         )
         with parsed(text, owner) as module:
             made = bytes(machine.emit_object(module))
+    if not made.startswith(ELF):
+        raise LlvmError("the output of LLVM is not ELF", "the triple of a target with ELF objects")
     return without_sections(
         made,
         unwind_tables=target.machine == "arm" and not options.keep_unwind,

@@ -71,6 +71,8 @@ class IrFunction:
     """As LLVM writes it: `external`, `internal`, `private`, `weak`, `linkonce_odr`, `extern_weak`, …"""
     uses: tuple[IrUse, ...] = ()
     """One per parameter, for definitions, if requested."""
+    convention: str = ""
+    """The calling convention as LLVM writes it (`fastcc`, `win64cc`); empty for that of C."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ _LINKAGES = {
 }  # fmt: skip
 _FLOATS = {"half": 16, "float": 32, "double": 64, "x86_fp80": 80, "fp128": 128, "ppc_fp128": 128}
 _BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
+_IN_REGISTER = b"inreg"
+"""On i386, the argument is passed in a register (-mregparm)."""
 
 
 @contextmanager
@@ -94,6 +96,8 @@ def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
         return module_facts(module, str(module), uses=uses)
 
 
+# Functions are compiled without unwinding, and then without their personality routines.
+_PERSONALITY = re.compile(r" personality ptr @[-\w$.]+(?= )")
 # TVM emits empty lists, which contain no functions.
 _CONSTRUCTORS = re.compile(r"^@llvm\.global_[cd]tors = appending (?!global \[0 x )", re.MULTILINE)
 
@@ -104,8 +108,12 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
     if uses:
         _add_uses(module, text, functions)
     variables = list(ir.globals_of(text))
+    conventions = ir.conventions_of(text)
+    for function in functions:
+        function["convention"] = conventions.get(function["name"], "")
+    _add_aliases(variables, functions)
     own = [v for v in variables if not v.name.startswith("llvm.")]
-    used = ir.used_names(text)
+    used = ir.used_names(_PERSONALITY.sub("", text))
     defined = {f["name"] for f in functions if f["is_definition"] and f["linkage"] in _VISIBLE}
     defined |= {v.name for v in own if v.is_definition and v.linkage in _VISIBLE}
     undefined = {f["name"] for f in functions if not f["is_definition"]}
@@ -128,17 +136,31 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
     }
 
 
+def _add_aliases(variables: list[ir.GlobalLine], functions: list[dict[str, Any]]) -> None:
+    """Add the second names of functions that the module defines: rustc and Zig export functions as aliases."""
+    aliases = {v.name: v for v in variables if v.kind == "alias" and v.is_definition}
+    known = {f["name"]: f for f in functions if f["is_definition"]}
+    for alias in aliases.values():
+        target, seen = alias.aliasee, {alias.name}
+        while target in aliases and target not in seen:  # LLVM rejects cycles
+            seen.add(target)
+            target = aliases[target].aliasee
+        if target in known:
+            functions.append({**known[target], "name": alias.name, "linkage": alias.linkage})
+
+
 def _function(function: Any) -> dict[str, Any]:
     linkage = function.linkage.name
     result, *parameters = (_type(t) for t in _types(function))
     arguments = list(function.arguments)
     for index, argument in enumerate(arguments):
-        if any(a.startswith(_BY_REFERENCE) for a in argument.attributes):
+        if any(a.startswith(_BY_REFERENCE) or a == _IN_REGISTER for a in argument.attributes):
             parameters[index] = ["other", 0]
     return {
         "name": ir.symbol_of(function.name.encode()),
         "returns": result,
         "parameters": parameters,
+        "convention": "",
         "variadic": bool(function.global_value_type.is_function_vararg),
         "is_definition": not function.is_declaration and linkage != "available_externally",
         "linkage": _LINKAGES.get(linkage, linkage),

@@ -24,7 +24,10 @@ _GLOBAL = re.compile(
     r"(?P<kind>global|constant|alias|ifunc) (?P<rest>[^\n]*)$",
     re.ASCII | re.MULTILINE,
 )
+_ALIASEE = re.compile(rf', ptr @(?P<name>{_IDENTIFIER})(?:, partition "[^"]*")?$', re.ASCII)
 _DEFINE = re.compile(r"^define [^\n]*$", re.MULTILINE)
+# Before the type of the result; attributes with the same form (`cc 10` is GHC's) do not exist.
+_CONVENTION = re.compile(r" (?!arm_aapcs|x86_64_sysvcc)(?:[a-z]\w*cc|cc \d+|swifttailcc) (?=.)", re.ASCII)
 _GROUP = re.compile(r"^(attributes #\d+ = \{)([^\n]*)\}$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'"[^"]*"(?:="[^"]*")?|[^\s"()]+(?:\((?:[^()"]|"[^"]*"|\([^()]*\))*\))?')
 _TARGET_ATTRIBUTE = re.compile(r'"(target-cpu|tune-cpu|target-features)"="([^"]*)"')
@@ -75,6 +78,8 @@ class GlobalLine:
     kind: str
     linkage: str
     is_thread_local: bool
+    aliasee: str | None = None
+    """Of an alias: the global that it is a second name of; None if an expression computes its address."""
 
     @property
     def is_definition(self) -> bool:
@@ -95,7 +100,24 @@ def globals_of(text: str) -> Iterator[GlobalLine]:
         if linkage == "external" and "external" in words:
             linkage = "external declaration"
         is_thread_local = any(w.startswith("thread_local") for w in words)
-        yield GlobalLine(decode_name(match["name"]), match["kind"], linkage, is_thread_local)
+        target = _ALIASEE.search(match["rest"]) if match["kind"] == "alias" else None
+        aliasee = decode_name(target["name"]) if target else None
+        yield GlobalLine(decode_name(match["name"]), match["kind"], linkage, is_thread_local, aliasee)
+
+
+def conventions_of(text: str) -> dict[str, str]:
+    """Return the calling conventions of defined functions by name, without those with that of C.
+
+    Arm's `arm_aapcscc` and `arm_aapcs_vfpcc` differ from it at most in floats, as the triples of targets do;
+    `x86_64_sysvcc` is that of C on the host.
+    """
+    found: dict[str, str] = {}
+    for line in _DEFINE.finditer(text):
+        name = next((m for m in _TOKEN.finditer(line[0]) if m["name"] is not None), None)
+        word = _CONVENTION.search(line[0], 0, name.start()) if name else None
+        if name and word:
+            found[decode_name(name["name"])] = word[0].strip()
+    return found
 
 
 def used_names(text: str) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping as Contents
 from collections.abc import Sequence
 from pathlib import Path
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
 from opwest.manifest.marks import report_marks
@@ -53,8 +54,14 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
             return None
         text = path.read_bytes() if content is None else content
     except OSError as error:
-        faults.error(f"cannot read the manifest: {error.strerror}", Location(label), expected="a YAML file")
+        faults.error(
+            f"cannot read the manifest: {error.strerror}",
+            Location(label),
+            expected="a YAML file",
+            hint=nearby.hint_for(path),
+        )
         return None
+    faults.sources[label] = text
     manifest = read_yaml(text, label, faults)
     if manifest is None or not check_version(manifest, faults):
         return None

@@ -31,6 +31,9 @@ def scalar(text: str) -> str:
     return text if _PLAIN.match(text) and text not in _RESERVED else json.dumps(text, ensure_ascii=False)
 
 
+_scalar = scalar
+
+
 def flow_list(items: Iterable[str]) -> str:
     """Return a list on one line."""
     return f"[{', '.join(items)}]"
@@ -112,22 +115,26 @@ def argument(
     dtype: str,
     shape: str | None,
     *,
+    scalar: bool | None = None,
     direction: str = "in",
     align: int | None = None,
     pointer: bool = False,
     in_place: str | None = None,
+    struct: str | None = None,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
-    """Yield an argument of an operator; without a shape it is a scalar."""
+    """Yield an argument of an operator; without a shape it is a scalar, unless `scalar` is False."""
+    by_value = shape is None if scalar is None else scalar
     keys = {
-        "name": scalar(name),
+        "name": _scalar(name),
         "dtype": dtype,
-        "scalar": "true" if shape is None else None,
+        "scalar": "true" if by_value else None,
         "shape": shape,
-        "direction": direction if direction != "in" and shape is not None else None,
+        "direction": direction if direction != "in" and not by_value else None,
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
-        "in_place": flow_list([scalar(in_place)]) if in_place else None,
+        "in_place": flow_list([_scalar(in_place)]) if in_place else None,
+        "struct": _scalar(struct) if struct else None,
     }
     yield from remarked(f"      - {flow_map(keys)}", *remarks)
 

@@ -10,11 +10,15 @@ from typing import Literal
 from opwest.diagnostics import Location
 from opwest.llvm.target import LlvmTarget
 from opwest.objects.facts import FloatAbi, Fpu, Mve
-from opwest.objects.languages import is_cpp
+from opwest.objects.languages import HEADER_SOURCE, is_cpp
 from opwest.records import dataclass
 
 ANY_TARGET = "any"
 """The name of a build without a target: its sources are compiled with the firmware."""
+SOURCES = PurePosixPath("objects") / ANY_TARGET
+"""The directory of sources and their headers in a model's directory."""
+WRAPPERS = PurePosixPath("wrappers")
+"""The directory of generated sources that compile headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,49 @@ class LinkObject:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Options of the sources of one entry of `objects`."""
+
+    include_dirs: tuple[PurePosixPath, ...] = ()
+    """Directories of headers, relative to the manifest's directory."""
+    defines: tuple[str, ...] = ()
+    """Macros: NAME or NAME=VALUE."""
+    flags: tuple[str, ...] = ()
+
+
+NO_OPTIONS = CompileOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     """A C or C++ source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)
     compiled: bool
+    options: CompileOptions = NO_OPTIONS
+    exports: tuple[str, ...] = ()
+    """Of a compiled header: its static functions that are operators."""
+    line: int = 0
+    """A compiled source: its line and column in the manifest."""
+    column: int = 0
+    permits_state: bool = False
+    """Whether the manifest permits writable state in its object."""
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether it is a header that a generated source compiles."""
+        return self.compiled and self.path.name.endswith(HEADER_SOURCE)
+
+    @property
+    def place(self) -> PurePosixPath:
+        """Its copy, relative to the model's directory."""
+        return SOURCES / self.path
+
+    @property
+    def unit(self) -> PurePosixPath:
+        """The file to compile, relative to the model's directory."""
+        return WRAPPERS / f"{self.path}.c" if self.is_wrapped else self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +108,12 @@ class TargetBuild:
     libc: str
     scope: tuple[str, ...] = ()
     """Names of C++ renamed in the same way: their symbols contain the name."""
+    libm: tuple[str, ...] = ()
+    """Functions of libm that the files call."""
+    soft_float: tuple[str, ...] = ()
+    """Functions of software floating point in the compiler's library that the objects call."""
+    unverified: tuple[str, ...] = ()
+    """Objects with operators whose debug information does not contain the options that change the ABI."""
 
     @property
     def has_cpp(self) -> bool:

@@ -12,11 +12,20 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model, Operator
 from opwest.records import dataclass
 
-# Headers of ISO C11 and POSIX. The header of a model is <model>.h and must not hide one of these.
+# Headers of ISO C11 and POSIX, and those that Zephyr includes without a directory. The header of a model is <model>.h
+# and must not hide one of these.
 _SYSTEM_HEADERS = frozenset(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
     stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
-    sched poll semaphore dirent fcntl termios syslog malloc device autoconf""".split()
+    sched poll semaphore dirent fcntl termios syslog malloc device autoconf
+    alloca cmdline cmsis_core exception getopt kernel_internal ksched mmu newlib nrf nrfx offsets pmp power reent soc
+    strings system version""".split()
+)
+# Functions of C libraries and Zephyr with the names that a model's functions would have: fs_open(), k_work_queue_run().
+# Macros of Kconfig and of devicetree begin with CONFIG_ and DT_.
+_PREFIXES = frozenset(
+    """bt_hci dbm dns_resolve evtchn f flash_area fs fts iconv icmsg ipc_service k_pipe k_work_queue modem_pipe mq
+    pm_device_action posix sem semihost shm sip_svc stepper thread_analyzer zsock config dt""".split()
 )
 _WORKSPACE_MEMBERS = frozenset({"status", "opened", "slots", "input", "output", "profile"})
 
@@ -118,7 +127,7 @@ def check_names(model: Model, faults: Diagnostics) -> None:
     """Report names of one model that clash after prefixing."""
     if model.name.lower() in _SYSTEM_HEADERS:
         faults.error(
-            f"header {model.name}.h of model {model.name!r} hides a system header",
+            f"header {model.name}.h of model {model.name!r} hides a header of the C library or of Zephyr",
             model.location,
             expected="another model name",
         )
@@ -127,6 +136,12 @@ def check_names(model: Model, faults: Diagnostics) -> None:
             f"model name {model.name!r} begins with 'opwest', the prefix of the runtime",
             model.location,
             expected="a name that does not begin with opwest",
+        )
+    if model.name.lower() in _PREFIXES:
+        faults.error(
+            f"model name {model.name!r} is a prefix of names in Zephyr or the C library",
+            model.location,
+            expected="another model name",
         )
     for pool in model.pools:
         if pool.name in _WORKSPACE_MEMBERS:

@@ -10,6 +10,7 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
@@ -121,7 +122,7 @@ class Context:
             f"cannot read {name!r}: {reason}",
             location,
             expected=expected,
-            hint=hint if reason == IS_A_DIRECTORY else None,
+            hint=hint if reason == IS_A_DIRECTORY else nearby.hint_for(path, name),
         )
         return None
 

@@ -6,6 +6,11 @@ packed: TVMBackendPackedCFunc of TVM's C runtime (include/tvm/runtime/c_backend_
 ffi: TVMFFISafeCallType of tvm-ffi (include/tvm/ffi/c_api.h, TVM 0.21 and later).
 The types are those of TVM's C output, which declares the arrays as `void *`. The syntax of the arrays is in
 `render/c/conventions.py` and `render/llvm/conventions.py`. mypy reports a convention that is missing there.
+halide: a pipeline that Halide compiled ahead of time, `int f(struct halide_buffer_t *, ...)` (HalideRuntime.h: "the raw
+representation of an image passed around by generated Halide code").
+memref: MLIR's C interface (mlir.llvm.org/docs/TargetLLVMIR, "C-compatible wrapper emission": `_mlir_ciface_f` with "all
+memref arguments ... pointer-to-struct"). Both pass a tensor as a pointer to a structure that describes it, and scalars
+by value. The structures are in `render/records/layout.py`, their content in `render/records/descriptors.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +21,9 @@ from typing import Final, Literal, assert_never, get_args
 from opwest.model.dtypes import Dlpack, DType
 from opwest.records import dataclass
 
-ConventionName = Literal["unpacked", "packed", "ffi"]
+ConventionName = Literal["unpacked", "packed", "ffi", "halide", "memref"]
+Result = Literal["status", "void", "value"]
+"""What a function returns: int32_t, 0 on success; nothing; the result of a computation."""
 EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
 
 _DL_TENSOR_BYTES: Final = 48
@@ -51,6 +58,22 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Descriptors:
+    """How a tensor is passed as a pointer to a structure that describes it."""
+
+    header: str
+    """The header of the runtime that defines the structures."""
+    c_type: str
+    """The C type of the parameter."""
+    data: tuple[str, ...]
+    """The members that hold the address of the data."""
+    forward: str | None = None
+    """A declaration that the C type needs."""
+    status: str | None = None
+    """The function of the runtime that converts the result of the compiled function to a status."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Convention:
     """A calling convention."""
 
@@ -67,18 +90,22 @@ class Convention:
     """None: an entry point has the parameters that the manifest declares, and its device."""
     is_of_system_library: bool = False
     """Whether TVM's system library lists entry points without an adapter."""
-
-    @property
-    def returns_status(self) -> bool:
-        """Whether every entry point returns a status; otherwise the manifest declares it."""
-        return self.arrays is not None
+    descriptors: Descriptors | None = None
+    """None: a tensor is passed as a pointer to its data, or in arrays."""
+    results: tuple[Result, ...] = ("status",)
+    """What entry points can return; the first one if the manifest does not declare it."""
 
     def passes_scalar(self, dtype: DType) -> bool:
-        """Return whether a scalar of an element type can be passed; arrays hold all floats as double."""
-        return self.arrays is None or not dtype.bits
+        """Return whether a scalar of an element type can be passed.
+
+        Arrays hold all floats as double. Halide and MLIR pass floats of 16 bits as the processor does.
+        """
+        return (self.arrays is None and self.descriptors is None) or not dtype.bits
 
 
-UNPACKED: Final = Convention("unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None)
+UNPACKED: Final = Convention(
+    "unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None, results=("status", "void", "value")
+)
 
 PACKED_ARRAYS: Final = Arrays(
     parameters=(
@@ -132,6 +159,28 @@ FFI: Final = Convention(
     ),
 )
 
+HALIDE: Final = Convention(
+    "halide",
+    tensor_alignment=1,  # Halide assumes the alignment of the element, without set_host_alignment()
+    workspace_alignment=64,  # halide_malloc: "the maximum meaningful alignment for ... vector loads and stores"
+    arrays=None,
+    descriptors=Descriptors(
+        "opwest/halide_buffer.h",
+        "struct halide_buffer_t *",
+        ("host",),
+        forward="struct halide_buffer_t",
+        status="opwest_halide_code",
+    ),
+)
+MEMREF: Final = Convention(
+    "memref",
+    tensor_alignment=1,
+    workspace_alignment=16,
+    arrays=None,
+    descriptors=Descriptors("opwest/memref.h", "void *", ("allocated", "aligned")),
+    results=("void", "status", "value"),
+)
+
 
 def convention_of(name: ConventionName) -> Convention:
     """Return the calling convention of a name."""
@@ -142,6 +191,10 @@ def convention_of(name: ConventionName) -> Convention:
             return PACKED
         case "ffi":
             return FFI
+        case "halide":
+            return HALIDE
+        case "memref":
+            return MEMREF
         case _:
             assert_never(name)
 

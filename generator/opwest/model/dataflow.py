@@ -10,6 +10,7 @@ from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.model import Argument, Binding, Operator, State, Step
+from opwest.model.repeats import listed_steps
 from opwest.model.scalars import bind_number
 from opwest.model.step_device import step_device
 from opwest.model.step_names import Names
@@ -57,7 +58,7 @@ class _Dataflow(TensorBinding):
     def resolve(self) -> Flow:
         """Walk the steps in order."""
         steps = []
-        for index, (entry, at) in enumerate(located_items(self.context.items("steps", self.run))):
+        for index, (entry, at) in enumerate(listed_steps(self.context)):
             step = self._step(index, entry, at)
             if step is not None:
                 steps.append(step)

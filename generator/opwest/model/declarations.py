@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.builds import External
+from opwest.model.constant_shapes import Shape, constant_shapes
 from opwest.model.context import (
     Context,
     located_items,
     quantization,
     tensor_type,
 )
-from opwest.model.conventions import UNPACKED, Convention, convention_of
-from opwest.model.dtypes import DTYPES
+from opwest.model.conventions import UNPACKED, Convention, Result, convention_of
+from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import STRUCT_DEVICE, Argument, Interface, Operator, scalar_type
 from opwest.model.passing import check_passing, supplied_arguments, workspace_need
@@ -22,10 +25,11 @@ from opwest.model.passing import check_passing, supplied_arguments, workspace_ne
 def operators(context: Context) -> dict[str, Operator]:
     """Return the operators by name."""
     found = {}
+    shapes = constant_shapes(context)
     for name, entry in context.section("operators").items():
         at = context.section("operators").key_location(name)
         check_name("operator", name, at, context.faults)
-        found[name] = _operator(context, name, entry, at)
+        found[name] = _operator(context, name, entry, at, shapes)
     _check_shared_symbols(context, found)
     return found
 
@@ -45,7 +49,9 @@ def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
             )
 
 
-def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Operator:
+def _operator(
+    context: Context, name: str, entry: Mapping, at: Location, shapes: dict[tuple[str, str], Shape]
+) -> Operator:
     symbol = entry.get("symbol", name)
     if not is_symbol(symbol) and "symbol" in entry:
         context.faults.error(
@@ -64,10 +70,16 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             expected="device: {}, to take an accelerator as the last argument",
             hint="run waits for asynchronous steps through their accelerator",
         )
+    if "device" in entry and convention.descriptors is not None:
+        context.faults.error(
+            f"operator {name!r} is {convention.name} and takes a device",
+            entry.key_location("device"),
+            expected="an operator without 'device'",
+        )
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):
-        argument = _argument(context, item, place, convention)
+        argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
         if argument.name in names:
             context.faults.error(
                 f"duplicate argument {argument.name!r} in operator {name!r}",
@@ -80,14 +92,10 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
         _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
-    if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
-        why = f"is {convention.name}" if convention.returns_status else "has a workspace"
-        context.faults.error(
-            f"operator {name!r} {why} and returns void",
-            entry.value_location("returns"),
-            expected="returns: status",
-            hint="a call can run out of workspace: return a status" if workspace else None,
-        )
+    result = _result(context, name, entry, convention, has_workspace=workspace is not None)
+    if isinstance(result, Argument):
+        _check_result(context, name, entry, result, names)
+        args.append(result)
     args += supplied_arguments(convention, args, "device" in entry, is_async, workspace, at)
     return Operator(
         name=name,
@@ -96,8 +104,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         args=tuple(args),
         convention=convention,
         workspace=workspace,
-        # `returns: void` was reported for the conventions that always return a status.
-        returns_status=convention.returns_status or entry.get("returns", "status") == "status",
+        returns_status=result == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),
@@ -108,7 +115,53 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     )
 
 
-def _argument(context: Context, entry: Mapping, place: Location, convention: Convention) -> Argument:
+def _result(
+    context: Context, name: str, entry: Mapping, convention: Convention, *, has_workspace: bool
+) -> Literal["status", "void"] | Argument:
+    """Return what an operator returns, the tensor for a value; report what the convention does not permit."""
+    given = entry.get("returns", convention.results[0])
+    kind: Result = "value" if isinstance(given, Mapping) else given
+    permitted = ("status",) if has_workspace else convention.results
+    if kind not in permitted:
+        why = "has a workspace" if has_workspace and kind in convention.results else f"is {convention.name}"
+        context.faults.error(
+            f"operator {name!r} {why} and returns {'a value' if kind == 'value' else kind}",
+            entry.value_location("returns") if "returns" in entry else entry.value_location("workspace"),
+            expected="returns: status",
+            hint="a call can run out of workspace: return a status" if has_workspace else None,
+        )
+        kind = kind if kind in convention.results else "status"
+    if not isinstance(given, Mapping):
+        return "void" if kind == "void" else "status"
+    type_ = TensorType(DTYPES[given["dtype"]], tuple(given.get("shape", (1,))))
+    at = given.value_location("name") if "name" in given else entry.key_location("returns")
+    return Argument(
+        name=given.get("name", "result"),
+        type=type_,
+        direction="out",
+        scalar=False,
+        align=type_.dtype.size,
+        quantization=quantization(context, given, type_),
+        location=at,
+        is_result=True,
+    )
+
+
+def _check_result(context: Context, name: str, entry: Mapping, result: Argument, names: dict[str, Location]) -> None:
+    """Report an invalid name of a result."""
+    check_name("argument", result.name, result.location, context.faults)
+    if result.name in names:
+        context.faults.error(
+            f"duplicate argument {result.name!r} in operator {name!r}",
+            result.location,
+            expected="unique argument names",
+            hint=f"first defined at line {names[result.name].line}",
+        )
+
+
+def _argument(
+    context: Context, entry: Mapping, place: Location, convention: Convention, shape: Shape | None
+) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -127,6 +180,8 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
                 expected="in",
             )
             direction = "in"  # reported once
+    elif shape is not None:
+        type_ = TensorType(DTYPES[entry["dtype"]], shape)
     else:
         if "shape" not in entry:
             context.untyped.add(at)
@@ -134,7 +189,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
                 f"argument {entry['name']!r} has no shape",
                 place,
                 expected="shape: [...]",
-                hint="declare an argument passed by value with scalar: true",
+                hint="an argument passed by value has scalar: true; a constant in a .npy or .npz file has its shape",
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
@@ -149,6 +204,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
         location=at,
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)),
+        struct=entry.get("struct"),
     )
 
 
@@ -214,5 +270,21 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             external=entry.get("external"),
             pool=entry.get("pool"),
             location=at,
+            labels=_labels(context, key, name, entry, type_),
+        )
+    return found
+
+
+def _labels(context: Context, key: str, name: str, entry: Mapping, type_: TensorType) -> tuple[str, ...]:
+    """Return the names of the classes of an output; report an input, and elements that select no class."""
+    found = tuple(context.items("labels", entry))
+    at = entry.key_location("labels")
+    if found and key == "inputs":
+        context.faults.error(f"input {name!r} has 'labels'", at, expected="'labels' at an output")
+    elif found and type_.dtype.kind == "float" and type_.shape[-1:] != (len(found),):
+        context.faults.error(
+            f"output {name!r} has {len(found)} labels, and no dimension of {len(found)} scores: {type_}",
+            at,
+            expected="one label per element of the last dimension, or an output of class numbers",
         )
     return found

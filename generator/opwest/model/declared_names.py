@@ -7,6 +7,7 @@ from opwest.model import declarations, hardware
 from opwest.model.constants import constants
 from opwest.model.context import Context
 from opwest.model.model import Constant
+from opwest.model.repeats import check_step_count, slices
 from opwest.model.states import states
 from opwest.model.step_names import Names, constant_types
 from opwest.model.views import declared_types, views
@@ -21,6 +22,9 @@ def declared_names(context: Context) -> tuple[Names, list[Constant]]:
     known = constants(context, constant_types(context, operators))
     lasting, initials = states(context)
     types = {t.name: t.type for named in (inputs, outputs, known, lasting) for t in named.values()}
+    types |= declared_types(context)
+    parts = views(context, types)
+    check_step_count(context)
     names = Names(
         operators=operators,
         devices=devices,
@@ -30,6 +34,6 @@ def declared_names(context: Context) -> tuple[Names, list[Constant]]:
         constants=known,
         declared_constants=context.section("constants"),
         states=lasting,
-        views=views(context, types | declared_types(context)),
+        views=parts | slices(context, types, parts),
     )
     return names, initials

@@ -9,13 +9,14 @@ from pathlib import PurePosixPath
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.objects.facts import CSource, Member
-from opwest.objects.languages import CPP_SUFFIXES
+from opwest.objects.languages import CPP_SUFFIXES, HEADER_SOURCE
 from opwest.objects.stack import StackEntry
 from opwest.records import dataclass
 
 _KINDS = {
     ".a": "archive",
     ".c": "C source",
+    HEADER_SOURCE: "C header",
     **dict.fromkeys(CPP_SUFFIXES, "C++ source"),
     ".ll": "LLVM IR",
     ".bc": "LLVM IR",

@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model.builds import SourceFile, Target
+from opwest.model.builds import CompileOptions, SourceFile, Target
+from opwest.model.compile_options import compile_options, expanded, refuse_options
 from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
-from opwest.model.headers import copy_source
+from opwest.model.headers import copy_source, normal
 from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.stack_files import StackFiles, read_stack_files
 from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
-from opwest.objects.judgement import judge_file
+from opwest.objects.judgement import Reason, judge_file
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
     from opwest.llvm.facts import IrModule
+
+_Cache = dict[tuple[Path, tuple[Path, ...]], ObjectFile | CSource]
+"""The facts about files, by path and directories of headers."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Linkable:
     entry_points: frozenset[str] = frozenset()
     rejected: bool = False
     """Whether its format or its ABI has faults. Its symbols are checked nevertheless."""
+    faults: tuple[Reason, ...] = ()
+    """Of a member of an archive: the faults to report if it is linked."""
 
     @cached_property
     def c_functions(self) -> dict[str, CFunction]:
@@ -111,7 +117,7 @@ def inspect_objects(context: Context) -> Files:
 
 def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
     found = Files(targets, declared)
-    cache: dict[Path, ObjectFile | CSource] = {}
+    cache = _Cache()
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []
     for entry, _ in located_items(context.items("objects")):
@@ -124,6 +130,8 @@ def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Ta
         if name is not None:
             found.targets.setdefault(name, [])
         stack = read_stack_files(context, entry)
+        options = compile_options(context, entry)
+        folders = tuple(context.folder / folder for folder in options.include_dirs)
         objects: list[Member] = []
         for file, at in located_items(entry["files"]):
             if (name, file) in seen:
@@ -137,14 +145,16 @@ def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Ta
             seen[name, file] = at
             path = _existing(context, file, name, at)
             if path is not None and is_ir(path):
+                refuse_options(context, entry, file, "LLVM IR")
                 ir_files.append(IrFile(file, path, at, entry))
                 continue
-            item = None if path is None else _read(context, file, path, name, at, cache)
+            item = None if path is None else _read(context, file, path, name, at, cache, folders)
             if item is None:
                 found.reject(file, name)
             elif isinstance(item, CSource):
-                _add_source(context, found, entry, file, item, at)
+                _add_source(context, found, entry, file, item, at, options)
             else:
+                refuse_options(context, entry, file, "compiled file")
                 objects += item.members
                 _add_object(context, found, entry, item, file, targets.get(name or ""), at, stack)
         stack.check(context, objects)
@@ -174,9 +184,7 @@ def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[s
         found.targets.setdefault(item.target, []).append(linkable)
 
 
-def _examine_without_target(
-    context: Context, found: Files, entry: Mapping, cache: dict[Path, ObjectFile | CSource]
-) -> None:
+def _examine_without_target(context: Context, found: Files, entry: Mapping, cache: _Cache) -> None:
     """Read the files of an entry with an invalid target: their definitions and their own faults."""
     name = entry["target"]
     if _left_out(context, entry):
@@ -242,19 +250,35 @@ def _existing(context: Context, file: str, target: str | None, at: Location) -> 
 
 
 def _read(
-    context: Context, file: str, path: Path, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
+    context: Context,
+    file: str,
+    path: Path,
+    target: str | None,
+    at: Location,
+    cache: _Cache,
+    folders: tuple[Path, ...] = (),
 ) -> ObjectFile | CSource | None:
-    if path not in cache:
+    """Return the facts about a file; `folders` are the directories of its headers."""
+    if (path, folders) not in cache:
         try:
-            cache[path] = inspect_object(path)
+            cache[path, folders] = inspect_object(path, folders)
         except ObjectError as error:
             context.examine(file, target).error(error.message, at, expected=error.expected, hint=error.hint)
             return None
-    return cache[path]
+    return cache[path, folders]
 
 
-def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
-    kind = f"{source.language} source"
+def _add_source(
+    context: Context,
+    found: Files,
+    entry: Mapping,
+    file: str,
+    source: CSource,
+    at: Location,
+    options: CompileOptions,
+) -> None:
+    source = expanded(source, options)
+    kind = f"{source.language} {'header' if source.is_header else 'source'}"
     examined = context.examine(file, None, kind)
     examined.item = source
     entry_points = frozenset(entry.get("entry_points", ()))
@@ -266,7 +290,7 @@ def _add_source(context: Context, found: Files, entry: Mapping, file: str, sourc
             expected="an entry without 'target': sources are compiled for every target",
             hint="move it to a separate entry",
         )
-    copy_source(context, found.copies, PurePosixPath(file), source.text, at)
+    copy_source(context, found.copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
     stateful = entry.get("stateful", False)
     found.sources.append(Linkable(source, file, at, stateful, examined, entry_points=entry_points))
 
@@ -299,9 +323,13 @@ def _add_object(
     for name, member in _members(item, file):
         examined = context.examine(name, target.name, _kind(item))
         examined.item, examined.stack_files = member, stack.functions
-        reasons = judge_file(member, abi)
-        for reason in reasons:
+        every = judge_file(member, abi)
+        later = tuple(r for r in every if archived and r.kind != "abi" and not member.opaque)
+        reasons = [r for r in every if r not in later]
+        for reason in every:
             examined.refuse(reason.text)
+            if reason in later:
+                continue
             if reason.kind == "abi" and reason.text in reported:
                 continue  # once per archive, not once per member
             reported.add(reason.text)
@@ -325,5 +353,6 @@ def _add_object(
                 examined,
                 archived=archived,
                 rejected=rejected,
+                faults=later,
             )
         )

@@ -27,10 +27,12 @@ _MEMBERS = (
     "states",
     "steps",
     "builds",
+    "stateful",
 )
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
-    {"location", "size_location", "description", "host_latency_us", "file", "origin", "kconfig", "boards", "devicetree"}
+    """location size_location description host_latency_us file origin kconfig boards devicetree labels line column
+    permits_state""".split()
 )
 """Members of inner objects without influence on results."""
 

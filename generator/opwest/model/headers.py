@@ -3,36 +3,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import Location
-from opwest.model.builds import SourceFile
+from opwest.model.builds import CompileOptions, SourceFile
 from opwest.model.context import Context
 from opwest.resources import resource
 
+_NAME = re.compile(r'"([^"]+)"|<([^>]+)>')
 
-def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath, content: bytes, at: Location) -> None:
+
+def copy_source(
+    context: Context,
+    copies: list[SourceFile],
+    path: PurePosixPath,
+    content: bytes,
+    at: Location,
+    options: CompileOptions,
+) -> None:
     """Add a source at `path`, and the headers that it includes, to the files of the emitted model.
 
-    A quoted header is searched for in the directory of the including file (the first step of GCC's
-    search). `at` is the location of the source in the manifest.
+    A quoted header is searched for in the directory of the including file (the first step of GCC's search), then every
+    header in the directories of `options`. `at` is the location of the source in the manifest.
     """
     copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
     known = {copy.path for copy in copies} | {path}
-    copies.append(SourceFile(path, content, True))
+    copies.append(SourceFile(path, content, True, options, line=at.line, column=at.column))
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)
-        for line, name in quoted_includes(text):
-            header = PurePosixPath(normal(file.parent / name))
+        for line, name, quoted in includes(text):
+            folders = [*([file.parent] if quoted else []), *options.include_dirs]
+            places = [PurePosixPath(normal(folder / name)) for folder in folders]
+            header, found = _first(context.folder, places, known)
             if header in known:
                 continue
-            found = _read(context.folder, header)
-            if found is None:
-                if ".." not in header.parts and not header.is_absolute():
-                    context.missing(header.as_posix())
-                if not _in_runtime(name):
+            if header is None or found is None:
+                for place in places:
+                    if ".." not in place.parts and not place.is_absolute():
+                        context.missing(place.as_posix())
+                if quoted and not _in_runtime(name):
                     context.faults.note(
                         f"{file}:{line}: header {name!r} not found in the manifest's directory",
                         at,
@@ -43,6 +55,19 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
             context.files.add(header.as_posix())
             copies.append(SourceFile(header, found, False))
             waiting.append((header, found))
+
+
+def _first(
+    folder: Path, places: Sequence[PurePosixPath], known: Collection[PurePosixPath]
+) -> tuple[PurePosixPath | None, bytes | None]:
+    """Return the first place with a header, and its bytes if it is not known yet."""
+    for place in places:
+        if place in known:
+            return place, None
+        found = _read(folder, place)
+        if found is not None:
+            return place, found
+    return None, None
 
 
 def _read(folder: Path, header: PurePosixPath) -> bytes | None:
@@ -67,14 +92,19 @@ def _in_runtime(name: str) -> bool:
     return any(_read(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
 
 
-def quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each `#include "name"`, also in inactive branches."""
+def includes(content: bytes) -> Iterator[tuple[int, str, bool]]:
+    """Yield the line and the name of each include, also in inactive branches, and whether the name is in quotes."""
     for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
         words = line.strip()
         if words.startswith("#") and words[1:].lstrip().startswith("include"):
-            parts = words.split('"')
-            if len(parts) >= 3:
-                yield number, parts[1]
+            parts = _NAME.search(words)
+            if parts:
+                yield number, parts[1] or parts[2], parts[1] is not None
+
+
+def quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each `#include "name"`, also in inactive branches."""
+    return ((line, name) for line, name, quoted in includes(content) if quoted)
 
 
 def normal(path: PurePosixPath) -> str:

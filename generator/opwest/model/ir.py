@@ -164,6 +164,13 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
         ]
         names = [name for name, _ in operator.parameters]
     head = f"{file.name}: function {function.name!r}"
+    if function.convention:
+        context.faults.error(
+            f"{head} has the calling convention {function.convention!r}",
+            operator.location,
+            expected="that of C",
+            hint="declare the function extern, without an attribute for its convention",
+        )
     if len(function.parameters) != len(declared) or function.variadic:
         many = "a variable number of" if function.variadic else str(len(function.parameters))
         context.faults.error(
@@ -179,19 +186,24 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
                     operator.location,
                     expected=_words(parameter),
                 )
-    result = IrParameter("integer", 32) if operator.returns_status else None
+    status = IrParameter("integer", 32)
+    result = _value(operator.result) if operator.result else status if operator.returns_status else None
     if function.returns != result:
         seen_words = "void" if function.returns is None else _words(function.returns)
+        declared_words = "void" if result is None else "a status" if operator.result is None else _words(result)
+        expected = "a function that returns i32, or void" if operator.result is None else _words(result or status)
         context.faults.error(
-            f"{head} returns {seen_words}, operator {operator.name!r} returns {'a status' if result else 'void'}",
+            f"{head} returns {seen_words}, operator {operator.name!r} returns {declared_words}",
             operator.location,
-            expected="returns: void" if function.returns is None else "a function that returns i32, or void",
+            expected="returns: void" if function.returns is None else expected,
         )
 
 
 def _parameter(argument: Argument) -> IrParameter:
-    if not argument.scalar:
-        return IrParameter("pointer", 0)
+    return _value(argument) if argument.scalar else IrParameter("pointer", 0)
+
+
+def _value(argument: Argument) -> IrParameter:
     dtype = argument.type.dtype
     return IrParameter("float" if dtype.is_float else "integer", dtype.size * 8)
 

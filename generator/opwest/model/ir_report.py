@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.diagnostics import printable
 from opwest.model.ir_inspection import InspectedIr
-from opwest.objects.report import printable
 
 
 def uncompiled_as_text(label: str, found: InspectedIr) -> str:

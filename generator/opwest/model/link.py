@@ -5,23 +5,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
-from opwest.model.builds import CppNeeds, External, LinkObject, Target, TargetBuild
+from opwest.model.builds import External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
+from opwest.model.foreign import reports_foreign
+from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
-from opwest.objects.providers import provider_of, uses_libm
-from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
+from opwest.objects.providers import is_soft_float, provider_of, uses_libm
+from opwest.objects.rust import is_hosted
+from opwest.objects.sections import without_sections
+from opwest.objects.tvm_symbols import CONTEXTS, POINTERS
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
+
+_UNWINDING = ("_Unwind_", "__cxa_", "__gxx_personality", "rust_eh_personality", "__gcc_personality")
+"""Functions that raise or catch exceptions, or walk the stack. Without them, no code reads unwind tables."""
 
 
 def resolve_builds(
@@ -65,35 +73,6 @@ def _report_missing(context: Context, operator: Operator, links: list[_Link]) ->
     )
 
 
-def needs_full_libc(files: Files) -> bool:
-    """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
-    for linkables in (*files.targets.values(), files.sources):
-        for linkable in linkables:
-            item = linkable.item
-            if isinstance(item, CSource):
-                if {"math.h", "cmath"} & set(item.includes):
-                    return True
-            elif any(uses_libm(symbol) for symbol in item.undefined):
-                return True
-    return False
-
-
-def cpp_needs(files: Files) -> CppNeeds:
-    """Return what the C++ sources of operators need."""
-    sources = [one.item for one in files.sources if isinstance(one.item, CSource) and one.item.language == "C++"]
-    if not sources:
-        return CppNeeds(False, False)
-    from opwest.objects.cppsource import needs_library
-
-    return CppNeeds(True, any(needs_library(source) for source in sources))
-
-
-def needs_tvm(files: Files) -> bool:
-    """Return whether an object or source calls functions of TVM's runtime."""
-    every = [one for linkables in (*files.targets.values(), files.sources) for one in linkables]
-    return any(tvm_functions(one.item) & PROVIDED for one in every)
-
-
 class _Link:
     """The link of one target."""
 
@@ -115,8 +94,12 @@ class _Link:
         self.externals = externals
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
+        self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
         self.missing: list[str] = []
+        self.with_heap: set[str] = set()
+        """Files whose functions of MLIR allocate memory, after the report."""
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -135,14 +118,70 @@ class _Link:
         self._check_duplicates()
         self._check_symbols()
         taken: set[PurePosixPath] = set()
+        firmware = self.target is not None and not self.target.host
+        unwinds = any(_unwinds(one.item) for one in self.all)
         objects = tuple(
-            LinkObject(_object_name(one, taken), one.item.content, one.name)
+            LinkObject(_object_name(one, taken), self._content(one.item, firmware, unwinds), one.name)
             for one in self.linked
             if isinstance(one.item, Member)
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+        called = self._called()
+        return TargetBuild(
+            self.target,
+            objects,
+            self._sources(),
+            renames,
+            self.libc,
+            scope,
+            libm=tuple(sorted(filter(uses_libm, called))),
+            soft_float=tuple(sorted(filter(is_soft_float, called))),
+            unverified=self._unverified(),
+        )
+
+    @staticmethod
+    def _content(item: Member, firmware: bool, unwinds: bool) -> bytes:
+        """Return an object without sections that firmware cannot use; unwind tables only if nothing unwinds."""
+        if not firmware or item.opaque:
+            return item.content
+        return without_sections(item.content, unwind_tables=item.abi.machine == "arm" and not unwinds, stack_note=True)
+
+    def _unverified(self) -> tuple[str, ...]:
+        """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
+        compiled = {file.name for file, _ in self.files.modules}
+        return tuple(
+            one.name
+            for one in self.linked
+            if isinstance(one.item, Member)
+            and one.name not in compiled
+            and self.symbols & one.defined_functions
+            and unrecorded_options(one.item)
+        )
+
+    def _sources(self) -> tuple[SourceFile, ...]:
+        """Return the sources and headers, with their operators that are static, and whether they may have state."""
+        static = {
+            PurePosixPath(normal(PurePosixPath(one.name))): tuple(sorted(one.item.static_functions & self.symbols))
+            for one in self.files.sources
+            if isinstance(one.item, CSource) and one.item.is_header
+        }
+        permitted = {PurePosixPath(normal(PurePosixPath(one.name))) for one in self.files.sources if self._permits(one)}
+        return tuple(
+            replace(copy, exports=static.get(copy.path, ()), permits_state=copy.path in permitted)
+            for copy in self.files.copies
+        )
+
+    def _permits(self, one: Linkable) -> bool:
+        """Whether the entry of a file, or an operator that the file defines, is stateful."""
+        return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
+
+    def _called(self) -> set[str]:
+        """Return the functions that the files call and do not define."""
+        called: set[str] = set()
+        for one in self.all:
+            called.update(one.item.undefined if isinstance(one.item, Member) else one.item.calls)
+        return called - self.definitions.keys() - self.externals.keys()
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
@@ -173,8 +212,11 @@ class _Link:
         found: dict[str, list[Linkable]] = {}
         for one in linked:
             for symbol in one.defined:
-                if symbol not in POINTERS:  # replaced by those of the runtime
-                    found.setdefault(symbol, []).append(one)
+                if symbol in POINTERS:  # replaced by those of the runtime
+                    continue
+                if symbol in _static(one) and symbol not in self.symbols:
+                    continue
+                found.setdefault(symbol, []).append(one)
         return found
 
     def _check_operators(self) -> None:
@@ -194,6 +236,8 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
+                elif reports_foreign(self.faults, operator, one, self.with_heap):
+                    continue
                 elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype
 
@@ -211,7 +255,8 @@ class _Link:
                     self.signatures[one.name] = signatures(one.item)
                 known = self.signatures[one.name]
                 if isinstance(known, dict) and operator.symbol in known:
-                    check_debug_information(self.faults, operator, one.name, known[operator.symbol])
+                    single = len(self.files.targets) < 2
+                    check_debug_information(self.faults, operator, one.name, known[operator.symbol], single=single)
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""
@@ -255,9 +300,9 @@ class _Link:
 
     def _check_symbols(self) -> None:
         """Report undefined symbols, functions of TVM's runtime, and state."""
-        allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
+        hosted: set[str] = set()  # archives with a reported member
         for one in self.all:
             foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
             if isinstance(one.item, Member):
@@ -265,11 +310,16 @@ class _Link:
             link = Link(
                 None if foreign else self.libc,
                 defined,
-                stateful=one.stateful or bool(allowed & one.defined_functions),
+                stateful=self._permits(one),
                 workspace=workspace,
             )
-            for reason in judge_symbols(one.item, link):
+            for reason in (*one.faults, *judge_symbols(one.item, link)):
                 one.examined.refuse(reason.text)
+                if isinstance(one.item, Member) and is_hosted(one.item):
+                    if one.name.partition("(")[0] in hosted:
+                        continue
+                    hosted.add(one.name.partition("(")[0])
+                    reason = judge_symbols(one.item)[0]
                 hint = self._hint_for_undefined(reason) if reason.kind == "undefined" else reason.hint
                 self.faults.error(
                     reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
@@ -284,6 +334,18 @@ class _Link:
         if self.unread:
             return f"{self.unread[0]} may define it"
         return f"for a symbol of a library, add externals: [{{symbol: {reason.symbol}, from: ...}}]"
+
+
+def _static(one: Linkable) -> frozenset[str]:
+    """Return the static functions of a header."""
+    return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
+
+
+def _unwinds(item: Member | CSource) -> bool:
+    """Return whether code can raise or catch exceptions; C++ sources may."""
+    if isinstance(item, CSource):
+        return item.language == "C++"
+    return any(name.startswith(_UNWINDING) for name in item.undefined)
 
 
 def _local_names(one: Linkable) -> set[str]:

@@ -11,6 +11,7 @@ from opwest.model.application import Application
 from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
+from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
 from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
@@ -48,11 +49,20 @@ class Argument:
     """Memory that opwest adds for a call, without a parameter of the compiled function."""
     in_place: tuple[str, ...] = ()
     """The arguments whose memory this result may reuse."""
+    is_result: bool = False
+    """Whether it is the tensor for the value that the compiled function returns."""
+    struct: str | None = None
+    """The tag or typedef of the structure that the bytes contain, such as an operator's context."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the compiled function has a parameter for it."""
+        return self.supplied is None and not self.is_result
 
     @property
     def c_type(self) -> str:
         """The C type of the parameter."""
-        c_type = self.type.dtype.c_type
+        c_type = self.type.dtype.c_type if self.struct is None else "void"  # a tag could be one of Zephyr's
         if self.scalar:
             return c_type
         return f"const {c_type} *" if self.direction == "in" else f"{c_type} *"
@@ -77,6 +87,7 @@ class Operator:
     description: str | None
     args: tuple[Argument, ...]
     returns_status: bool
+    """Whether a call by run returns a status."""
     takes_device: bool
     device_type: str | None
     device_program: str | None
@@ -91,12 +102,30 @@ class Operator:
     @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments of the compiled function, without the device."""
-        return tuple(a for a in self.args if a.supplied is None)
+        return tuple(a for a in self.args if a.is_passed)
+
+    @property
+    def result(self) -> Argument | None:
+        """The tensor for the value that the compiled function returns."""
+        return next((a for a in self.args if a.is_result), None)
 
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
-        return self.convention.arrays is not None or self.workspace is not None
+        return self.uses_tvm or self.convention.descriptors is not None or self.result is not None
+
+    @property
+    def uses_tvm(self) -> bool:
+        """Whether its bridge calls CONFIG_OPWEST_TVM."""
+        needs_status = self.convention.descriptors is not None and self.convention.descriptors.status is not None
+        return self.convention.arrays is not None or self.workspace is not None or needs_status
+
+    @property
+    def c_result(self) -> str:
+        """The C type that the compiled function returns."""
+        if self.result is not None:
+            return self.result.type.dtype.c_type
+        return "int32_t" if self.returns_status else "void"
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
@@ -104,13 +133,14 @@ class Operator:
         if self.convention.arrays is not None:
             return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
-        return (*((a.name, a.c_type) for a in self.passed), *device)
+        tensor = self.convention.descriptors.c_type if self.convention.descriptors is not None else None
+        return (*((a.name, a.c_type if a.scalar or tensor is None else tensor) for a in self.passed), *device)
 
     @property
     def prototype(self) -> str:
         """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
         types = [c_type for _, c_type in self.parameters]
-        return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
+        return f"{self.c_result} ({', '.join(types)})"
 
     @property
     def step_args(self) -> tuple[Argument, ...]:
@@ -221,36 +251,8 @@ class Interface:
     """Whether it is a buffer in the workspace; otherwise the caller provides the memory."""
     agents: frozenset[str] = frozenset()
     """The agents that access it: names of devices, and "cpu"."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedOffset:
-    """The offset of a buffer, bytes, as the manifest gives it."""
-
-    buffer: str
-    offset: int
-    location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPool:
-    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
-
-    pool: str
-    location: Location
-    offsets: tuple[FixedOffset, ...] = ()
-    table: str | None = None
-    """The text of a table in MiniMalloc's format."""
-    file: str = ""
-    """The path of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPlan:
-    """The offsets that the manifest gives."""
-
-    location: Location
-    pools: tuple[FixedPool, ...]
+    labels: tuple[str, ...] = ()
+    """The names of the classes of an output."""
 
 
 MemoryPlanner = Literal["greedy", "search", "fixed"]
@@ -378,11 +380,21 @@ class Model:
     cpp: CppNeeds = CppNeeds(language=False, library=False)
     tvmgen: Tvmgen | None = None
     """microTVM's C interface, if the manifest requests it."""
+    needs_halide: bool = False
+    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
+    stateful: bool = False
+    """Whether operators may have writable state: one workspace at a time can be open."""
+    board_locations: tuple[tuple[str, Location], ...] = ()
+    """The boards of the manifest, with their places there."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all devices, without duplicates."""
         return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
+
+    def board_location(self, board: str) -> Location:
+        """Return the place of a board in the manifest; that of the model for a board of the command line."""
+        return dict(self.board_locations).get(board, self.location)
 
     def device(self, name: str) -> Device:
         """Return a device by name."""

@@ -40,10 +40,17 @@ def check_passing(context: Context, entry: Mapping, convention: Convention) -> N
         context.faults.error(
             f"argument {entry['name']!r} is a {entry['dtype']} scalar, which {convention.name} operators cannot take",
             entry.value_location("dtype"),
-            expected="float32, passed as a double",
+            expected="float32" if convention.arrays is None else "float32, passed as a double",
+        )
+    if "struct" in entry and (scalar or entry["dtype"] != _BYTE.name or convention.arrays is not None):
+        what = "a scalar" if scalar else entry["dtype"] if convention.arrays is None else f"passed by {convention.name}"
+        context.faults.error(
+            f"argument {entry['name']!r} is struct {entry['struct']}, and {what}",
+            entry.value_location("struct"),
+            expected="dtype: uint8 and shape: [SIZE], in an unpacked operator",
         )
     if entry.get("pointer") and (scalar or convention.arrays is None):
-        what = "is a scalar" if scalar else f"belongs to an {convention.name} operator, which has plain pointers"
+        what = "is a scalar" if scalar else f"belongs to an operator with the convention {convention.name}"
         context.faults.error(
             f"argument {entry['name']!r} {what}",
             entry.value_location("pointer"),

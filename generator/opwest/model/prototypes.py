@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from opwest.diagnostics import Diagnostics
 from opwest.model.conventions import CONVENTIONS
-from opwest.model.model import Operator
+from opwest.model.dtypes import dtype_of_c
+from opwest.model.model import Argument, Operator
 from opwest.objects.dwarf import DeclaredParameter, DwarfSignature, DwarfType, compare
 from opwest.objects.dwarf_compare import C_SCALARS
 from opwest.objects.facts import CFunction, CParameter
@@ -24,25 +27,59 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
             hint=_convention_hint(operator, function.parameters),
         )
     else:
+        structs = {a.name: a.struct for a in operator.passed if a.struct}
         for (name, c_type), seen in zip(operator.parameters, function.parameter_types, strict=False):
-            if not _fits(c_type, seen):
+            struct = structs.get(name)
+            if struct is not None and seen.base in ("void", struct, f"struct {struct}", f"union {struct}"):
+                continue
+            passed = c_type.rstrip() if struct is None else f"struct {struct} *"
+            if struct is not None or not _fits(c_type, seen):
                 faults.error(
                     f"{file}:{function.line}: function {function.name!r} has the parameter `{seen.text}`, "
-                    f"operator {operator.name!r} passes `{c_type.rstrip()}` for {name!r}",
+                    f"operator {operator.name!r} passes `{passed}` for {name!r}",
                     at,
                     expected=operator.prototype,
                     hint="compare the order and the dtypes of the arguments"
                     if operator.convention.arrays is None
                     else f"the calling convention is {operator.convention.name}",
                 )
-    if (function.returns == "void") == operator.returns_status:
-        declared = "status (the default)" if operator.returns_status else "void"
+    if not _returns(operator, function.returns):
         faults.error(
             f"{file}:{function.line}: function {function.name!r} returns {function.returns}, "
-            f"operator {operator.name!r} returns {declared}",
+            f"operator {operator.name!r} returns {_declared_result(operator)}",
             at,
-            expected="returns: void" if operator.returns_status else "returns: status",
+            expected=_expected_result(function.returns),
         )
+
+
+def _returns(operator: Operator, written: str) -> bool:
+    """Return whether a function can return what the operator declares; unresolved typedefs are accepted."""
+    if (written == "void") != (operator.c_result == "void"):
+        return False
+    known, expected = C_SCALARS.get(written), C_SCALARS[operator.c_result]
+    if known is None or known.kind == "void":
+        return "*" not in written
+    if operator.result is None:
+        return known.kind == "integer" and known.size == expected.size
+    same = known.signed is None or known.kind == "bool" or known.signed == expected.signed
+    return known.size == expected.size and _is_float(known) == _is_float(expected) and same
+
+
+def _declared_result(operator: Operator) -> str:
+    """Return a description of the declared result."""
+    if operator.result is not None:
+        return f"{operator.c_result} (dtype {operator.result.type.dtype.name})"
+    return "status (the default)" if operator.returns_status else "void"
+
+
+def _expected_result(written: str) -> str:
+    """Return the declaration for a function's return type."""
+    if written == "void":
+        return "returns: void"
+    dtype = dtype_of_c(written)
+    if dtype is None or dtype.name == "int32":
+        return "returns: status"
+    return f"returns: {{dtype: {dtype.name}}}"
 
 
 def _takes(operator: Operator) -> str:
@@ -81,14 +118,38 @@ def _is_float(type_: DwarfType) -> bool:
     return type_.kind == "float" and type_.size > 2
 
 
-def check_debug_information(faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature) -> None:
-    """Compare every type of a function in the DWARF information with the manifest."""
+def check_debug_information(
+    faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature, *, single: bool
+) -> None:
+    """Compare every type of a function in the DWARF information with the manifest.
+
+    With a `single` target, declared sizes of structures are exact; otherwise that of the largest structure.
+    """
     words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
     named = words if operator.convention.arrays is None else {}
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
-    for difference in compare(signature, operator.returns_status, parameters):
+    returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
+    differences = compare(signature, returns, parameters)
+    if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
+        pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
+        differences += [text for argument, seen in pairs for text in _struct_differences(argument, seen, single)]
+    for difference in differences:
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,
             expected=operator.prototype,
         )
+
+
+def _struct_differences(argument: Argument, seen: DwarfType, single: bool) -> Iterator[str]:
+    """Yield the differences between the declared bytes of a structure and the structure that a function takes."""
+    target = seen.target
+    if argument.struct is None or target is None or target.kind != "struct":
+        return
+    head = f"argument {argument.name!r} is struct {argument.struct}"
+    if not {argument.struct, f"struct {argument.struct}", f"union {argument.struct}"} & target.names:
+        yield f"{head}, the function takes {seen}"
+    elif argument.type.size < target.size or (single and target.size and argument.type.size != target.size):
+        yield f"{head} with {argument.type.size} bytes, it has {target.size} (shape: [{target.size}])"
+    elif target.align > argument.align:
+        yield f"{head} aligned to {argument.align}, it requires align: {target.align}"

@@ -18,14 +18,16 @@ from opwest.model.application import Application, ApplicationFile
 from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
+from opwest.model.conventions import HALIDE
 from opwest.model.counts import check_counts
 from opwest.model.dataflow import resolve_steps
 from opwest.model.declared_names import declared_names
 from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
-from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
+from opwest.model.link import resolve_builds
 from opwest.model.model import MemoryPlanner, Model
+from opwest.model.needs import cpp_needs, needs_full_libc, needs_halide, needs_tvm
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.tvmgen import tvmgen
@@ -59,7 +61,9 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     builds = resolve_builds(context, files, names.operators, externals)
 
     application = _application(context)
-    tests = suite(context, names.operators.values(), names.inputs, names.outputs)
+    operators = names.operators.values()
+    stateful = any(o.stateful for o in operators) or any(e.get("stateful") for e in context.items("objects"))
+    tests = suite(context, names.inputs, names.outputs, repeatable=not stateful)
     model = Model(
         name=name,
         description=manifest.get("description"),
@@ -85,7 +89,9 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
         cpp=cpp_needs(files),
-        needs_tvm=needs_tvm(files) or any(o.is_bridged for o in names.operators.values()),
+        needs_tvm=needs_tvm(files) or any(o.uses_tvm for o in names.operators.values()),
+        needs_halide=needs_halide(files) or any(o.convention is HALIDE for o in names.operators.values()),
+        stateful=stateful,
         application=application,
         suite=tests,
         compat=_table(manifest),
@@ -93,6 +99,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
         fixed=fixed,
+        board_locations=tuple(located_items(context.items("boards"))),
     )
     check_names(model, context.faults)
     check_counts(model, context.faults)

@@ -9,6 +9,7 @@ from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dtypes import TensorType
 from opwest.model.model import Constant, Device, Interface, Operator, Pool, State, View
+from opwest.model.repeats import listed_steps
 from opwest.records import dataclass
 
 
@@ -35,7 +36,7 @@ def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str
     """Return for each constant the type that its first reader requires, for raw files without a type."""
     required: dict[str, TensorType] = {}
     declared = context.section("constants")
-    for entry in context.items("steps", context.section("run")):
+    for entry, _ in listed_steps(context):
         operator = operators.get(entry["call"])
         if operator is not None:
             for argument, given in zip(operator.step_args, entry["args"], strict=False):
@@ -75,7 +76,7 @@ def check_roles(context: Context) -> set[str]:
 def first_writers(context: Context, names: Names) -> dict[str, int]:
     """Return for every tensor the index of the first step that writes it or a part of it."""
     writers: dict[str, int] = {}
-    for index, entry in enumerate(context.items("steps", context.section("run"))):
+    for index, (entry, _) in enumerate(listed_steps(context)):
         operator = names.operators.get(entry["call"])
         if operator is not None and len(entry["args"]) == len(operator.step_args):
             for argument, given in zip(operator.step_args, entry["args"], strict=True):
@@ -88,7 +89,7 @@ def named_by_unknown_operators(context: Context, names: Names) -> set[str]:
     """Return the tensors of steps with an undefined operator, whose directions are unknown."""
     return {
         names.root(given)
-        for entry in context.items("steps", context.section("run"))
+        for entry, _ in listed_steps(context)
         if entry["call"] not in names.operators
         for given in (*entry["args"], entry.get("device"))
         if isinstance(given, str)

@@ -11,6 +11,7 @@ from opwest.model.coverage import Coverage
 from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
 from opwest.model.model import Argument, Binding
+from opwest.model.repeats import slice_names
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
 from opwest.model.views import declared_types
 from opwest.records import dataclass
@@ -48,10 +49,11 @@ class TensorBinding:
         self.writers = first_writers(context, names)
         self.uncertain = named_by_unknown_operators(context, names)
         self.settled = check_roles(context)
-        for name, entry in self.declared.items():
-            if "view_of" in entry and name not in names.views:  # reported
+        parts = [(name, entry["view_of"]) for name, entry in self.declared.items() if "view_of" in entry]
+        for name, tensor in (*parts, *slice_names(context)):
+            if name not in names.views:  # reported
                 self.settled.add(name)
-                self.uncertain |= {name, names.root(entry["view_of"])}
+                self.uncertain |= {name, names.root(tensor)}
         """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
         self.incomplete = False
         """Whether a step could not be resolved: a tensor without a writer is then not reported."""

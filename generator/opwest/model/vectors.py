@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
@@ -11,17 +11,21 @@ from opwest.manifest.yaml_reader import describe
 from opwest.model.context import Context, located_items
 from opwest.model.dtypes import DTYPES, TensorType, is_finite
 from opwest.model.elements import converted, rounding_note
-from opwest.model.model import Interface, Operator
+from opwest.model.model import Interface
 from opwest.model.suite import Suite, Tolerance, Vectors
 
 
 def suite(
     context: Context,
-    operators: Iterable[Operator],
     inputs: Mapping[str, Interface],
     outputs: Mapping[str, Interface],
+    *,
+    repeatable: bool,
 ) -> Suite:
-    """Return the vectors of the model's tests; report vectors and tolerances that do not match the model."""
+    """Return the vectors of the model's tests; report vectors and tolerances that do not match the model.
+
+    `repeatable` is whether equal inputs give equal outputs.
+    """
     section = context.section("tests")
     given = section.get("vectors", [])
     if isinstance(given, str):
@@ -30,8 +34,7 @@ def suite(
         files = located_items(context.items("vectors", section))
     reading = _Reading(context, inputs, outputs, section.get("count"))
     vectors = [found for file, at in files if (found := reading.read(file, at))]
-    stateful = any(o.stateful for o in operators) or any(e.get("stateful") for e in context.items("objects"))
-    return Suite(tuple(vectors), _tolerances(context, inputs, outputs), repeatable=not stateful)
+    return Suite(tuple(vectors), _tolerances(context, inputs, outputs), repeatable=repeatable)
 
 
 class _Reading:

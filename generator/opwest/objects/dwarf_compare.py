@@ -12,10 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.objects.dwarf_types import DwarfSignature, DwarfType
+from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType
 from opwest.records import dataclass
 
 _STATUS_SIZE = 4
+# llvm/include/llvm/BinaryFormat/Dwarf.def
+_CONVENTIONS = {
+    0xC0: "vectorcall", 0xC1: "ms_abi", 0xC2: "sysv_abi", 0xC3: "aapcs", 0xC4: "aapcs-vfp", 0xC9: "preserve_most",
+    0xCA: "preserve_all", 0xCB: "regcall",
+}  # fmt: skip
+_AAPCS = (0xC3, 0xC4)
+"""Differ only in floats passed by value."""
 C_SCALARS: dict[str, DwarfType] = {
     **{f"int{8 * n}_t": DwarfType("integer", n, True, f"int{8 * n}_t") for n in (1, 2, 4, 8)},
     **{f"uint{8 * n}_t": DwarfType("integer", n, False, f"uint{8 * n}_t") for n in (1, 2, 4, 8)},
@@ -67,9 +74,16 @@ def parse_c_type(text: str) -> DwarfType:
     return result
 
 
-def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[DeclaredParameter]) -> list[str]:
-    """Return the differences between a function and its declaration; empty if calls are compatible."""
-    found = _return_differences(signature.returns, returns_status)
+def compare(signature: DwarfSignature, returns: str, arguments: Sequence[DeclaredParameter]) -> list[str]:
+    """Return the differences between a function and its declaration; empty if calls are compatible.
+
+    `returns` is `status`, `void` or the C type of a value.
+    """
+    found = _return_differences(signature.returns, returns)
+    floats = any(type_.kind == "float" for type_ in (signature.returns, *signature.parameters))
+    if signature.convention != NORMAL and (floats or signature.convention not in _AAPCS):
+        name = _CONVENTIONS.get(signature.convention, f"{signature.convention:#x} (DW_AT_calling_convention)")
+        found.append(f"its calling convention is {name}, expected that of C")
     count = len(signature.parameters)
     if signature.variadic:
         found.append(f"the function takes variable arguments: {signature}")
@@ -84,13 +98,17 @@ def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence
     return found
 
 
-def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
+def _return_differences(returns: DwarfType, declared: str) -> list[str]:
     if returns.kind == "unknown":
         return []
-    if not returns_status:
+    if declared == "void":
         if returns.kind == "void":
             return []
         return [f"declared with `returns: void`, the function returns {returns}"]
+    if declared != "status":
+        expected = parse_c_type(declared)
+        fits = returns.kind != "void" and _values_alike(expected, returns)
+        return [] if fits else [f"declared to return the value {declared}, the function returns {returns}"]
     if returns.kind == "void":
         return ["declared to return a status (int32_t), the function returns void (declare it with `returns: void`)"]
     if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+import re
+from dataclasses import field, replace
 from typing import Literal
 
 from opwest.objects import dwarf_units as units_
+from opwest.objects.dwarf_layout import alignment
 from opwest.objects.dwarf_units import DebugData, Entry, Unit, read_entry, reference, string
 from opwest.records import dataclass
 
 Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "function", "other", "unknown"]
 
+NORMAL = 1
+"""DW_CC_normal: the calling convention of C."""
 _DEEPEST = 24
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
@@ -21,6 +25,10 @@ _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
     0x02: ("bool", False), 0x04: ("float", True), 0x05: ("integer", True), 0x06: ("integer", True),
     0x07: ("integer", False), 0x08: ("integer", False), 0x10: ("integer", False),
 }  # fmt: skip
+
+
+# Rust and Zig record `const` only in the names of pointer types: `*const i8`, `&i8`, `[*]const i8`.
+POINTER_TO_CONST = re.compile(r"(?:&(?!mut )|(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) |allowzero )*const )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,8 @@ class DwarfType:
     const: bool = False
     target: DwarfType | None = None
     """The type that a pointer refers to."""
+    align: int = 0
+    """Of structures: the alignment in bytes; 0 if unknown."""
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
@@ -63,10 +73,16 @@ class DwarfSignature:
     variadic: bool = False
     names: tuple[str, ...] = field(default=(), compare=False)
     """Parameter names, if requested; empty for a parameter without a name."""
+    convention: int = NORMAL
+    """The calling convention (DW_CC_*)."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])
         return f"{self.returns} ({', '.join(parameters) or 'void'})"
+
+
+def _as_const(type_: DwarfType) -> DwarfType:
+    return replace(type_, const=True)
 
 
 @dataclass(slots=True)
@@ -75,6 +91,8 @@ class Types:
 
     data: DebugData
     units: list[Unit]
+    machine: str
+    """As `Abi.machine`: it decides alignments."""
     _known: dict[int, DwarfType] = field(default_factory=dict)
 
     def of(self, unit: Unit, entry: Entry, depth: int = 0) -> DwarfType:
@@ -100,22 +118,23 @@ class Types:
         if tag in _QUALIFIERS:
             return self.of(unit, entry, depth)
         if tag == units_.TAG_CONST:
-            inner = self.of(unit, entry, depth)
-            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, True, inner.target)
+            return _as_const(self.of(unit, entry, depth))
         name = self._name(unit, entry)
         size = self._number(entry, units_.AT_BYTE_SIZE)
         if tag == units_.TAG_TYPEDEF:
             inner = self.of(unit, entry, depth)
-            names = inner.names | {name}
-            return DwarfType(inner.kind, inner.size, inner.signed, name, names, inner.const, inner.target)
+            return replace(inner, name=name, names=inner.names | {name})
         if tag in _POINTERS:
-            return DwarfType("pointer", size or unit.address, target=self.of(unit, entry, depth))
+            target = self.of(unit, entry, depth)
+            return DwarfType(
+                "pointer", size or unit.address, target=_as_const(target) if POINTER_TO_CONST.match(name) else target
+            )
         if tag == units_.TAG_ARRAY:
-            inner = self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
-            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)
+            return self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
-            return DwarfType("struct", size, name=label, names=frozenset({label}))
+            align = alignment(self.data, self.units, unit, entry, self.machine)
+            return DwarfType("struct", size, name=label, names=frozenset({label}), align=align)
         if tag == units_.TAG_ENUM:
             label = f"enum {name}" if name else "an unnamed enum"
             return DwarfType("integer", size, None, label, frozenset({label}))

@@ -22,11 +22,13 @@ TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01
 TAG_STRUCT, TAG_SUBROUTINE_TYPE, TAG_TYPEDEF, TAG_UNION, TAG_UNSPECIFIED_PARAMETERS = 0x13, 0x15, 0x16, 0x17, 0x18
 TAG_BASE, TAG_CONST, TAG_SUBPROGRAM, TAG_VOLATILE, TAG_RESTRICT = 0x24, 0x26, 0x2E, 0x35, 0x37
 TAG_RVALUE_REFERENCE, TAG_ATOMIC = 0x42, 0x47
+TAG_MODULE, TAG_NAMESPACE, TAG_MEMBER, TAG_INHERITANCE = 0x1E, 0x39, 0x0D, 0x1C
 AT_NAME, AT_BYTE_SIZE, AT_LOW_PC, AT_ABSTRACT_ORIGIN, AT_DECLARATION, AT_ENCODING = 0x03, 0x0B, 0x11, 0x31, 0x3C, 0x3E
 AT_EXTERNAL, AT_SPECIFICATION, AT_TYPE, AT_RANGES, AT_LINKAGE_NAME, AT_STR_OFFSETS_BASE = (
     0x3F, 0x47, 0x49, 0x55, 0x6E, 0x72,
 )  # fmt: skip
-AT_MIPS_LINKAGE_NAME = 0x2007
+AT_DATA_MEMBER_LOCATION, AT_ALIGNMENT, AT_BIT_SIZE = 0x38, 0x88, 0x0D
+AT_PRODUCER, AT_CALLING_CONVENTION, AT_MIPS_LINKAGE_NAME = 0x25, 0x36, 0x2007
 _DWO_NAMES = (0x76, 0x2130)
 _UNIT_COMPILE, _UNIT_TYPE, _UNIT_PARTIAL = 1, 2, 3
 _STRX = {0x1A: 0, 0x1F02: 0, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4}
@@ -268,9 +270,10 @@ def read_entry(data: DebugData, unit: Unit, offset: int) -> Entry | None:
 
 
 def subprograms(data: DebugData, unit: Unit) -> Iterator[int]:
-    """Yield the offsets of the functions at the top level of a unit."""
+    """Yield the offsets of the functions at the top level of a unit, or in its modules and namespaces."""
     info, end, table = data.info, unit.end, unit.abbreviations
     at, depth = unit.first, 0
+    outer = 1  # entries at this depth are in the unit itself, or only in modules and namespaces
     while at < end:
         start = at
         code = info[at]
@@ -281,14 +284,17 @@ def subprograms(data: DebugData, unit: Unit) -> Iterator[int]:
             depth -= 1
             if depth <= 0:
                 return
+            outer = min(outer, depth)
             continue
         abbreviation = table.get(code)
         if abbreviation is None:
             raise damaged(f"undefined abbreviation {code} in the debug information")
-        if depth == 1 and abbreviation.tag == TAG_SUBPROGRAM:
+        if depth == outer and abbreviation.tag == TAG_SUBPROGRAM:
             yield start
         at = _past(data, unit, abbreviation, at)
         if abbreviation.children:
+            if depth == outer and abbreviation.tag in (TAG_MODULE, TAG_NAMESPACE):
+                outer += 1
             depth += 1
         elif depth == 0:
             return
@@ -308,6 +314,23 @@ def children(data: DebugData, unit: Unit, entry: Entry) -> Iterator[Entry]:
         if child.abbreviation.children:
             return
         at = child.end
+
+
+def list_children(data: DebugData, unit: Unit, entry: Entry) -> Iterator[Entry]:
+    """Yield the children of an entry; their own children are skipped."""
+    at, depth = entry.end, 0
+    while entry.abbreviation.children and at < unit.end:
+        child = read_entry(data, unit, at)
+        if child is None:
+            depth -= 1
+            at += 1
+            if depth < 0:
+                return
+            continue
+        if depth == 0:
+            yield child
+        at = child.end
+        depth += child.abbreviation.children
 
 
 def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> tuple[Unit, int] | None:

@@ -22,6 +22,7 @@ SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS, SHF_COMPRESSED = 0x1, 0
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 # Reserved indexes in `RawSymbol`: negative, to differ from every section index.
 UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
+STT_NOTYPE, STT_FUNC = 0, 2
 ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
 
 _AGAIN = "the file is damaged or incomplete: rebuild it or copy it again"

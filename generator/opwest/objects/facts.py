@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from opwest.objects.languages import HEADER_SOURCE
 from opwest.records import dataclass
 
 Endian = Literal["little", "big"]
@@ -245,5 +246,15 @@ class CSource:
 
     @property
     def c_functions(self) -> tuple[CFunction, ...]:
-        """The functions with external linkage whose symbol is their name."""
-        return tuple(f for f in self.functions if not f.is_static and not f.mangled)
+        """The functions whose symbol is their name, and that another file can call or, of a header, include."""
+        return tuple(f for f in self.functions if (self.is_header or not f.is_static) and not f.mangled)
+
+    @property
+    def is_header(self) -> bool:
+        """Whether it is a header in C, which is compiled by a source that includes it."""
+        return self.path.name.endswith(HEADER_SOURCE)
+
+    @property
+    def static_functions(self) -> frozenset[str]:
+        """The names of functions without external linkage."""
+        return frozenset(f.name for f in self.functions if f.is_static)

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from opwest.diagnostics import printable
 from opwest.objects.attributes import abi_of
 from opwest.objects.elf import Elf
 from opwest.objects.image import Image
-from opwest.objects.report import abi_words, printable
+from opwest.objects.report import abi_words
 
 _NOT_LINKED = "not linked"
 _UNKNOWN = "unknown"

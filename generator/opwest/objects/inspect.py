@@ -6,8 +6,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opwest import nearby
 from opwest.objects import elf as elf_format
 from opwest.objects.archive import archive_members
 from opwest.objects.attributes import abi_of
@@ -23,8 +25,9 @@ from opwest.objects.facts import (
     Symbol,
     SymbolKind,
 )
-from opwest.objects.languages import SOURCE_SUFFIXES
+from opwest.objects.languages import HEADER_SOURCE, SOURCE_SUFFIXES
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
+from opwest.objects.writable_code import FUNCTIONS, WritableCode, writable_code
 
 LARGEST_FILE = 1 << 30
 _BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}
@@ -32,25 +35,29 @@ _KINDS: dict[int, SymbolKind] = {1: "object", 2: "function", 5: "object", 6: "tl
 _STT_SECTION, _STT_FILE, _STT_IFUNC = 3, 4, 10
 _CONSTRUCTORS = (".init_array", ".ctors", ".preinit_array", ".fini_array", ".dtors")
 _CONSTRUCTOR_KINDS = (elf_format.SHT_INIT_ARRAY, elf_format.SHT_FINI_ARRAY, elf_format.SHT_PREINIT_ARRAY)
+_RELOCATED = (".data.rel.ro.", ".data.DW.ref.", ".data.rel.local.DW.ref.")
 _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 
-def inspect_object(path: Path) -> ObjectFile | CSource:
-    """Return the facts about an ELF object, an archive or a source; by its content, then its name."""
+def inspect_object(path: Path, include_dirs: Sequence[Path] = ()) -> ObjectFile | CSource:
+    """Return the facts about an ELF object, an archive or a source; by its content, then its name.
+
+    `include_dirs` are directories with headers of C++ sources, besides that of the source.
+    """
     content = read_file(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
-    if path.suffix in SOURCE_SUFFIXES and content and not is_known_binary(content):
+    if path.suffix in (*SOURCE_SUFFIXES, HEADER_SOURCE) and content and not is_known_binary(content):
         # Load tree-sitter only for sources.
-        if path.suffix == ".c":
+        if path.suffix in (".c", HEADER_SOURCE):
             from opwest.objects.csource import read_c_source
 
             return read_c_source(path, content)
         from opwest.objects.cppheaders import read_with_headers
 
-        return read_with_headers(path, content)
+        return read_with_headers(path, content, include_dirs)
     raise not_an_object(content)
 
 
@@ -68,7 +75,7 @@ def read_file(path: Path) -> bytes:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
-        hint = "check its permissions" if isinstance(fault, PermissionError) else None
+        hint = "check its permissions" if isinstance(fault, PermissionError) else nearby.hint_for(path)
         raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 
@@ -89,10 +96,11 @@ def _archive(content: bytes) -> list[Member]:
 def read_member(name: str, content: bytes, *, loose: bool = True) -> Member:
     """Return the facts about one ELF object."""
     elf = parse_elf(content)
-    kinds = [section_kind(s) for s in elf.sections]
     table = elf.symbol_table()
-    symbols, oddities = _symbols(elf, table, kinds) if table is not None else ((), set())
-    sizes = _sizes(elf, kinds, symbols)
+    mixed = writable_code(elf, table)
+    kinds = [section_kind(s) if i not in mixed else mixed[i].kind for i, s in enumerate(elf.sections)]
+    symbols, oddities = _symbols(elf, table, kinds, mixed) if table is not None else ((), set())
+    sizes = _sizes(elf, kinds, symbols, mixed)
     unusable = [*_container_faults(elf, table), *_bytecode_faults(elf)]
     faults = (*unusable, *_start_faults(elf), *_symbol_faults(symbols, oddities, elf))
     return Member(name, content, abi_of(elf), symbols, sizes, faults, loose, opaque=bool(unusable))
@@ -103,13 +111,13 @@ def section_kind(section: Section) -> SectionKind | None:
     if not section.flags & elf_format.SHF_ALLOC:
         return None
     if section.flags & elf_format.SHF_EXECINSTR:
-        return "code"
-    if not section.flags & elf_format.SHF_WRITE:
+        return "code"  # writable ones: see writable_code
+    if not section.flags & elf_format.SHF_WRITE or not section.size:
         return "constant"
     if section.kind == elf_format.SHT_NOBITS:
         return "bss"
-    # Constants that hold addresses, in position-independent code: written only by a dynamic linker.
-    if section.name == ".data.rel.ro" or section.name.startswith(".data.rel.ro.") or _runs_by_itself(section):
+    # Addresses in position-independent code, which only a dynamic linker writes: of constants, of a personality.
+    if section.name == ".data.rel.ro" or section.name.startswith(_RELOCATED) or _runs_by_itself(section):
         return "constant"
     return "data"
 
@@ -128,7 +136,9 @@ def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionK
     return kinds[raw.section] if raw.section > 0 else "absolute"
 
 
-def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tuple[Symbol, ...], set[str]]:
+def _symbols(
+    elf: Elf, table: int, kinds: list[SectionKind | None], mixed: Mapping[int, WritableCode]
+) -> tuple[tuple[Symbol, ...], set[str]]:
     """Return the relevant symbols, and the names of indirect functions."""
     names = elf.strings_of(table)
     mapped = elf.machine_name in ("arm", "aarch64", "riscv")
@@ -145,6 +155,8 @@ def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tup
         if binding == "local" and (not name or name.startswith(".L") or (mapped and name.startswith("$"))):
             continue
         section = _symbol_section(raw, kinds)
+        if raw.section in mixed and mixed[raw.section].bytes and kind not in FUNCTIONS:
+            section = "data"
         if section is None:
             if binding == "local":
                 continue
@@ -159,12 +171,16 @@ def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tup
     return tuple(found), indirect
 
 
-def _sizes(elf: Elf, kinds: list[SectionKind | None], symbols: tuple[Symbol, ...]) -> Sizes:
+def _sizes(
+    elf: Elf, kinds: list[SectionKind | None], symbols: tuple[Symbol, ...], mixed: Mapping[int, WritableCode]
+) -> Sizes:
     """Return the bytes by kind."""
     sums: dict[str, int] = {"code": 0, "constant": 0, "data": 0, "bss": 0}
-    for section, kind in zip(elf.sections, kinds, strict=True):
+    for index, (section, kind) in enumerate(zip(elf.sections, kinds, strict=True)):
         if kind is not None:
-            sums[kind] += section.size
+            written = mixed[index].bytes if index in mixed else 0
+            sums["data"] += written
+            sums[kind] += section.size - written
     sums["bss"] += sum(s.size for s in symbols if s.section == "common")
     return Sizes(**sums)
 

@@ -10,25 +10,29 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
+from opwest.objects import halide_symbols
 from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.relocations import relocation_faults
+from opwest.objects.rust import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
 from opwest.records import dataclass
 
-Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "workspace", "state"]
+Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state"]
 DEFAULT_LIBC = "picolibc"
+_DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
 RUNTIME_SYMBOLS = (
     frozenset(
         """opwest_call opwest_call_check opwest_call_on_device opwest_dtype_name opwest_dtype_size opwest_find
     opwest_launch opwest_model_input opwest_model_output opwest_model_step_name opwest_own opwest_port_cache_line
-    opwest_port_device_is_ready opwest_port_log_failure opwest_release opwest_status_already opwest_status_failed
-    opwest_wait""".split()
+    opwest_port_device_is_ready opwest_port_give opwest_port_log_failure opwest_port_take opwest_release
+    opwest_status_already opwest_status_failed opwest_status_invalid opwest_status_unreached opwest_wait""".split()
     )
     | PROVIDED
+    | halide_symbols.PROVIDED
 )
 """The functions declared in zephyr_module/include."""
 _IGNORED_STATE = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
@@ -73,6 +77,8 @@ class Reason:
             return f"{self.text} in {name}{where}"
         if self.kind == "tvm":
             return f"{self.text} in {name}: {REFUSED[self.symbol]}"
+        if self.kind == "halide":
+            return f"{self.text} in {name}"
         if self.kind == "workspace":
             return f"{name} {self.text}"
         return f"{name} has {self.text}" if self.kind == "state" else f"{name}: {self.text}"
@@ -110,6 +116,10 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
         found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
     found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
     if not item.opaque:
+        found += [
+            Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
+            for option, effect in _abi_options(item)
+        ]
         try:
             found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
         except ObjectError as fault:
@@ -117,11 +127,30 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
     return found
 
 
+def _abi_options(item: Member) -> tuple[tuple[str, str], ...]:
+    if _DEBUG not in item.content:
+        return ()
+    from opwest.objects.producers import abi_options  # reads debug information
+
+    return abi_options(item).faults
+
+
+def unrecorded_options(item: Member) -> bool:
+    """Return whether an object does not record the options of its compiler that change the ABI."""
+    if _DEBUG not in item.content:
+        return True
+    from opwest.objects.producers import abi_options
+
+    return abi_options(item).unknown is not None
+
+
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
     """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state."""
     if isinstance(item, Member) and item.opaque:
         return []
-    return [*_undefined(item, link), *_tvm(item, link), *_state(item, link)]
+    if isinstance(item, Member) and is_hosted(item):
+        return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
+    return [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
 
 
 def state_of(item: Member | CSource) -> State:
@@ -147,7 +176,7 @@ def _state(item: Member | CSource, link: Link) -> list[Reason]:
             "state",
             f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
             expected="operators without .data and .bss, so that models are reentrant",
-            hint="make it const, pass it as a scratch argument, or set `stateful: true`",
+            hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
             remedy="`stateful: true` permits it",
         )
     ]
@@ -167,16 +196,45 @@ def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
         )
         for symbol in sorted(needed & REFUSED.keys())
     ]
-    if ALLOCATE in needed and not link.workspace:
-        found.append(
+    return [*found, *_workspace(ALLOCATE, needed, link)]
+
+
+def _halide(item: Member | CSource, link: Link) -> list[Reason]:
+    """Return references to functions of Halide's runtime that are not provided, a copy of it, and undeclared memory."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
+    if isinstance(item, Member) and halide_symbols.ALLOCATE in own and "halide_error" in own:
+        return [
             Reason(
-                "workspace",
-                f"calls {ALLOCATE}, but no operator has a workspace",
-                expected="'workspace' in the operators that allocate memory",
-                remedy="`workspace` in the operators that allocate memory permits it",
+                "halide",
+                "a copy of Halide's runtime",
+                expected="a pipeline without it: its memory would come from a heap",
+                hint="add no_runtime to Halide's target: x86-64-linux-no_runtime",
+                symbol=halide_symbols.ALLOCATE,
             )
+        ]
+    used = item.calls if isinstance(item, CSource) else item.undefined_strong
+    needed = {name for name in used if name not in link.defined and name not in own}
+    found = []
+    for symbol in sorted(needed):
+        refusal = halide_symbols.refusal_of(symbol)
+        if refusal is not None:
+            expected = "a pipeline that uses only its arguments and a workspace"
+            found.append(Reason("halide", f"unsupported function {symbol!r}", expected, refusal[1], symbol=symbol))
+    return [*found, *_workspace(halide_symbols.ALLOCATE, needed, link)]
+
+
+def _workspace(function: str, needed: Collection[str], link: Link) -> list[Reason]:
+    """Return the reason for a call of an allocation function without a workspace."""
+    if function not in needed or link.workspace:
+        return []
+    return [
+        Reason(
+            "workspace",
+            f"calls {function}, but no operator has a workspace",
+            expected="'workspace' in the operators that allocate memory",
+            remedy="`workspace` in the operators that allocate memory permits it",
         )
-    return found
+    ]
 
 
 def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
@@ -191,6 +249,7 @@ def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
         and symbol not in item.defined
         and symbol not in RUNTIME_SYMBOLS
         and symbol not in REFUSED
+        and halide_symbols.refusal_of(symbol) is None
         and all(provider_of(symbol, machine, libc) is None for libc in libcs)
     ]
 
@@ -209,6 +268,8 @@ def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reas
     if others and libcs != ("host",):
         hint = f"for firmware with {others[0]}, set libc: {others[0]}"
         remedy = f"`libc: {others[0]}` permits it"
+    if symbol == "rust_eh_personality":
+        hint = PERSONALITY_HINT
     if symbol.startswith("__stack_chk"):
         hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
     return Reason(

@@ -7,6 +7,8 @@ from typing import Final
 
 CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx")
 SOURCE_SUFFIXES: Final = (".c", *CPP_SUFFIXES)
+HEADER_SOURCE: Final = ".h"
+"""Headers with functions in C, which can be listed as sources."""
 HEADER_SUFFIXES: Final = (".h", ".hh", ".hpp", ".hxx")
 MINIMAL_CPP_HEADERS: Final = frozenset(("cstddef", "cstdint", "new"))
 """The headers of Zephyr's minimal C++ library."""

@@ -6,6 +6,7 @@ The lists in `libc/` were extracted from the libraries that their headers name.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,15 @@ from opwest.records import dataclass
 
 LIBCS: Final = ("host", "picolibc", "newlib", "minimal")
 LINKER: Final = "linker"
+UNWIND_PREFIX: Final = "__aeabi_unwind_cpp_pr"
+"""Arm's personality routines, to which unwind tables refer (EHABI, section 7)."""
 _LINKER_DEFINED: Final = frozenset(["_GLOBAL_OFFSET_TABLE_"])
+# GCC internals, "Routines for floating point emulation", and the run-time ABI of Arm (IHI0043), section 5.1.2.
+_SOFT_FLOAT: Final = re.compile(
+    r"__aeabi_(?:c?[fd](?:add|sub|rsub|mul|div|neg|r?cmp\w*)|[fd]2(?:u?(?:iz|lz)|[fdh]\w*)|h2[fd]\w*|u?[il]2[fd])|__gnu_[dfh]2[dfh]_\w+"
+    r"|__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|cmp|unord|powi)[hsdtx]f[23]"
+    r"|__fix(?:uns)?[hsdtx]f[sdt]i|__float(?:un)?[sdt]i[hsdtx]f|__(?:extend|trunc)[hsdtx]f[hsdtx]f2"
+)
 _SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
 
 
@@ -68,6 +77,11 @@ def providers(machine: str, libc: str) -> Providers:
 def provider_of(symbol: str, machine: str, libc: str) -> str | None:
     """Return the provider of a symbol: `libgcc`, the name of the libc (with ` (libm)`), `linker`, or None."""
     return providers(machine, libc).of(symbol)
+
+
+def is_soft_float(symbol: str) -> bool:
+    """Whether a symbol is a function of software floating point in the compiler's support library."""
+    return _SOFT_FLOAT.fullmatch(symbol) is not None
 
 
 @cache

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from opwest.diagnostics import printable
 from opwest.objects.compat import TargetAbi
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
+from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import Link, Reason, judge, state_of, verdict
+from opwest.objects.producers import abi_options
 from opwest.objects.providers import LIBCS, LINKER, providers
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 from opwest.objects.tvm_symbols import POINTERS, PROVIDED, REFUSED
@@ -38,7 +41,11 @@ def as_text(path_label: str, item: ObjectFile | CSource, requirement: Requiremen
     """Return the facts about a file as aligned text that ends with a newline."""
     required = requirement or Requirement()
     reasons = judgements(item, required)
-    lines = _source_lines(item, reasons[0]) if isinstance(item, CSource) else _object_lines(item, reasons)
+    lines = (
+        _source_lines(item, reasons[0])
+        if isinstance(item, CSource)
+        else _object_lines(item, reasons, required.compiled_for)
+    )
     return "\n".join([_heading(path_label, item, reasons, required.compiled_for), *lines]) + "\n"
 
 
@@ -74,7 +81,7 @@ def as_json(path_label: str, item: ObjectFile | CSource, requirement: Requiremen
         **({"target": required.compiled_for} if required.compiled_for else {}),
         "exportable": not any(reasons),
         "sizes": _sizes_json(total),
-        "members": [_member_json(*both) for both in zip(item.members, reasons, strict=True)],
+        "members": [_member_json(*both, required.compiled_for) for both in zip(item.members, reasons, strict=True)],
     }
 
 
@@ -126,7 +133,7 @@ def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str
     return found
 
 
-def _member_json(member: Member, reasons: Sequence[Reason]) -> dict[str, Any]:
+def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | None) -> dict[str, Any]:
     abi = member.abi
     stack, described = _stack(member), signatures(member)
     known: dict[str, DwarfSignature] = {} if isinstance(described, str) else described
@@ -142,6 +149,7 @@ def _member_json(member: Member, reasons: Sequence[Reason]) -> dict[str, Any]:
         },
         "sizes": _sizes_json(member.sizes),
         "signatures": described if isinstance(described, str) else f"{len(described)} in the debug information",
+        "abi_options": "unknown" if not compiled_for and abi_options(member).unknown else "verified",
         **_judgement_json(member, reasons),
         "defined": [_definition_json(symbol, stack, known) for symbol in member.defined.values()],
         "undefined": [
@@ -154,7 +162,7 @@ def _member_json(member: Member, reasons: Sequence[Reason]) -> dict[str, Any]:
 
 def usual_providers(symbol: str, machine: str) -> list[str]:
     """Return the providers of a symbol, by libc if they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
-    if symbol in PROVIDED:
+    if symbol in PROVIDED or symbol in HALIDE_PROVIDED:
         return ["opwest's runtime"]
     found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
     who = [name for name in found.values() if name is not None]
@@ -170,11 +178,6 @@ def usual_providers(symbol: str, machine: str) -> list[str]:
 def _fits(machine: str, libc: str) -> bool:
     """Whether firmware for a machine can use a libc; the host's only on machines that can be the host."""
     return (libc == "host") == (machine in ("x86-64", "i386")) or machine == "aarch64"
-
-
-def printable(text: str) -> str:
-    """Return text without control characters, which a hostile file could send to the terminal."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _heading(
@@ -226,14 +229,14 @@ def _size_words(sizes: Sizes) -> str:
     return f"{sizes.code} bytes code, {sizes.constant} constant, {sizes.data} data, {sizes.bss} bss"
 
 
-def _object_lines(item: ObjectFile, reasons: Sequence[Sequence[Reason]]) -> list[str]:
+def _object_lines(item: ObjectFile, reasons: Sequence[Sequence[Reason]], compiled_for: str | None) -> list[str]:
     lines: list[str] = []
     if item.kind == "archive":
         lines += _row("total", _size_words(Sizes.sum([m.sizes for m in item.members])))
     for member, why in zip(item.members, reasons, strict=True):
         if item.kind == "archive":
             lines += ["", printable(member.name)]
-        lines += _member_lines(member, why)
+        lines += _member_lines(member, why, compiled_for)
     return lines
 
 
@@ -243,13 +246,15 @@ def _verdict_rows(item: Member | CSource, reasons: Sequence[Reason]) -> list[str
     return _row("exportable", *([f"{word}: {texts[0]}", *(f"    {text}" for text in texts[1:])] if texts else [word]))
 
 
-def _member_lines(member: Member, reasons: Sequence[Reason]) -> list[str]:
+def _member_lines(member: Member, reasons: Sequence[Reason], compiled_for: str | None) -> list[str]:
+    unknown = None if compiled_for or member.opaque else abi_options(member).unknown
     return [
         *_row("machine", abi_words(member.abi)),
         *_row("size", _size_words(member.sizes)),
         *_row("state", printable(str(state_of(member)))),
         *_row("defines", *(_columns(_definition_rows(member)) or ["none"])),
         *_row("signatures", *_signature_words(member)),
+        *_row("ABI options", *([printable(f"unknown: {unknown}")] if unknown else [])),
         *_row("needs", *(_columns(_need_rows(member)) or ["none"])),
         *_verdict_rows(member, reasons),
     ]

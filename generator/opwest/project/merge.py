@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from opwest import activity
 from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.write import Merged, Merging
 from opwest.write.bases import decoded
@@ -57,7 +58,8 @@ def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[lis
         command = ["git", "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--marker-size=7"]
         command += ["-L", "yours", "-L", "base", "-L", "opwest", "yours", "base", "opwest"]
         try:
-            done = subprocess.run(command, cwd=work, capture_output=True, check=False)
+            with activity.command(command):
+                done = subprocess.run(command, cwd=work, capture_output=True, check=False)
         except OSError as error:
             raise _no_git(f"cannot run git: {error.strerror}") from error
     if done.returncode > 127:  # exit codes up to 127 are the number of conflicts

@@ -12,10 +12,16 @@ from opwest.project.merge import OPWESTS, YOURS
 from opwest.write import Remark
 
 
-def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics) -> None:
-    """Report remarks to `faults`: conflicts as errors, others as warnings or notes."""
+def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics, *, preview: bool = False) -> None:
+    """Report remarks to `faults`: conflicts as errors, others as warnings or notes.
+
+    With `preview`, no file was written: conflicts have no markers and no second file yet.
+    """
     for remark in remarks:
-        _report(project, remark, faults)
+        if preview and remark.kind in ("conflict", "beside"):
+            _report_preview(project, remark, faults)
+        else:
+            _report(project, remark, faults)
     stale = [remark.path for remark in remarks if remark.kind == "stale"]
     if stale:
         files = ", ".join(stale[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
@@ -24,6 +30,24 @@ def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics) -> Non
             Location(str(project)),
             hint=f"merge the new content with `opwest update {shlex.quote(str(project))}`",
         )
+
+
+def _report_preview(project: Path, remark: Remark, faults: Diagnostics) -> None:
+    """Report a conflict that an update would cause."""
+    place = Location(str(project / remark.path))
+    if remark.kind == "beside":
+        faults.error(
+            "conflict: this file was changed by both you and opwest, and cannot be merged",
+            place,
+            hint=f"an update would keep your file and write the new one to {project / str(remark.other)}",
+        )
+        return
+    count = len(remark.lines)
+    faults.error(
+        f"conflict: both you and opwest changed the same lines, in {count} place{'' if count == 1 else 's'}",
+        place,
+        hint="an update would write both versions into the file, between markers",
+    )
 
 
 def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:

@@ -13,7 +13,7 @@ from opwest.project.remarks import report
 from opwest.request import Examination, Request
 from opwest.templates import Templates
 from opwest.write import WriteResult, write_project
-from opwest.write.writer import refuse_nested, write_list
+from opwest.write.writer import refuse_nested, write_dependencies, write_list
 
 
 def check_output(request: Request) -> None:
@@ -23,10 +23,12 @@ def check_output(request: Request) -> None:
 
 
 def store_inputs(request: Request, found: Sequence[Examination], templates: Templates) -> None:
-    """Write the list of input files, if requested."""
+    """Write the list of input files, and the dependencies on them, if requested."""
+    read = [*request.manifests, *(path for one in found for path in one.files), *templates.files]
     if request.inputs is not None:
-        read = [*request.manifests, *(path for one in found for path in one.files), *templates.files]
         write_list(request.inputs, read)
+    if request.depfile is not None:
+        write_dependencies(request.depfile, read)
 
 
 def store(

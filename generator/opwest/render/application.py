@@ -11,7 +11,7 @@ from opwest.model.dtypes import DTYPES
 from opwest.model.model import Model
 from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.plan.memory import MemoryPlan
-from opwest.render.boards import board_file
+from opwest.render.boards import board_configurations, board_file
 from opwest.render.c.header import pool_rows
 from opwest.render.literals import kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
@@ -59,6 +59,7 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(render, name, models, boards),
         **_overlays(models),
+        **board_configurations(render, models),
         **own,
     }
     for model in models:
@@ -112,6 +113,7 @@ def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Seq
                 "description": model.description,
                 "tensors": interface_rows(model),
                 "step_count": len(model.steps),
+                "stateful": model.stateful,
                 "constant_size": sum(len(c.content) for c in model.constants),
                 "pools": pool_rows(model, plan),
             }
@@ -134,7 +136,7 @@ def _main_row(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
     for tensor in tensors:
         if tensor["placed"]:
-            tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['name']}"
+            tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['member']}"
     outputs = [t for t in tensors if t["role"] == "output"]
     return {
         "name": model.name,

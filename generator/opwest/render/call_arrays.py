@@ -26,7 +26,7 @@ def entries(operator: Operator) -> list[Entry]:
     found: list[Entry] = []
     tensors = 0
     for index, argument in enumerate(operator.args):
-        if argument.supplied is not None:
+        if not argument.is_passed:
             continue
         kind = _kind(argument)
         found.append(Entry(kind, index, tensors if kind == "tensor" else None, argument))
@@ -57,7 +57,7 @@ def supplied(operator: Operator, what: str) -> int | None:
 
 
 def has_bridges(model: Model) -> bool:
-    """Return whether an operator has another convention, or a workspace."""
+    """Return whether an operator has another convention, a workspace or a value."""
     return any(operator.is_bridged for operator in model.operators)
 
 

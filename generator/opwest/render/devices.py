@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.identifiers import member_name
 from opwest.model.model import Device, Devicetree, Model
 from opwest.render.boards import board_kconfig
 from opwest.render.literals import c_comment, c_string
@@ -19,6 +20,7 @@ def device_rows(model: Model) -> list[dict[str, Any]]:
         {
             "index": index,
             "name": device.name,
+            "member": member_name(device.name),
             "title": c_comment(f"Device {device.name}: {device_origin(device)}"),
             "c_type": device.c_type,
             "foreign": device.handle is not None,

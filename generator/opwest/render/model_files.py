@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET, TargetBuild
+from opwest.model.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFile, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
+from opwest.model.identifiers import member_name
 from opwest.model.model import Constant, Model
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
@@ -31,6 +32,7 @@ from opwest.render.records.model_records import model_records
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
+from opwest.zephyr.floats import fpu_conditions
 
 
 def model_files(
@@ -41,12 +43,14 @@ def model_files(
     library: Library | None = None,
     *,
     service: bool = True,
+    in_place: bool = False,
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host.
+    the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
+    where they are; otherwise the model has copies.
     """
     names = CNames(model.name)
     table = render_system_library(render, model, library) if library else None
@@ -60,6 +64,8 @@ def model_files(
             full_libc=model.needs_full_libc,
             cpp=model.cpp,
             tvm=model.needs_tvm,
+            halide=model.needs_halide,
+            fpu=fpu_conditions(model),
             manifest=manifest_name(model),
         ),
         **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
@@ -67,12 +73,12 @@ def model_files(
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
         "note.S": render_note(render, model, plan),
-        **_objects(render, model),
+        **_objects(render, model, in_place=in_place),
         **render_tvmgen(render, model, plan),
     }
     if service:
         tensors = interface_rows(model)
-        pools = [pool.name for pool in used_pools(model, plan)]
+        pools = [pool.member for pool in used_pools(model, plan)]
         content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
         files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
@@ -106,8 +112,9 @@ def render_service(
     pools: Sequence[str],
     arguments: Mapping[str, Any] | None,
 ) -> bytes:
-    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools.
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs.
 
+    `pools` are the members of the workspace that point to pools.
     `arguments` is the memory for calls of operators; None in the record of an earlier opwest.
     """
     return render(
@@ -115,7 +122,7 @@ def render_service(
         model=model,
         manifest=manifest,
         macro=CNames(model).macro,
-        tensors=tensors,
+        tensors=[{"member": tensor["name"], **tensor} for tensor in tensors],  # an earlier opwest kept all names
         pools=pools,
         arguments=arguments,
     )
@@ -152,12 +159,20 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         for build in model.builds
         if build.target
     ]
-    sources = (
-        [cmake_string(f"objects/any/{s.path}") for s in model.builds[0].sources if s.compiled] if model.builds else []
-    )
+    sources = [
+        {
+            "path": cmake_string(_compiled(s)),
+            "place": f"{s.line}:{s.column}",
+            "permitted": s.permits_state,
+            "wrapped": s.is_wrapped,
+        }
+        for s in (model.builds[0].sources if model.builds else ())
+        if s.compiled
+    ]
     declaration = render(
         "models/model/model.cmake",
         model=model.name,
+        manifest=cmake_string(manifest_name(model)),
         externals=[
             {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
             for e in model.externals
@@ -165,6 +180,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         ],
         targets=targets,
         sources=sources,
+        options=_option_rows(model),
         full_libc=model.needs_full_libc,
         cpp=model.cpp,
         tvmgen=model.tvmgen is not None,
@@ -172,11 +188,14 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         has_devices=has_devices(model) or not in_c,
         runtime=[
             *(["src/devices.c"] if model.devices else []),
-            *(["src/tvm_backend.c"] if model.needs_tvm or has_bridges(model) or has_library else []),
+            *(["src/halide_backend.c"] if model.needs_halide else []),
+            *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
+            *(["scripts/check_state.py"] if sources else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,
         tvm=model.needs_tvm,
+        halide=model.needs_halide,
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
     )
@@ -184,6 +203,28 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         "CMakeLists.txt": render("models/model/CMakeLists.txt", model=model.name, kconfig=names.kconfig),
         "model.cmake": declaration,
     }
+
+
+def _compiled(source: SourceFile) -> str:
+    """Return the file to compile: relative to the directory of sources, or to that of the model for a wrapper."""
+    return str(source.unit if source.is_wrapped else source.path)
+
+
+def _option_rows(model: Model) -> list[dict[str, Any]]:
+    """Return the options of sources, a row for all sources with the same options."""
+    groups: dict[CompileOptions, list[str]] = {}
+    for source in model.builds[0].sources if model.builds else ():
+        if source.compiled and source.options != NO_OPTIONS:
+            groups.setdefault(source.options, []).append(cmake_string(_compiled(source)))
+    return [
+        {
+            "sources": sources,
+            "include_dirs": [cmake_string(str(folder)) for folder in options.include_dirs],
+            "defines": [cmake_string(define) for define in options.defines],
+            "flags": [cmake_string(flag) for flag in options.flags],
+        }
+        for options, sources in groups.items()
+    ]
 
 
 def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
@@ -272,7 +313,7 @@ def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[s
     return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
-def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
+def _objects(render: Renderer, model: Model, *, in_place: bool) -> dict[str, bytes]:
     """Return the operators: objects with renamed symbols, and unchanged sources with a header of renamings."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}
@@ -281,11 +322,26 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         for item in build.objects:
             files[f"objects/{target_folder(build)}/{item.path}"] = rename_symbols(item.content, renamed)
         for source in build.sources:
-            files[f"objects/any/{source.path}"] = source.content
+            if not in_place:
+                files[str(source.place)] = source.content
+            if source.is_wrapped:
+                files[str(source.unit)] = render(
+                    "models/model/wrapper.c",
+                    manifest=manifest_name(model),
+                    header=str(source.path),
+                    exports=[{"symbol": symbol, "renamed": names.operator(symbol)} for symbol in source.exports],
+                )
         if build.sources:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
-            rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
+            rows = [
+                {
+                    "symbol": symbol,
+                    "renamed": weak.get(symbol, "") + name,
+                    "can_be_macro": member_name(symbol) != symbol and not symbol.startswith("_"),
+                }
+                for symbol, name in renamed.items()
+            ]
             files[rename_header(build)] = render(
                 "models/model/rename.h",
                 model=model.name,

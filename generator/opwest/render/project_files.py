@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.files import ProjectFile
-from opwest.model.builds import TargetBuild
+from opwest.model.builds import NO_OPTIONS, SOURCES, SourceFile, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.dtypes import TensorType
@@ -55,7 +55,8 @@ def render_project(
     service = runtime is None or _SERVICE in runtime
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        of_model = model_files(render, model, plan, objects, library, service=service)
+        in_place = layout == "model"
+        of_model = model_files(render, model, plan, objects, library, service=service, in_place=in_place)
         if layout == "application":
             of_model |= suite_files(render, model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
@@ -94,7 +95,7 @@ def project_record(
 
 def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = "name role dtype shape size align c_type macro buffer elements placed reached".split()
+    kept = "name member role dtype shape size align c_type macro buffer elements placed reached labels".split()
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
@@ -110,8 +111,9 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "state_bytes": sum(state.type.size for state in model.states),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
-        "pools": [pool.name for pool in used_pools(model, plan)],
+        "pools": [pool.member for pool in used_pools(model, plan)],
         **_check_record(model, plan),
+        **_tolerances(model),
         "operators": operator_rows(model),
         "arguments": argument_row(model),
         "memory": {
@@ -120,6 +122,14 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         },
         "builds": [_build_record(build) for build in model.builds],
     }
+
+
+def _tolerances(model: Model) -> dict[str, Any]:
+    """Return the tolerances of outputs; nothing without any."""
+    rows = [
+        {"output": one.output, "absolute": one.absolute, "relative": one.relative} for one in model.suite.tolerances
+    ]
+    return {"tolerances": rows} if rows else {}
 
 
 def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
@@ -144,13 +154,25 @@ def _typed(name: str, type_: TensorType) -> dict[str, Any]:
     return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}
 
 
+def _options_record(source: SourceFile) -> dict[str, Any]:
+    return {
+        "source": str(source.unit),
+        "include_dirs": [str(SOURCES / folder) for folder in source.options.include_dirs],
+        "flags": [*(f"-D{define}" for define in source.options.defines), *source.options.flags],
+    }
+
+
 def _build_record(build: TargetBuild) -> dict[str, Any]:
     folder = target_folder(build)
+    options = [_options_record(source) for source in build.sources if source.compiled and source.options != NO_OPTIONS]
+    sources = [source for source in build.sources if source.compiled]
     return {
         "target": build.target.name if build.target else None,
         "bits": build.target.bits if build.target else None,
         "host": list(build.target.host) if build.target else [],
         "objects": [f"objects/{folder}/{o.path}" for o in build.objects],
-        "sources": [f"objects/any/{s.path}" for s in build.sources if s.compiled],
+        "sources": [str(s.unit) for s in sources],
+        "places": [{"line": s.line, "column": s.column, "permitted": s.permits_state} for s in sources],
+        **({"options": options} if options else {}),
         "rename": rename_header(build) if build.sources else None,
     }

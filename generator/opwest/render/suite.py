@@ -16,7 +16,7 @@ from opwest.model.dtypes import DTYPES, DType
 from opwest.model.model import Model
 from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
-from opwest.render.boards import board_file
+from opwest.render.boards import board_configurations, board_file
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
@@ -47,6 +47,7 @@ def suite_application(render: Renderer, model: Model, integration: Sequence[str]
             f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration
         ),
         **{f"boards/{board_file(board)}.overlay": file.content for board, file in model.application.overlays},
+        **board_configurations(render, [model]),
     }
     return {f"tests/{model.name}/{path}": content for path, content in files.items()}
 
@@ -125,7 +126,7 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
     tolerance = next((t for t in model.suite.tolerances if t.output == tensor["name"]), None)
     absolute, relative = (tolerance.absolute, tolerance.relative) if tolerance else (0.0, 0.0)
     parts = ([f"{absolute:g}"] if absolute else []) + ([f"{relative:g} * |expected|"] if relative else [])
-    place = f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else tensor["buffer"]
+    place = f"workspace.{tensor['role']}.{tensor['member']}" if tensor["placed"] else tensor["buffer"]
     return {
         **tensor,
         "place": place,

@@ -7,6 +7,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
+from opwest.model.identifiers import member_name
 from opwest.model.model import Interface, Model, Quantization
 from opwest.render.literals import c_comment, c_float, c_string
 
@@ -24,6 +25,7 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "name": tensor.name,
+                    "member": member_name(tensor.name),
                     "role": role,
                     "macro": macro,
                     "heading": f"{role.capitalize()} {tensor.name}",
@@ -35,6 +37,7 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                     "align": max(tensor.align, tensor.type.dtype.size),
                     "buffer": f"{model.name}_{role}_{tensor.name}",
                     "placed": tensor.placed,
+                    "labels": list(tensor.labels),
                     "reached": names.reaches(tensor.name) if not tensor.placed and tensor.agents - {"cpu"} else None,
                     "macros": _macros(macro, tensor, padded),
                     "elements": f"{macro}_{'PADDED' if padded > tensor.type.elements else 'ELEMENTS'}",
@@ -68,13 +71,14 @@ def title(role: str, tensor: Interface, padded: int = 0) -> str:
     if padded > tensor.type.elements:
         text += f", in a buffer of {padded} elements: whole cache lines"
     if tensor.quantization:
-        text += f", {_quantization_words(tensor.quantization)}"
+        text += f", {quantization_words(tensor.quantization)}"
     if tensor.description:
         text += f". {tensor.description}"
     return c_comment(text)
 
 
-def _quantization_words(quantization: Quantization) -> str:
+def quantization_words(quantization: Quantization) -> str:
+    """Return the meaning of quantised values in words."""
     if quantization.axis is not None:
         return f"quantized along axis {quantization.axis}"
     return f"real = {quantization.scales[0]:g} * (value - {quantization.zero_points[0]})"
@@ -101,7 +105,7 @@ def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
 
 def initialisers(rows: list[dict[str, Any]], *, role: str) -> str:
     """Return the initialiser list of a struct <model>_inputs or <model>_outputs: the caller's buffers by name."""
-    given = [f".{t['name']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
+    given = [f".{t['member']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
     return ", ".join(given) or ".reserved = 0"
 
 

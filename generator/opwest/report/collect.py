@@ -10,11 +10,12 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.exportability import exportability
-from opwest.model.model import Model
+from opwest.model.model import Model, Step
+from opwest.objects.float_code import float_calls
 from opwest.plan.blocks import reserved_bytes
 from opwest.plan.memory import MemoryPlan
 from opwest.render.devices import device_origin
-from opwest.render.tensors import manifest_name
+from opwest.render.tensors import manifest_name, quantization_words
 from opwest.report import data
 from opwest.report.live import live_bytes
 from opwest.request import Examination
@@ -24,6 +25,7 @@ def collect(found: Examination) -> data.Model:
     """Return the data of a model without measurements."""
     model, plan = found.model, found.plan
     rows = exportability(model, found.objects)
+    calls = {(one.name, one.target): float_calls(one.member.undefined) for one in found.objects if one.member}
     pools, buffers = _memory(model, plan)
     return data.Model(
         name=model.name,
@@ -34,7 +36,14 @@ def collect(found: Examination) -> data.Model:
         pools=pools,
         buffers=buffers,
         steps=tuple(
-            data.Step(s.index, s.operator.name, s.device, s.operator.is_async and s.device is not None, s.location.line)
+            data.Step(
+                s.index,
+                s.operator.name,
+                s.device,
+                s.operator.is_async and s.device is not None,
+                s.location.line,
+                *_tensors_of(s),
+            )
             for s in plan.schedule.steps
         ),
         waits=tuple(
@@ -46,16 +55,36 @@ def collect(found: Examination) -> data.Model:
             data.Device(d.name, device_origin(d), d.program.name if d.program else None) for d in model.devices
         ),
         tensors=tuple(
-            data.Tensor(t.name, role, t.type.dtype.name, t.type.shape, t.type.size, t.placed)
+            data.Tensor(
+                t.name,
+                role,
+                t.type.dtype.name,
+                t.type.shape,
+                t.type.size,
+                t.placed,
+                quantization_words(t.quantization) if t.quantization else None,
+            )
             for role, tensors in (("input", model.inputs), ("output", model.outputs))
             for t in tensors
         ),
         constants=_constants(model),
         programs=tuple(data.Program(p.name, CNames.program(p.content), len(p.content)) for p in model.programs),
         operators=_operators(found, rows),
-        objects=tuple(_object(row) for row in rows),
+        objects=tuple(_object(row, calls.get((row["object"], row["target"]), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
     )
+
+
+def _tensors_of(step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tensors that a step reads, and those that it writes."""
+    pairs = [
+        (argument, binding.name)
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True)
+        if binding.role != "scalar" and argument.direction != "scratch"
+    ]
+    reads = (name for argument, name in pairs if argument.is_read)
+    writes = (name for argument, name in pairs if argument.is_written)
+    return tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes))
 
 
 def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tuple[data.Buffer, ...]]:
@@ -162,7 +191,7 @@ def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Ope
     )
 
 
-def _object(row: dict[str, Any]) -> data.Object:
+def _object(row: dict[str, Any], float_calls: tuple[str, ...]) -> data.Object:
     return data.Object(
         name=row["object"],
         kind=row["kind"],
@@ -173,4 +202,5 @@ def _object(row: dict[str, Any]) -> data.Object:
         constant=row["constant"],
         state=row["state"],
         stack=row["stack_text"],
+        float_calls=float_calls,
     )

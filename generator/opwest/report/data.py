@@ -82,6 +82,9 @@ class Step:
     """Whether it returns after the start of the device, before the work is complete."""
     line: int
     """The line in the manifest."""
+    reads: tuple[str, ...] = ()
+    """The tensors that it reads, constants included."""
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Tensor:
     bytes: int
     placed: bool
     """Its memory is in the workspace; otherwise the caller provides it."""
+    quantization: str | None = None
+    """The meaning of its values in words; None if they are not quantised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,8 @@ class Object:
     constant: int | None
     state: int | None
     stack: str
+    float_calls: tuple[str, ...] = ()
+    """The functions of libm and of soft float that it calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +239,15 @@ class Image:
     """The flash of a model in a linked image, from the sizes of its symbols."""
 
     source: str
-    """The file's name."""
+    """Its board, build directory or file."""
     machine: str
     items: tuple[ImageItem, ...]
     flash: int | None = None
     """Bytes of the whole image in flash, including Zephyr; None if it is not linked."""
     ram: int | None = None
     """Bytes of the whole image in RAM; initialised data is counted in flash and RAM."""
+    float_code: tuple[ImageItem, ...] = ()
+    """The functions of libm and of soft float in the whole image, the largest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ ROLES: Final = {
     "output": "output",
     "intermediate": "intermediate",
     "scratch": "scratch",
+    "state": "state, kept between runs",
     "constant": "constant, copied to memory",
 }
 

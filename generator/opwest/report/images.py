@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -11,10 +13,12 @@ from typing import Final
 
 from elftools.elf.elffile import ELFFile
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.c_names import CNames
 from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, Elf, parse_elf
 from opwest.objects.facts import ObjectError
+from opwest.objects.float_code import is_float_code
 from opwest.report import data
 
 OWN: Final = "run, metadata, registry, runtime"
@@ -32,9 +36,12 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
         at = Location(str(path))
         try:
             elf = _elf(path)
-            symbols, whole = _symbols(elf), _whole(elf)
+            symbols, whole = _symbols(elf), (*_whole(elf), _float_code(elf))
+            name = _unused(_name(path), [image.source for model in found for image in model.images], path)
         except OSError as error:
-            faults.error(f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED)
+            faults.error(
+                f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED, hint=nearby.hint_for(path)
+            )
             continue
         except ObjectError as error:
             faults.error(f"cannot read the image: {error.message}", at, expected=_EXPECTED, hint=error.hint)
@@ -45,12 +52,56 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             faults.error(f"the image has no symbols of models: {names}", at, expected=_EXPECTED)
             continue
         found = [
-            replace(model, images=(*model.images, data.Image(path.name, elf.machine_name, items, *whole)))
+            replace(model, images=(*model.images, data.Image(name, elf.machine_name, items, *whole)))
             if items
             else model
             for model, items in zip(found, parts, strict=True)
         ]
     return found
+
+
+def _name(path: Path) -> str:
+    """Return the board of an image in a build directory of Zephyr, else the directory; of other images, the file."""
+    if path.absolute().parent.name != "zephyr":
+        return path.name
+    try:
+        text = (path.parent / ".config").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    for symbol in ("CONFIG_BOARD_TARGET", "CONFIG_BOARD"):  # the former since Zephyr 3.7
+        if found := re.search(rf'^{symbol}="([^"\n]+)"$', text, re.MULTILINE):
+            return found[1]
+    return _folder(path)
+
+
+def _folder(path: Path) -> str:
+    """Return the name of the build directory of `<build>/zephyr/zephyr.elf`."""
+    return path.absolute().parent.parent.name or path.name
+
+
+def _unused(name: str, known: Sequence[str], path: Path) -> str:
+    """Return a name for an image that no other has: with its build directory, then with a number."""
+    if name in known and path.absolute().parent.name == "zephyr":
+        name = f"{name}, {_folder(path)}"
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in known else next(one for one in numbered if one not in known)
+
+
+def _float_code(elf: Elf) -> tuple[data.ImageItem, ...]:
+    """Return the functions of libm and of soft float in an image; aliases are one function."""
+    table = elf.symbol_table()
+    if table is None:
+        return ()
+    names = elf.strings_of(table)
+    found: dict[int, tuple[str, int]] = {}
+    for symbol in elf.raw_symbols(table):
+        if symbol.section > 0 and symbol.info & 0xF == _FUNCTION and 0 < symbol.size <= len(elf.content):
+            name = names.name(symbol.name)
+            if is_float_code(name):
+                known, size = found.get(symbol.value, (name, 0))
+                found[symbol.value] = (min(known, name), max(size, symbol.size))
+    items = sorted(found.values(), key=lambda item: (-item[1], item[0]))
+    return tuple(data.ImageItem(name, "code", size) for name, size in items)
 
 
 def _whole(elf: Elf) -> tuple[int | None, int | None]:

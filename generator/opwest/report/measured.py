@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.report import data
 
@@ -27,7 +28,7 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
         try:
             name, profile, results = _read(path)
         except _UnusableError as error:
-            faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED)
+            faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=nearby.hint_for(path))
             continue
         model = known.get(name)
         if model is None:

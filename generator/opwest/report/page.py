@@ -19,6 +19,7 @@ from opwest.report import data, palette, sizes, words
 from opwest.report.changes import Change
 from opwest.report.figures import map_row, timeline_rows, treemap_row
 from opwest.report.files import DATA_ID, to_json
+from opwest.report.graph import MOST_STEPS, graph_row
 from opwest.report.timeline import measured_name, measured_time
 
 MOST_ROWS: Final = 200
@@ -73,6 +74,7 @@ def page(report: data.Report, changes: Sequence[Change] | None = None, against: 
             changes=None if changes is None else _changes(changes, against or ""),
             several=len(report.models) > 1,
             models=[_model(model) for model in report.models],
+            most_steps=MOST_STEPS,
             data_id=DATA_ID,
             data=Markup(in_script(to_json(report))),
         )
@@ -128,6 +130,9 @@ def _model(model: data.Model) -> dict[str, Any]:
                 for one in sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))
             ]
         ),
+        "tensors": _limited([_tensor(one) for one in model.tensors]),
+        "graph": graph_row(model),
+        "float_code": _float_code(model),
         "several_pools": len(model.pools) > 1,
         "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
@@ -216,6 +221,8 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
             "operator": step.operator,
             "device": step.device or "cpu",
             "how": "launched" if step.launched else "runs",
+            "reads": ", ".join(step.reads),
+            "writes": ", ".join(step.writes),
             "waits": ", ".join(waits.get(step.index, ())),
             "line": step.line,
         }
@@ -223,9 +230,49 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
     ]
     if at_end := waits.get(len(model.steps)):
         rows.append(
-            {"index": "", "operator": "end of the run", "device": "", "how": "", "waits": ", ".join(at_end), "line": ""}
+            {
+                "index": "",
+                "operator": "end of the run",
+                "device": "",
+                "how": "",
+                "reads": "",
+                "writes": "",
+                "waits": ", ".join(at_end),
+                "line": "",
+            }
         )
     return rows
+
+
+def _tensor(one: data.Tensor) -> dict[str, str]:
+    return {
+        "name": one.name,
+        "role": one.role,
+        "type": words.tensor(one.dtype, one.shape),
+        "bytes": words.number(one.bytes),
+        "memory": "in the workspace" if one.placed else "of the caller",
+        "quantization": one.quantization or "–",
+    }
+
+
+def _float_code(model: data.Model) -> dict[str, Any]:
+    """Return the functions of libm and of soft float: those that objects call, and those in images with their sizes."""
+    called = [
+        {"where": f"called by {one.name}", "target": one.target, "names": ", ".join(one.float_calls), "bytes": ""}
+        for one in model.objects
+        if one.float_calls
+    ]
+    linked = [
+        {
+            "where": "in the whole image",
+            "target": image.source,
+            "names": ", ".join(item.name for item in image.float_code),
+            "bytes": words.number(sum(item.bytes for item in image.float_code)),
+        }
+        for image in model.images
+        if image.float_code
+    ]
+    return _limited(called + linked)
 
 
 def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opwest.diagnostics import printable
 from opwest.report import data
 
 
 def visible(text: str) -> str:
     """Return text without control characters, which XML forbids and which can change the text direction."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+    return printable(text, keep="\n")
 
 
 def number(value: int) -> str:

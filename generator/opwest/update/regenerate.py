@@ -87,7 +87,7 @@ def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -
         result, changes = preview.result, preview.changes
     else:
         result = write_project(project, files, rendered.record, merging=MERGING)
-    report(project, result.remarks, faults)
+    report(project, result.remarks, faults, preview=request.preview)
     return Outcome(result, changes, migrated)
 
 

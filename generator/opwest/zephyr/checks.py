@@ -10,6 +10,7 @@ from pathlib import Path
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
 from opwest.resources import resource
+from opwest.zephyr.floats import check_floats
 from opwest.zephyr.modules import cortex_m, full_libc, of_externals
 from opwest.zephyr.options import ZephyrOptions
 from opwest.zephyr.version import OLDEST, Version, board_fault
@@ -23,6 +24,8 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     workspace can provide it.
     """
     requested, workspace = zephyr.boards, zephyr.workspace
+    for board in requested:
+        check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:
         return
     version = zephyr.version or (workspace.version if workspace else None)
@@ -31,7 +34,7 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     places: dict[str, Location | None] = dict.fromkeys(requested)
     for model in models:
         for board in model.boards:
-            places.setdefault(board, model.location)
+            places.setdefault(board, model.board_location(board))
     for board, at in places.items():
         if _check_board(board, at, version, workspace, faults) and workspace is not None and board in requested:
             _check_modules(board, models, version, workspace, faults)
@@ -92,6 +95,7 @@ def _check_modules(
         needed[hal] = f"board {board}"
     if architecture not in (None, "posix"):
         needed |= full_libc(models)
+        _note_full_libc(models, workspace, faults)
     needed |= of_externals(models)
     for name, why in needed.items():
         if not workspace.has_module(name):
@@ -99,6 +103,22 @@ def _check_modules(
                 f"missing module {name!r} in workspace {workspace.top}, required for {why}",
                 hint=f"run `west update {name}` (add {name} to the name-allowlist of your west.yml, if it has one)",
             )
+
+
+def _note_full_libc(models: Sequence[Model], workspace: Workspace, faults: Diagnostics) -> None:
+    """Report the size of the C library that <math.h> adds to a build, and the alternatives."""
+    for model in models:
+        if model.needs_full_libc and workspace.has_module("picolibc"):
+            called = sorted({name for build in model.builds for name in build.libm})
+            uses = f"calls {', '.join(called)}" if called else "includes <math.h>"
+            faults.note(
+                f"model {model.name!r} {uses}: builds compile the module picolibc, about 1,000 files, unless the "
+                "toolchain contains picolibc",
+                model.location,
+                hint="use the Zephyr SDK, which contains it; set CONFIG_NEWLIB_LIBC=y; or remove <math.h> where only "
+                "fabsf, sqrtf and the like are used, which are __builtin_fabsf, __builtin_sqrtf without a header",
+            )
+            return
 
 
 def _check_symbols(

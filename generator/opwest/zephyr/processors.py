@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from opwest.model.builds import Target
 from opwest.objects.compat import isa_extensions
 from opwest.targets import named_targets
 from opwest.zephyr.version import QUALIFIERS
@@ -24,19 +24,19 @@ _IMAC = "RISCV RISCV_ISA_EXT_M RISCV_ISA_EXT_A RISCV_ISA_EXT_C"
 _SIMULATED = {
     "qemu_cortex_m0": "CPU_CORTEX_M0",
     "qemu_cortex_m3": "CPU_CORTEX_M3",
-    "qemu_cortex_a53": "CPU_CORTEX_A53 64BIT",
+    "qemu_cortex_a53": "CPU_CORTEX_A53 64BIT CPU_HAS_FPU",
     "qemu_riscv32": _IMAC,
     "qemu_riscv64": f"{_IMAC} 64BIT",
     "mps2/an383": "CPU_CORTEX_M0PLUS",
     "mps2/an385": "CPU_CORTEX_M3",
-    "mps2/an386": "CPU_CORTEX_M4",
+    "mps2/an386": "CPU_CORTEX_M4 CPU_HAS_FPU",
     "mps2/an500": "CPU_CORTEX_M7",
     "mps2/an521/cpu0": "CPU_CORTEX_M33",
-    "mps3/corstone300/an547": "CPU_CORTEX_M55",
-    "mps3/corstone300/fvp": "CPU_CORTEX_M55",
+    "mps3/corstone300/an547": "CPU_CORTEX_M55 CPU_HAS_FPU",
+    "mps3/corstone300/fvp": "CPU_CORTEX_M55 CPU_HAS_FPU",
     "mps2_an385": "CPU_CORTEX_M3",
     "mps2_an521": "CPU_CORTEX_M33",
-    "mps3_an547": "CPU_CORTEX_M55",
+    "mps3_an547": "CPU_CORTEX_M55 CPU_HAS_FPU",
 }
 """Simulated boards, which manifests often list: their processors are known without Zephyr's tree."""
 
@@ -46,16 +46,25 @@ def selected_targets(board: str, workspace: Workspace | None) -> list[str]:
     symbols = processor_symbols(board, workspace)
     if symbols is None:
         return []
-    return [name for name, entry in named_targets().items() if _fits(entry, symbols)]
+    return [
+        name
+        for name, entry in named_targets().items()
+        if _fits(entry["kconfig"], entry["machine"], entry.get("arch"), symbols)
+    ]
 
 
-def _fits(target: Mapping[str, Any], symbols: frozenset[str]) -> bool:
+def fits_processor(target: Target, symbols: frozenset[str]) -> bool:
+    """Whether firmware for a processor can select a target."""
+    return _fits(dict(target.kconfig), target.machine, target.arch, symbols)
+
+
+def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: frozenset[str]) -> bool:
     """Whether the conditions of a target on the processor hold; each target has at least one."""
-    own = {s.removeprefix("CONFIG_"): value for s, value in target["kconfig"].items() if _OF_PROCESSOR.fullmatch(s)}
+    own = {s.removeprefix("CONFIG_"): value for s, value in kconfig.items() if _OF_PROCESSOR.fullmatch(s)}
     if not own or any((value == "y") != (symbol in symbols) for symbol, value in own.items()):
         return False
     # The ISA of a RISC-V processor is not a condition; the FPU is an option.
-    needed = isa_extensions(target["arch"]) & set(_INTEGER) if target["machine"] == "riscv" else frozenset()
+    needed = isa_extensions(arch) & set(_INTEGER) if machine == "riscv" and arch else frozenset()
     return all(f"RISCV_ISA_EXT_{extension.upper()}" in symbols for extension in needed)
 
 

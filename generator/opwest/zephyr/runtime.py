@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from opwest.model.conventions import MEMREF
 from opwest.model.model import Model
 from opwest.records import dataclass
 from opwest.resources import resource
@@ -47,7 +48,7 @@ FEATURES: Mapping[str, Feature] = {
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
             *_headers("model", "port", "profile", "registry", "stack", "status"),
-            *_sources("call.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "devices": Feature(
@@ -89,6 +90,10 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
+    "halide": Feature(
+        (*_headers("halide_buffer"), *_sources("halide_backend.c")), needs=("tvm",), option="CONFIG_OPWEST_HALIDE"
+    ),
+    "memref": Feature(_headers("memref")),
     "state": Feature((*_headers("state"), *_sources("state.c"))),
     "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
@@ -112,19 +117,20 @@ FEATURES: Mapping[str, Feature] = {
     "service_call": Feature(
         _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
     ),
-    "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
+    "sources": Feature(("scripts/check_state.py",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""
 
 NOT_COPIED = (
+    "cmake/opwest_compare.cmake",
     *_headers("npu_emul_host"),
     *(f"src/port{part}_host.c" for part in ("", "_profile", "_sync", "_tvm")),
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
 )
-"""Files for `opwest run --host` and for developers, used from the installed opwest."""
+"""Files for opwest_add_model(), `opwest run --host` and developers, used from the installed opwest."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
 
@@ -164,14 +170,18 @@ def _used(model: Model) -> Iterator[str]:
         yield "devices"
     if any(device.handle is None for device in model.devices):
         yield "drivers"  # a driver of the application may use the class and its context
-    if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
+    if model.needs_tvm or model.compat or any(operator.uses_tvm for operator in model.operators):
         yield "tvm"
-    if model.tvmgen:
-        yield "tvmgen"
+    if model.needs_halide:
+        yield "halide"
+    if any(operator.convention is MEMREF for operator in model.operators):
+        yield "memref"
     if model.states:
         yield "state"
     if model.suite.vectors:
         yield "vectors"
+    if any(build.sources for build in model.builds):
+        yield "sources"
     if any(device.host_latency_us is not None for device in model.devices):
         yield "npu_emul"
     options = {key for key, value in model.application.kconfig if value == "y"}

@@ -222,6 +222,19 @@ int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
 	return maintain("drop", data, size);
 }
 
+bool opwest_port_take(opwest_port_flag_t *flag)
+{
+	const bool taken = *flag == 0; /* one thread */
+
+	*flag = 1;
+	return taken;
+}
+
+void opwest_port_give(opwest_port_flag_t *flag)
+{
+	*flag = 0;
+}
+
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	(void)step;

@@ -9,6 +9,7 @@
 
 #include <conventions.h>
 #include <opwest/accelerator.h>
+#include <opwest/halide_buffer.h>
 #include <opwest/tvm_backend.h>
 #include <opwest/tvm_ffi.h>
 #include <opwest/tvm_packed.h>
@@ -53,6 +54,16 @@ static void expect(const int32_t *image, uint8_t on, int32_t *scores, int32_t *s
 	}
 }
 
+static int first_above(const int32_t *x, int32_t limit)
+{
+	int place = 0;
+
+	while (place < COUNT && x[place] <= limit) {
+		place++;
+	}
+	return place;
+}
+
 struct run {
 	_Alignas(64) int32_t image[COUNT];
 	_Alignas(64) uint8_t d[1];
@@ -62,12 +73,32 @@ struct run {
 	_Alignas(64) uint8_t a[1];
 	_Alignas(64) uint16_t b[1];
 	_Alignas(64) double c[1];
+	_Alignas(64) uint8_t label[1];
+	_Alignas(64) double mean[1];
+	_Alignas(64) int32_t turned[COUNT];
+	_Alignas(64) int64_t total[1];
+	_Alignas(64) double shifted[1];
 };
+
+/* The operators of Halide and MLIR. */
+static void expect_turned(const int32_t *scores, const struct run *data)
+{
+	int64_t total = INT64_C(1) << 40;
+
+	for (int i = 0; i < COUNT; i++) {
+		const int32_t turned = (scores[i] / 2 + 200 + 2) * -2;
+
+		CHECK(data->turned[i % 3 * 2 + i / 3] == turned);
+		total += turned;
+	}
+	CHECK(data->total[0] == total);
+}
 
 static int run(struct run *data, struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
 	const struct conventions_inputs inputs = {data->image, data->a, data->b, data->c, data->d};
-	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen};
+	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen, data->label,
+						    data->mean,   data->turned, data->total, data->shifted};
 
 	return conventions_run(&inputs, &outputs, workspace, devices);
 }
@@ -91,6 +122,10 @@ static void run_many(struct conventions_workspace *workspace, const struct conve
 		CHECK(run(&data, workspace, devices) == 0);
 		CHECK(memcmp(scores, data.scores, sizeof(scores)) == 0);
 		CHECK(sum == data.sum[0]);
+		CHECK(data.label[0] == 128 + first_above(scores, -300));
+		CHECK(data.shifted[0] == data.mean[0] + 0.5);
+		expect_turned(scores, &data);
+		CHECK(data.mean[0] > sum / 6.0 - 1e-6 && data.mean[0] < sum / 6.0 + 1e-6);
 	}
 	CHECK(conventions_close(workspace, devices) == 0);
 }
@@ -235,6 +270,42 @@ static void launched(void)
 	run_many(&first, &context, 4, 50);
 }
 
+static void values(void)
+{
+	const int32_t x[COUNT] = {-5, -4, 7, 8, 9, 10};
+	uint8_t label = 0;
+	double mean = 0;
+	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_integer(OPWEST_INT16, -4),
+				      opwest_out(OPWEST_UINT8, &label, sizeof(label))};
+	const struct opwest_entry *entry = opwest_find(&conventions_registry, "label");
+
+	CHECK(entry->info->arg_count == 3 && strcmp(entry->info->args[2].name, "label") == 0);
+	CHECK(entry->info->args[2].direction == OPWEST_OUT);
+	CHECK(opwest_call(entry, args, 3, NULL) == 0 && label == 130);
+	CHECK(opwest_call(entry, args, 2, NULL) == -EINVAL);
+	args[1] = opwest_out(OPWEST_FLOAT64, &mean, sizeof(mean));
+	CHECK(opwest_call(opwest_find(&conventions_registry, "mean"), args, 2, NULL) == 0);
+	CHECK(mean > 4.16 && mean < 4.17);
+}
+
+/* The results of pipelines: codes of Halide without their sign, and errno for its memory. */
+static void checks_of_halide(void)
+{
+	_Alignas(64) int32_t x[COUNT] = {1, 2, 3, 4, 5, 6}, y[COUNT];
+	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_integer(OPWEST_INT32, 1),
+				      opwest_out(OPWEST_INT32, y, sizeof(y))};
+	const struct opwest_entry *entry = opwest_find(&conventions_registry, "limited");
+
+	CHECK(opwest_call(entry, args, 3, NULL) == 0 && memcmp(x, y, sizeof(x)) == 0);
+	args[1] = opwest_integer(OPWEST_INT32, -1);
+	CHECK(opwest_call(entry, args, 3, NULL) == -EIO); /* from 9, a positive code */
+	/* run() reports -EIO and records the code of Halide without its sign. */
+	CHECK(opwest_halide_code(-9) == 9 && opwest_halide_code(0) == 0 && opwest_halide_code(7) == 7);
+	CHECK(opwest_halide_code(-11) == -ENOMEM);
+	args[1] = opwest_integer(OPWEST_INT32, 101);
+	CHECK(opwest_call(entry, args, 3, NULL) == -ENOMEM); /* an operator without a workspace */
+}
+
 static TVMBackendPackedCFunc in_library(const char *expected)
 {
 	const TVMFuncRegistry *const registry = TVMSystemLibEntryPoint()->registry;
@@ -243,7 +314,7 @@ static TVMBackendPackedCFunc in_library(const char *expected)
 	TVMBackendPackedCFunc found = NULL;
 
 	memcpy(&count, registry->names, sizeof(count));
-	CHECK(count == 11);
+	CHECK(count == 18);
 	for (uint16_t i = 0; i < count; i++) {
 		CHECK(*name != '\0');
 		if (strcmp(name, expected) == 0) {
@@ -293,6 +364,7 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
 	CASE(results), CASE(kinds), CASE(threads), CASE(by_name), CASE(refused), CASE(launched), CASE(system_library),
+	CASE(values), CASE(checks_of_halide),
 };
 
 int main(int argc, char **argv)

@@ -27,6 +27,19 @@ static uint8_t kept[2][256];
 static size_t kept_size[2];
 
 /* The ports for logging and devices are not under test. */
+bool opwest_port_take(opwest_port_flag_t *flag)
+{
+	const bool taken = *flag == 0; /* one thread */
+
+	*flag = 1;
+	return taken;
+}
+
+void opwest_port_give(opwest_port_flag_t *flag)
+{
+	*flag = 0;
+}
+
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	CHECK(model != NULL && step < conventions_model.step_count && code != 0);

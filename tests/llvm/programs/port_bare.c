@@ -116,6 +116,19 @@ static void write_number(int64_t number)
 	port_write(at);
 }
 
+bool opwest_port_take(opwest_port_flag_t *flag)
+{
+	const bool taken = *flag == 0; /* one thread */
+
+	*flag = 1;
+	return taken;
+}
+
+void opwest_port_give(opwest_port_flag_t *flag)
+{
+	*flag = 0;
+}
+
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	port_write("log ");

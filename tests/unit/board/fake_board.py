@@ -83,6 +83,7 @@ class Model:
     opened: bool = False
     runs: int = 0
     fails: bool = False
+    locked: bool = False
     checks: bool = False
     """Whether the model stops after steps: it has the tensor `half` in the workspace, written at the end of point 1."""
     half: int = 1
@@ -194,6 +195,8 @@ class SmpBoard:
             return {"rc": 8}
         if header.group_id == GroupId.OS_MANAGEMENT:
             return {"buf_size": self.buffer, "buf_count": 4}
+        if self.model.locked:
+            return {"rc": 11}
         if request.get("model", 0) != 0:
             return {"rc": 5}
         match header.command_id, header.op:
@@ -266,6 +269,8 @@ class ShellBoard:
     def _answer(self, words: list[str]) -> str:
         if not self.has_service:
             return "opwest: command not found\n"
+        if self.model.locked:
+            return "@opwest error -13 EACCES\n"
         verbs = {"open": 0, "run": 1, "close": 2}
         match words:
             case ["describe"]:

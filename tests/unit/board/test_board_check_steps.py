@@ -20,6 +20,7 @@ from opwest.board.session import check_tensors, find_model  # noqa: E402
 from opwest.board.shell_link import ShellLink  # noqa: E402
 from opwest.board.smp_link import SmpLink  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
+from opwest.host.compare import Tolerance, Tolerances  # noqa: E402
 
 X = np.random.default_rng(7).integers(-8000, 8000, SHAPE, dtype=np.int16)
 STOPS = [{"point": 1, "writes": [{"tensor": "half", "step": 0}]}]
@@ -41,7 +42,8 @@ def check() -> Iterator[Check]:
         assert tensors == [("input", "x"), ("output", "y"), ("buffer", "half")]
         known = [{"role": role, "name": name, "dtype": "int16", "shape": SHAPE} for role, name in tensors[:2]]
         check_tensors(served, [{**t, "shape": list(SHAPE)} for t in known], link.device)
-        return check_steps(link, served, {"x": X}, expected, tolerance=tolerance, progress=Progress(None))
+        tolerances = Tolerances({}, Tolerance(tolerance))
+        return check_steps(link, served, {"x": X}, expected, tolerances=tolerances, progress=Progress(None))
 
     yield call
     for one in opened:
@@ -106,7 +108,7 @@ def test_given_reference_is_the_final_content(tmp_path: Path) -> None:
         {"point": 1, "writes": [{"tensor": "sum", "step": 0}]},
         {"point": 3, "writes": [{"tensor": "sum", "step": 1}, {"tensor": "half", "step": 1}]},
     ]
-    model = {"steps": ["halve", "add"], "stops": stops}
+    model = {"steps": ["halve", "add"], "stops": stops, "views": []}
     found = expected_results(tmp_path, {}, model, {}, {"sum": X})
     assert found.values.keys() == {(3, "sum")}, "step 0 writes the sum too, with another content"
     assert found.source == "the given references"

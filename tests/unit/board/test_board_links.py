@@ -20,6 +20,7 @@ from opwest.board.progress import Progress  # noqa: E402
 from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
 from opwest.board.shell_link import ShellLink  # noqa: E402
 from opwest.board.smp_link import SmpLink  # noqa: E402
+from opwest.host.arrays import Runs  # noqa: E402
 
 X = np.random.default_rng(7).integers(-16000, 16000, SHAPE, dtype=np.int16)
 QUIET = Progress(None)
@@ -62,7 +63,7 @@ def server(kind: str, model: Model) -> SmpBoard | ShellBoard:
 
 def run_once(link: SmpLink | ShellLink, repeat: int = 1, progress: Progress = QUIET) -> np.ndarray:
     model = find_model(link.describe(), "twice", link.device)
-    outcome = run_model(link, model, {"x": X}, repeat=repeat, progress=progress)
+    outcome = run_model(link, model, Runs({"x": X}, repeat), progress=progress)
     assert len(outcome.nanoseconds) == repeat
     return outcome.outputs["y"]
 
@@ -179,6 +180,22 @@ def test_random_bytes_cause_no_traceback(plug: Plug, connect: Connect, kind: str
     with pytest.raises(LinkError) as caught:
         link.describe()
     assert board.device in caught.value.message and caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize("kind", ["smp", "shell"])
+def test_locked_service(plug: Plug, connect: Connect, kind: str) -> None:
+    model = Model(locked=True)
+    link = connect(kind, plug(server(kind, model)))
+    with pytest.raises(LinkError) as caught:
+        link.describe()
+    assert caught.value.message == f"the opwest service of the image on '{link.device}' is locked"
+    assert caught.value.hint is not None and "opwest_service_permit(true)" in caught.value.hint
+    model.locked = False
+    twice = find_model(link.describe(), "twice", link.device)
+    model.locked = True
+    with pytest.raises(LinkError, match="is locked"):
+        link.act(twice, Action.OPEN)
+    assert not model.opened
 
 
 def test_image_without_the_service(plug: Plug, connect: Connect) -> None:

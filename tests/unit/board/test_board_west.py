@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shutil
 import subprocess
 import time
 from dataclasses import replace
@@ -177,3 +179,31 @@ def test_configurations_are_read(west: FakeWest, build: Build) -> None:
     build.build()
     assert build.configuration() == {"CONFIG_OPWEST_SERVICE": "y", "CONFIG_OPWEST_SERVICE_SMP": "y"}
     assert UART.startswith(SMP)
+
+
+class _Stream(io.StringIO):
+    """A terminal, or a pipe."""
+
+    def __init__(self, *, live: bool) -> None:
+        super().__init__()
+        self.live = live
+
+    def isatty(self) -> bool:
+        return self.live
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_steps_of_ninja_are_shown_in_one_line_of_a_terminal(west: FakeWest, build: Build, live: bool) -> None:
+    stream = _Stream(live=live)
+    lines = ["-- other output", "[1/2] Building a\x1b[31m.c", "warning: [1/9]", "[2/2] Linking " + "x" * 300]
+    west.tell(config=NATIVE, dts=DTS, build="\n".join(lines))
+    replace(build, progress=Progress(stream)).build()
+    stages = [f"== configuring for nucleo (log: {build.log})", "== building for nucleo"]
+    shown = stream.getvalue().split("\n")
+    assert build.log.read_text().count("[1/2] Building a\x1b[31m.c\n") == 1
+    if live:
+        columns = shutil.get_terminal_size().columns
+        status = ["[1/2] Building a\\x1b[31m.c", lines[3][: columns - 1]]
+        assert shown == [*stages, "".join(f"\r{text}\x1b[K" for text in status), ""]
+    else:
+        assert shown == [*stages, ""]

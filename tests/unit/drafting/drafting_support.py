@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +27,27 @@ int32_t vendor(const int8_t *x, int8_t *y, struct npu_handle *h) { y[0] = x[0] +
 void relu(float *data) { data[0] = 1; }
 """
 UNFIT = {
-    "signed char requantize(int v) { return v; }": "return type signed char, expected int32_t or void",
-    "float *leak(float *x) { return x; }": "return type float *, expected int32_t or void",
-    "int helper(const int *a, int b) { return a[b]; }": "no tensor is written",
+    "float *leak(float *x) { return x; }": "return type float *, expected void or a number",
+    "void helper(const int *a, int b) { (void)a[b]; }": "no tensor is written, and nothing is returned",
     "int twice(int **a) { return **a; }": "parameter 1 is a pointer to a pointer",
     "int variadic(char *x, ...) { return *x; }": "variable arguments",
     "int nothing(void) { return 1; }": "no parameter is a tensor",
     "int back(int *a, int (*f)(int)) { return f(a[0]); }": "parameter 2 is a pointer to a function",
-    "struct s { int a; }; int first(struct s *s, int *a) { return s->a + *a; }": "parameter 1 is ",
+    "struct s; int first(struct s *s, int *a) { return s ? *a : 0; }": "parameter 1 is ",
     "struct s { int a; }; int value(int *a, struct s s) { return s.a + *a; }": "parameter 2 is a struct",
 }
 
 
-def draft(*paths: Path, folder: Path | None = None, model: str | None = None, targets: tuple[str, ...] = ()) -> str:
+def draft(
+    *paths: Path,
+    folder: Path | None = None,
+    model: str | None = None,
+    targets: tuple[str, ...] = (),
+    patterns: Sequence[str] = (),
+) -> str:
     """Return the text of a draft in the directory of the first file."""
     faults = Diagnostics()
-    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults).text
+    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults, patterns).text
 
 
 def drafted(*paths: Path, **options: Any) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def test_mark_in_place_of_a_list(tmp_path: Path) -> None:
         False,
         [
             "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in\n"
-            "  expected: a list, at most 16 items (The dimensions. Required unless `scalar` is true)"
+            "  expected: a list, at most 16 items "
+            "(The dimensions. Required unless `scalar` is true or a constant has them)"
         ],
     )
 
@@ -78,3 +79,17 @@ def test_shared_mark_is_reported_once_per_position(tmp_path: Path) -> None:
     loaded, errors = load(tmp_path, ("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s"))
     assert not loaded and len(errors) == 1
     assert errors[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in\n")
+
+
+def test_marks_of_one_kind_are_one_error(tmp_path: Path) -> None:
+    """Marks with the same key and the same expected value are grouped; aliases of a mark are the same mark."""
+    loaded, errors = load(
+        tmp_path,
+        ("shape: [4]", "shape: &s FILL_IN"),
+        ("shape: [4], dir", "shape: FILL_IN, dir"),
+        ("shape: [4]", "shape: *s"),
+    )
+    assert not loaded
+    assert [line.splitlines()[0] for line in errors] == [
+        "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in, and 1 other (line 5)"
+    ]

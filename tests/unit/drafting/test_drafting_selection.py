@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
 from opwest.diagnostics import OpwestError
@@ -116,11 +117,10 @@ def test_helpers_libraries_and_programs_are_omitted(tmp_path: Path) -> None:
     main = tmp_path / "main.c"
     main.write_text("int conv(const int *, int *); int main(void) { return conv(0, 0); }\n")
     text, manifest = draft(one, two, main), drafted(one, two, main)
-    assert set(manifest["operators"]) == {"conv", "unused"}
+    assert set(manifest["operators"]) == {"conv", "unused", "conv_ffi"}
+    assert manifest["operators"]["conv_ffi"] == {"symbol": "__tvm_ffi_conv", "convention": "ffi", "args": ["FILL_IN"]}
     assert "# - row: a helper, called by conv.o\n" in text
     assert "# - memcpy: a function of the C library\n" in text
-    said = "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
-    assert f"# - __tvm_ffi_conv: {said}\n" in text
     assert "# - main.c: a program: it defines main(); C sources can be listed in 'application'\n" in text
     assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
     assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
@@ -177,7 +177,10 @@ def test_run_is_drafted_from_names(tmp_path: Path) -> None:
             {"call": "last", "args": ["scores", "label"]},
         ],
     }
-    assert drafted(path)["constants"] == {"dense_weight": {"file": "FILL_IN"}, "dense_bias": {"file": "FILL_IN"}}
+    assert drafted(path)["constants"] == {
+        "dense_weight": {"file": "FILL_IN", "key": "dense_weight"},
+        "dense_bias": {"file": "FILL_IN", "key": "dense_bias"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -220,3 +223,78 @@ def test_drafts_are_reproducible_without_absolute_paths(tmp_path: Path) -> None:
     assert drafted(path)["model"] == "model_x"
     assert drafted(path, model="other")["model"] == "other"
     assert all(len(line) <= 160 for line in text.splitlines())
+
+
+RUST_MEMBERS = {
+    "librs.scale.3fb74cfc5629368c-cgu.0.rcgu.o": "int rust_scale(const char *x, char *y) { *y = *x; return 0; }\n"
+    "int rust_shift(const char *x, char *y) { *y = *x + 1; return 0; }\n"
+    "int _ZN5scale5inner5clamp17hfca962caeb46e163E(const char *x, char *y) { return rust_scale(x, y); }\n"
+    "void rust_begin_unwind(char *info) { *info = 0; }\n",
+    "core-120cbae4e86ec454.core.c1f1a4ba060b9bfa-cgu.0.rcgu.o": "int core_counter;\n"
+    "int core_scale(const char *x, char *y) { *y = *x; return ++core_counter; }\n",
+    "std-d1237ef7159db0a2.std.e28293b1aa0f68bd-cgu.0.rcgu.o": "_Thread_local int panics;\n"
+    "int std_scale(const char *x, char *y) { *y = *x; return ++panics; }\n",
+    "45c91108d938afe8-muldi3.o": "int builtin(const char *x, char *y) { *y = *x; return 0; }\n",
+    "mycrate-120cbae4e86ec454.mycrate.c1f1a4ba060b9bfa-cgu.0.rcgu.o": "int dependency(const char *x, char *y);\n"
+    "int dependency(const char *x, char *y) { *y = *x; return 0; }\n",
+}
+
+
+def rust_archive(folder: Path, extra: str = "") -> Path:
+    """Return an archive with the members of a staticlib of rustc; `extra` is C of the user's crate."""
+    members = []
+    for name, text in RUST_MEMBERS.items():
+        text += extra if name.startswith("librs") else ""
+        members.append(compile_object(folder / "members", text, flags=["-g"], name=name))
+    return make_archive(folder / "librs.a", members)
+
+
+def test_staticlib_of_rust(tmp_path: Path) -> None:
+    """Of a staticlib, only the exported functions of the user's crates become operators."""
+    found = draft(rust_archive(tmp_path))
+    assert list(yaml.safe_load(found)["operators"]) == ["rust_scale", "rust_shift", "dependency"]
+    assert "rust_begin_unwind: a function of the system" in found
+    assert "_ZN5scale" not in found
+    assert "stateful" not in found  # no operator needs core_counter
+    one = draft(rust_archive(tmp_path), patterns=["*_shift"])
+    assert list(yaml.safe_load(one)["operators"]) == ["rust_shift"]
+
+
+def test_symbols_select_helpers(tmp_path: Path) -> None:
+    """--symbols also selects functions that others call; a pattern without a function is an error."""
+    text = "int low(const char *x, char *y);\nint high(const char *x, char *y) { return low(x, y); }\n"
+    high = compile_object(tmp_path, text, flags=["-g"], name="high.o")
+    low = compile_object(tmp_path, text.split(";")[0] + " { *y = *x; return 0; }\n", flags=["-g"], name="low.o")
+    assert list(yaml.safe_load(draft(high, low))["operators"]) == ["high"]
+    assert list(yaml.safe_load(draft(high, low, patterns=["low", "h*"]))["operators"]) == ["high", "low"]
+    with pytest.raises(OpwestError) as caught:
+        draft(high, low, patterns=["lov", "h*"])
+    fault = caught.value.diagnostics[0]
+    assert fault.message == "no function matches --symbols 'lov'"
+    assert fault.hint == "did you mean 'low'?"
+
+
+FOREIGN = {
+    "halide": "int scale(void *x, void *y) { return x == y; } int scale_argv(void **a) { return !a; }"
+    "const void *scale_metadata(void) { return 0; }",
+    "mlir": "void relu(float *a, float *b, long c, long d, long e) { *a = *b; }"
+    "void _mlir_ciface_relu(void *x) { (void)x; }",
+    "tvm": "int add(void *a, int *b, int n, void *r, int *c, void *h) { extern void TVMAPISetLastError(const char *);"
+    'TVMAPISetLastError("assert fail"); return -1; }',
+    "iree": "const void **mul_library_query(int v, void *e) { return e ? 0 : (const void **)e + v; }"
+    "int plain(const int *x, int *y) { return *y = *x; }",
+}
+
+
+def test_functions_of_known_compilers(tmp_path: Path) -> None:
+    """Functions of Halide, MLIR and TVM are drafted with their convention, those of IREE are left out."""
+    made = [compile_object(tmp_path, text, flags=["-g"], name=f"{name}.o") for name, text in FOREIGN.items()]
+    text, manifest = draft(*made), drafted(*made)
+    assert manifest["operators"].keys() == {"scale", "relu", "add", "plain"}
+    assert manifest["operators"]["scale"] == {"convention": "halide", "args": ["FILL_IN"]}
+    relu = {"symbol": "_mlir_ciface_relu", "convention": "memref", "returns": "void", "args": ["FILL_IN"]}
+    assert manifest["operators"]["relu"] == relu
+    assert manifest["operators"]["add"] == {"convention": "packed", "args": ["FILL_IN"]}
+    assert "# Halide: the object defines 'scale_argv' and 'scale_metadata'" in text
+    assert "- relu: a part of MLIR's '_mlir_ciface_relu', which is the operator" in text
+    assert "only IREE's runtime can call it" in text

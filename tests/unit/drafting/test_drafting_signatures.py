@@ -145,6 +145,31 @@ def test_functions_that_are_not_operators(tmp_path: Path, source: str) -> None:
         assert fault.hint and UNFIT[source] in fault.hint
 
 
+VALUES = """
+float score(const short *x, int n) { return x[n]; }
+double mean(double *x) { return *x; }
+int label(const short *x) { return x[0]; }
+unsigned char place(const short *x, short *y) { *y = *x; return 200; }
+int status(const short *x, short *y) { *y = *x; return 0; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["debug information", "C"])
+def test_values_that_functions_return(tmp_path: Path, kind: str) -> None:
+    path = compile_object(tmp_path, VALUES, flags=["-g"])
+    path = path if kind == "debug information" else tmp_path / "operators.c"
+    operators = drafted(path)["operators"]
+    assert {name: operator.get("returns") for name, operator in operators.items()} == {
+        "score": {"name": "result", "dtype": "float32"},
+        "mean": {"name": "result", "dtype": "float64"},
+        "label": {"name": "result", "dtype": "int32"},
+        "place": {"name": "result", "dtype": "uint8"},
+        "status": None,
+    }
+    assert "dtype: int32}  # guessed: no argument is written" in draft(path)
+    assert arguments(drafted(path), "mean") == ["x float64 in"]
+
+
 def test_types_that_differ_between_targets(tmp_path: Path) -> None:
     source = "#include <stddef.h>\nvoid f(const long *x, float *y, size_t n, void *p, unsigned char *c) { }"
     path = compile_object(tmp_path, source, flags=["-g"])
@@ -184,3 +209,40 @@ def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:
     manifest = drafted(path)
     assert manifest["operators"]["op_linux"]["symbol"] == "linux"
     assert arguments(manifest, "op_linux") == ["arg0 int32 in", "arg1 int32 out", "arg2 int32 out"]
+
+
+CONTEXT = """#include <stdint.h>
+struct gains { float b[3]; };
+struct biquad_state { double z[2]; uint8_t primed; };
+typedef struct { int32_t n; } counter_t;
+struct npu;
+int32_t biquad(struct biquad_state *s, const struct gains *g, const float *x, float *y)
+{ s->z[0] += x[0]; y[0] = g->b[0] * s->z[0]; return 0; }
+int32_t count(const float *x, float *y, counter_t *counter) { y[0] = x[0] + counter->n++; return 0; }
+int32_t remote(const float *x, float *y, struct npu *handle) { y[0] = x[0] + !handle; return 0; }
+"""
+
+
+def test_context_structures(tmp_path: Path) -> None:
+    """Structures are bytes with size and alignment; written ones are state, opaque ones devices."""
+    path = compile_object(tmp_path, CONTEXT, flags=["-g"])
+    found = drafted(path)
+    context, gains = found["operators"]["biquad"]["args"][:2]
+    assert context == {
+        "name": "s", "dtype": "uint8", "shape": [24], "direction": "inout", "align": 8, "struct": "biquad_state",
+    }  # fmt: skip
+    assert gains == {"name": "g", "dtype": "uint8", "shape": [12], "align": 4, "struct": "gains"}
+    counter = found["operators"]["count"]["args"][2]
+    assert (counter["shape"], counter["align"], counter["struct"]) == ([4], 4, "counter_t")
+    assert found["operators"]["remote"]["device"] == {"handle": "struct npu *"}
+    assert found["run"]["state"] == {
+        "biquad_s": {"dtype": "uint8", "shape": [24]}, "count_counter": {"dtype": "uint8", "shape": [4]},
+    }  # fmt: skip
+    assert found["constants"] == {"biquad_g": {"file": "FILL_IN"}}
+    # A source has the name only.
+    source = drafted(tmp_path / "operators.c")
+    assert source["operators"]["biquad"]["args"][0]["shape"] == "FILL_IN"
+    assert source["operators"]["biquad"]["args"][1] == {
+        "name": "g", "dtype": "uint8", "shape": "FILL_IN", "struct": "gains",
+    }  # fmt: skip
+    assert source["run"]["state"].keys() == {"biquad_s", "count_counter"}

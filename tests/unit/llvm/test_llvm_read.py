@@ -188,3 +188,34 @@ def test_truncated_bitcode(tmp_path: Path):
     whole = bitcode(ADD)
     results = read_many([write(tmp_path, whole[:size], f"{size}.bc") for size in range(4, len(whole), 64)])
     assert all(isinstance(r, LlvmError) for r in results)
+
+
+ALIASES = """
+@first = alias i32 (ptr, float), ptr @mine
+@second = unnamed_addr alias i32 (ptr, float), ptr @first
+@inner = internal alias i32 (ptr, float), ptr @mine
+@number = alias i32, ptr @value
+@shifted = alias i8, getelementptr (i8, ptr @value, i32 1)
+@value = constant i32 5
+declare i32 @rust_eh_personality(...)
+define internal i32 @mine(ptr readonly %in, float %f) personality ptr @rust_eh_personality {
+  %x = load i8, ptr %in
+  ret i32 0
+}
+"""
+
+
+@needs_llvmlite
+def test_aliases_are_definitions(tmp_path: Path):
+    """A second name of a function is a function with its signature, as rustc and Zig export them."""
+    module = read_many([write(tmp_path, ALIASES)], uses=True)[0]
+    assert isinstance(module, IrModule)
+    functions = {f.name: f for f in module.functions}
+    assert functions.keys() == {"mine", "first", "second", "inner", "rust_eh_personality"}
+    assert not module.undefined  # compiled functions have no personality routine
+    for name in ("first", "second"):
+        one = functions[name]
+        assert one.is_definition and one.linkage == "external" and name in module.defined
+        assert [p.kind for p in one.parameters] == ["pointer", "float"]
+        assert [(u.name, u.access, u.elements) for u in one.uses] == [("in", "reads", ("i8",)), ("f", "unknown", ())]
+    assert module.defined == {"first", "second", "number", "shifted", "value"}

@@ -10,6 +10,7 @@ from opwest.model.conventions import CONVENTIONS, FFI, PACKED, UNPACKED, Convent
 from opwest.model.dtypes import DTYPES
 from opwest.render.c.conventions import arrays_c
 from opwest.render.llvm.conventions import arrays_ir
+from opwest.render.records.descriptors import halide_type
 
 
 def test_names_are_those_of_the_schema():
@@ -35,7 +36,7 @@ def test_unknown_convention_is_rejected():
 
 def test_types_passed_by_value():
     rejected = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
-    assert rejected == {(c.name, d.name) for c in (PACKED, FFI) for d in DTYPES.values() if d.bits}
+    assert rejected == {(c.name, d.name) for c in CONVENTIONS if c is not UNPACKED for d in DTYPES.values() if d.bits}
     assert UNPACKED.passes_scalar(DTYPES["float16"])
 
 
@@ -46,6 +47,21 @@ def test_packed_bool_has_one_bit():
         assert (PACKED.arrays.dlpack(dtype) == dtype.dlpack) == (not is_bool)
         if is_bool:
             assert (PACKED.arrays.dlpack(dtype).code, PACKED.arrays.dlpack(dtype).bits) == ("kDLUInt", 1)
+
+
+@pytest.mark.parametrize("convention", [c for c in CONVENTIONS if c.descriptors], ids=lambda c: c.name)
+def test_headers_of_descriptors(convention):
+    assert convention.arrays is None
+    assert (ROOT / "zephyr_module" / "include" / convention.descriptors.header).is_file()
+
+
+def test_element_types_of_halide():
+    """halide_type_t of HalideRuntime.h: code, bits, lanes; Bool() is an unsigned integer of one bit."""
+    found = {name: [value.value for _, value in halide_type(dtype).values] for name, dtype in DTYPES.items()}
+    codes = {"int": 0, "uint": 1, "float": 2, "bool": 1}
+    for name, dtype in DTYPES.items():
+        code = 4 if name == "bfloat16" else codes[dtype.kind]
+        assert found[name] == [code, 1 if name == "bool" else 8 * dtype.size, 1], name
 
 
 def test_sizes_of_arrays():

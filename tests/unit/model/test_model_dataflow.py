@@ -138,3 +138,26 @@ def test_outputs_may_be_read_once_they_are_written() -> None:
         manifest("relu: [x, y]", "grow: [y]", "relu: [y, z]", outputs=f"{Y}, z: {{dtype: int8, shape: [4]}}")
     )
     assert bindings(flow) == [["input x", "output y"], ["output y"], ["output y", "output z"]]
+
+
+REPEATED = """
+operators:
+  relu: {args: [{name: data, dtype: int8, shape: [2]}, {name: result, dtype: int8, shape: [2], direction: out}]}
+run:
+  inputs: {x: {dtype: int8, shape: [3, 2]}}
+  outputs: {y: {dtype: int8, shape: [3, 2]}}
+  steps:
+    - {repeat: 3, over: {row: x, out: y}, steps: [{call: relu, args: [row, t]}, {call: relu, args: [t, out]}]}
+"""
+
+
+def test_repeated_steps_use_the_parts_of_tensors() -> None:
+    flow, messages, _ = resolved(REPEATED)
+    assert not messages
+    used = [[(b.role, b.name, b.view, b.offset) for b in step.bindings] for step in flow.steps]
+    expected = []
+    for turn in range(3):
+        expected.append([("input", "x", f"x[{turn}]", 2 * turn), ("buffer", "t", None, 0)])
+        expected.append([("buffer", "t", None, 0), ("output", "y", f"y[{turn}]", 2 * turn)])
+    assert used == expected
+    assert [step.index for step in flow.steps] == list(range(6))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from opwest.write.writer import write_dependencies
 
 MANIFEST = """version: 1
 model: tiny
@@ -92,3 +93,11 @@ def test_directory_of_a_missing_optional_object_is_an_input(project: Path, capsy
     assert "." in generate(project, capsys)[2]
     (project / "objects").mkdir()
     assert "objects" in generate(project, capsys)[2]
+
+
+def test_depfile_escapes_paths(tmp_path):
+    """The syntax of make, which ninja and CMake read too: a space and # with a backslash, $ twice."""
+    file = tmp_path / "a b.stamp.d"
+    write_dependencies(file, [tmp_path / "c d.c", tmp_path / "e#f$g.h"])
+    place = str(tmp_path)
+    assert file.read_text() == f"{place}/a\\ b.stamp: \\\n  {place}/c\\ d.c \\\n  {place}/e\\#f$$g.h\n"

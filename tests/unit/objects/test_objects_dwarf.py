@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from objects_factory import compile_object
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
+from opwest.objects.dwarf_types import POINTER_TO_CONST
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import read_member
 from requirements_support import need
@@ -160,20 +161,20 @@ def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m
 
 def test_differences_as_text(tmp_path: Path) -> None:
     good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
-    assert compare(good, True, WANTED) == []
-    assert compare(good, False, WANTED) == ["declared with `returns: void`, the function returns int32_t"]
+    assert compare(good, "status", WANTED) == []
+    assert compare(good, "void", WANTED) == ["declared with `returns: void`, the function returns int32_t"]
     bad = signature_of(tmp_path, "void f(const int8_t *a, float *b, const int8_t *c, struct other *d)")
-    assert compare(bad, True, WANTED) == [
+    assert compare(bad, "status", WANTED) == [
         "declared to return a status (int32_t), the function returns void (declare it with `returns: void`)",
         "argument 2 'weight' is int8 tensor (const int8_t *), the function takes float *",
         "argument 3 'result' is int8 tensor (int8_t *), the function takes const int8_t * and does not write it",
         "argument 4 'device' is const struct device *, the function takes struct other *",
     ]
-    assert compare(bad, False, WANTED[:2]) == [
+    assert compare(bad, "void", WANTED[:2]) == [
         "2 arguments declared, the function takes 4: void (const int8_t *, float *, const int8_t *, struct other *)"
     ]
-    assert "takes variable arguments" in compare(signature_of(tmp_path, "int f(void *a, ...)"), True, WANTED)[0]
-    assert compare(signature_of(tmp_path, "int64_t f(void)"), True, []) == [
+    assert "takes variable arguments" in compare(signature_of(tmp_path, "int f(void *a, ...)"), "status", WANTED)[0]
+    assert compare(signature_of(tmp_path, "int64_t f(void)"), "status", []) == [
         "declared to return a status (int32_t), the function returns int64_t"
     ]
 
@@ -215,12 +216,12 @@ def test_compatible_debug_types(tmp_path: Path, wanted: str, seen: str, fits: bo
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
-    assert (compare(signature, False, [DeclaredParameter("x", wanted)]) == []) == fits
+    assert (compare(signature, "void", [DeclaredParameter("x", wanted)]) == []) == fits
 
 
 def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
-    assert compare(signature, True, [DeclaredParameter("n", "int32_t", "int32")]) == [
+    assert compare(signature, "status", [DeclaredParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
     ]
 
@@ -264,7 +265,7 @@ def test_damaged_debug_sections(samples: list[bytes]) -> None:
             if isinstance(result, dict):
                 reported += 1
                 for signature in result.values():
-                    assert str(signature) and compare(signature, True, WANTED) is not None
+                    assert str(signature) and compare(signature, "status", WANTED) is not None
             else:
                 assert result.startswith("signature not checked: ")
     assert slowest < 2 and reported
@@ -300,3 +301,53 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
         return check
 
     check_linear(use(200), use(1600))
+
+
+NESTED = """
+namespace outer { namespace inner {
+int plain(const signed char *x, float *y) { return x[0] + (int)y[0]; }
+extern "C" int exported(const signed char *x, float *y) { return plain(x, y); }
+} }
+"""
+
+
+def test_namespaces_and_second_names(tmp_path: Path) -> None:
+    """Functions in namespaces have signatures; a second name has that of the function at its address, no other."""
+    need("g++", "objcopy")
+    source, made = tmp_path / "n.cpp", tmp_path / "n.o"
+    source.write_text(NESTED)
+    subprocess.run(["g++", "-g", "-O0", "-c", source, "-o", made], check=True)
+    for command in (
+        ["--add-symbol", "plain=.text:0,global,function"],
+        ["--add-symbol", "inner=.text:2,global,function"],
+    ):
+        subprocess.run(["objcopy", *command, made], check=True)
+    seen = signatures(read_member("n.o", made.read_bytes()))
+    assert isinstance(seen, dict)
+    assert {name: str(one) for name, one in seen.items()} == {
+        "_ZN5outer5inner5plainEPKaPf": "int (const signed char *, float *)",
+        "exported": "int (const signed char *, float *)",
+        "plain": "int (const signed char *, float *)",
+    }
+    # The same name at another address is another function.
+    moved = made.read_bytes()
+    subprocess.run(
+        ["objcopy", "--strip-symbol=plain", "--add-symbol", "plain=.text:1,global,function", made], check=True
+    )
+    assert made.read_bytes() != moved
+    again = signatures(read_member("n.o", made.read_bytes()))
+    assert isinstance(again, dict)
+    assert "plain" not in again
+
+
+@pytest.mark.parametrize(
+    ("name", "const"),
+    [
+        ("*const i8", True), ("*mut i8", False), ("&i8", True), ("&mut [f32; 4]", False), ("[*]const i8", True),
+        ("[*]i8", False), ("[*c]const u8", True), ("[*:0]const u8", True), ("*align(4) const f32", True),
+        ("*align(4) f32", False), ("", False), ("*const fn", True),
+    ],
+)  # fmt: skip
+def test_const_in_names_of_pointers(name: str, const: bool) -> None:
+    """Rust and Zig record const in the name of a pointer type."""
+    assert bool(POINTER_TO_CONST.match(name)) is const

@@ -19,6 +19,8 @@ def test_providers_of_common_symbols() -> None:
     assert provider_of("__divdi3", "x86-64", "host") is None
     assert provider_of("__muldi3", "riscv", "minimal") == "libgcc"
     assert provider_of("__addtf3", "aarch64", "picolibc") == "libgcc"
+    assert provider_of("__aeabi_unwind_cpp_pr0", "arm", "minimal") == "libgcc"
+    assert provider_of("__aeabi_unwind_cpp_pr0", "riscv", "minimal") is None
     assert provider_of("memcpy", "arm", "minimal") == "minimal"
     assert provider_of("__aeabi_memcpy", "arm", "newlib") == "newlib"
     assert provider_of("__aeabi_memcpy", "arm", "minimal") is None

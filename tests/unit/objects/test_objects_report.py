@@ -29,6 +29,8 @@ def test_text_of_an_object() -> None:
         "  state         64 bytes: state\n"
         "  defines       op     function  4 bytes\n"
         "                state  variable  4 bytes\n"
+        "  ABI options   unknown: the object has no debug information (compile with -g); "
+        "-mabi=ms or -fcall-saved-REG cannot be detected\n"
         "  needs         memcpy  libc\n"
         "                expf    libm\n"
         "                npu     weak, unknown: another object or a driver\n"

@@ -99,7 +99,7 @@ def cmake_list(text, variable, work):
 def test_cmake_sources(tmp_path):
     files = rendered(tmp_path, source="operators/sub/op-1.c")
     text = files["models/m/model.cmake"]
-    assert cmake_list(text, "m_OPERATORS", tmp_path) == ["objects/any/operators/sub/op-1.c"]
+    assert cmake_list(text, "m_OPERATORS", tmp_path) == ["operators/sub/op-1.c"]
 
 
 @pytest.mark.parametrize("source", ["my ops/op.c", "a${b}.c", "a(b).c", 'a"b.c', "a#b.c"])
@@ -109,7 +109,7 @@ def test_cmake_sources_with_special_names(source, tmp_path):
     except OpwestError:
         return  # rejection of such names would be correct too
     listed = cmake_list(files["models/m/model.cmake"], "m_OPERATORS", tmp_path)
-    assert listed == [f"objects/any/{source}"]
+    assert listed == [source]
     assert f"models/m/objects/any/{source}" in files
 
 

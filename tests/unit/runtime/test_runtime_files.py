@@ -71,12 +71,12 @@ def models_of(folder, name, *edits):
 @pytest.mark.parametrize(
     ("name", "features"),
     [
-        ("minimal", {"core"}),
-        ("vectors", {"core", "vectors"}),
-        ("asynchronous", {"core", "devices", "drivers"}),
-        ("conventions", {"core", "devices", "drivers", "tvm"}),
-        ("many_kinds", {"core", "service", "shell", "model_list"}),
-        ("several", {"core", "shell", "model_list", "profile"}),
+        ("minimal", {"core", "sources"}),
+        ("vectors", {"core", "sources", "vectors"}),
+        ("asynchronous", {"core", "sources", "devices", "drivers"}),
+        ("conventions", {"core", "sources", "devices", "drivers", "tvm", "halide", "memref"}),
+        ("many_kinds", {"core", "sources", "service", "shell", "model_list"}),
+        ("several", {"core", "sources", "shell", "model_list", "profile"}),
     ],
 )
 def test_features_of_models(tmp_path, name, features):
@@ -90,7 +90,7 @@ def test_option_of_the_manifest_selects_a_feature(tmp_path, option):
     edit = ("model: minimal", f"model: minimal\napplication: {{kconfig: {{{option}: %s}}}}")
     (selected,) = [name for name, feature in FEATURES.items() if feature.option == option]
     assert selected in features_of(models_of(tmp_path / "y", "minimal", (edit[0], edit[1] % "y")))
-    assert features_of(models_of(tmp_path / "n", "minimal", (edit[0], edit[1] % "n"))) == {"core"}
+    assert features_of(models_of(tmp_path / "n", "minimal", (edit[0], edit[1] % "n"))) == {"core", "sources"}
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_included_header_selects_its_feature(tmp_path, header, feature):
     (source,) = (path for path in manifest.parent.rglob("*.c"))
     text = source.read_text()
     source.write_text(f"#include <opwest/port.h>\n{text}")
-    assert features_of([model for model, _ in check([manifest], Diagnostics())]) == {"core"}
+    assert features_of([model for model, _ in check([manifest], Diagnostics())]) == {"core", "sources"}
     source.write_text(f"  #  include <{header}>\n{text}")
-    assert features_of([model for model, _ in check([manifest], Diagnostics())]) == closure(feature)
+    assert features_of([model for model, _ in check([manifest], Diagnostics())]) == closure(feature) | {"sources"}
 
 
 def test_overlay_selects_the_driver_of_its_nodes(tmp_path):
@@ -118,4 +118,4 @@ def test_overlay_selects_the_driver_of_its_nodes(tmp_path):
         (manifest.parent / "board.overlay").write_text(f'/ {{ npu {{ compatible = "{compatible}"; }}; }};\n')
         text = manifest.read_text()
         manifest.write_text(text + "application: {overlays: {qemu_cortex_m3: board.overlay}}\n")
-        assert features_of([model for model, _ in check([manifest], Diagnostics())]) == closure(feature)
+        assert features_of([model for model, _ in check([manifest], Diagnostics())]) == closure(feature) | {"sources"}

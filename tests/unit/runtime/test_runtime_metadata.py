@@ -76,7 +76,7 @@ def expected_model(manifest: dict, folder: Path) -> dict:
             {
                 "name": name,
                 "description": entry.get("description"),
-                "status": entry.get("returns", "status") == "status",
+                "status": entry.get("returns", "void" if entry.get("convention") == "memref" else "status") == "status",
                 "device": "device" in entry,
                 "stateful": entry.get("stateful", False),
                 "async": entry.get("async", False),
@@ -113,6 +113,10 @@ def check_supplied(actual: dict, manifest: dict) -> None:
         entry = manifest["operators"][operator["name"]]
         supplied = operator["args"][len(entry["args"]) :]
         del operator["args"][len(entry["args"]) :]
+        if isinstance(entry.get("returns"), dict):
+            result, value = supplied.pop(0), entry["returns"]
+            assert (result["name"], result["dtype"]) == (value.get("name", "result"), value["dtype"])
+            assert (result["shape"], result["direction"]) == (value.get("shape", [1]), "out")
         convention = entry.get("convention", manifest.get("convention", "unpacked"))
         has_arrays = entry.get("async", False) and convention != "unpacked"
         assert len(supplied) == ("workspace" in entry) + has_arrays

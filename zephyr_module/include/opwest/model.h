@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 5
+#define OPWEST_METADATA_VERSION 6
 
 struct opwest_program;
 struct opwest_state;
@@ -95,6 +95,9 @@ enum opwest_direction {
 
 /** The operator enqueues its work and returns. */
 #define OPWEST_OPERATOR_ASYNC 0x08U
+
+/** Operators have writable state: the model is not reentrant, and one workspace can be open. */
+#define OPWEST_MODEL_STATEFUL 0x01U
 
 /** The device's driver is of the class of accelerators: its hooks are called. */
 #define OPWEST_DEVICE_HOOKS 0x01U
@@ -245,6 +248,8 @@ struct opwest_model {
 	uint16_t step_count;
 	uint16_t pool_count;
 	uint16_t device_count;
+	/** OPWEST_MODEL_* */
+	uint16_t flags;
 };
 
 /** The generator, the content and the ABI of a model. */

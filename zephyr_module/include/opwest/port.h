@@ -145,6 +145,26 @@ int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size);
  */
 int opwest_port_cache_invalidate(uint8_t *data, uint32_t size);
 
+/** A flag that one thread at a time can set; initially zero. */
+typedef long opwest_port_flag_t;
+
+/**
+ * @brief Set a flag, without waiting.
+ *
+ * @param flag The flag.
+ *
+ * @retval true  The caller has set it, and has to clear it.
+ * @retval false It was set.
+ */
+bool opwest_port_take(opwest_port_flag_t *flag);
+
+/**
+ * @brief Clear a flag.
+ *
+ * @param flag The flag, set by the caller.
+ */
+void opwest_port_give(opwest_port_flag_t *flag);
+
 /**
  * @brief Log the failure of a step.
  *

@@ -76,6 +76,31 @@ struct opwest_served_model {
 	static const STRUCT_SECTION_ITERABLE(opwest_served_model, opwest_served_##name)
 #endif
 
+#ifdef CONFIG_OPWEST_SERVICE_LOCKED
+/**
+ * @brief Permit or refuse the commands of hosts.
+ *
+ * They are refused until the first call. A command in progress is completed.
+ *
+ * @param permitted Whether hosts can use the service.
+ *
+ * @isr_ok
+ */
+void opwest_service_permit(bool permitted);
+
+/**
+ * @brief Return whether hosts can use the service.
+ *
+ * @return The argument of the latest opwest_service_permit(); false without a call
+ */
+bool opwest_service_is_permitted(void);
+#else
+static inline bool opwest_service_is_permitted(void)
+{
+	return true;
+}
+#endif
+
 /**
  * @brief Return a tensor by index: the inputs, the outputs, then those in the workspace.
  *

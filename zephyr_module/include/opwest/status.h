@@ -15,6 +15,9 @@ extern "C" {
 /** The step of a status without failure. */
 #define OPWEST_NO_STEP UINT16_MAX
 
+/** The argument of a status without an invalid one, and a structure that is NULL itself. */
+#define OPWEST_NO_ARGUMENT UINT16_MAX
+
 /** The device of a status without one. */
 #define OPWEST_STATUS_NO_DEVICE UINT8_MAX
 
@@ -32,6 +35,14 @@ enum opwest_hook {
 	OPWEST_HOOK_SYNC = 6,
 	/** Cache maintenance before a step or after waiting for it. */
 	OPWEST_HOOK_CACHE = 7,
+	/** No operation: an input is NULL, misaligned or not reached by its devices. */
+	OPWEST_HOOK_INPUT = 8,
+	/** No operation: an output is NULL, misaligned or not reached by its devices. */
+	OPWEST_HOOK_OUTPUT = 9,
+	/** No operation: a pool of the workspace is NULL or misaligned. */
+	OPWEST_HOOK_POOL = 10,
+	/** No operation: a device differs from that of open, or the device context is NULL. */
+	OPWEST_HOOK_DEVICE = 11,
 };
 
 /** The first failure of the latest open, run or close. */
@@ -44,10 +55,16 @@ struct opwest_status {
 	uint8_t hook;
 	/** The index of the device whose hook failed, or OPWEST_STATUS_NO_DEVICE. */
 	uint8_t device;
+	/**
+	 * The index of the invalid member in its structure (OPWEST_HOOK_INPUT to
+	 * OPWEST_HOOK_DEVICE), from 0; OPWEST_NO_ARGUMENT if the structure is NULL.
+	 */
+	uint16_t argument;
 };
 
 /** The initialiser of a status without failure. */
-#define OPWEST_STATUS_INIT {0, OPWEST_NO_STEP, OPWEST_HOOK_OPERATOR, OPWEST_STATUS_NO_DEVICE}
+#define OPWEST_STATUS_INIT                                                                         \
+	{0, OPWEST_NO_STEP, OPWEST_HOOK_OPERATOR, OPWEST_STATUS_NO_DEVICE, OPWEST_NO_ARGUMENT}
 
 /** @brief Clear a status. */
 static inline void opwest_status_clear(struct opwest_status *status)
@@ -56,6 +73,7 @@ static inline void opwest_status_clear(struct opwest_status *status)
 	status->step = OPWEST_NO_STEP;
 	status->hook = OPWEST_HOOK_OPERATOR;
 	status->device = OPWEST_STATUS_NO_DEVICE;
+	status->argument = OPWEST_NO_ARGUMENT;
 }
 
 /**
@@ -92,6 +110,32 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
  */
 int opwest_status_hook_failed(struct opwest_status *status, const char *model, const char *device,
 			      enum opwest_hook hook, uint8_t index, uint16_t step, int32_t code);
+
+/**
+ * @brief Record an invalid argument.
+ *
+ * Called by generated code only.
+ *
+ * @param status   The status.
+ * @param hook     Its kind: OPWEST_HOOK_INPUT to OPWEST_HOOK_DEVICE.
+ * @param argument Its index, or OPWEST_NO_ARGUMENT.
+ *
+ * @retval -EINVAL Always.
+ */
+int opwest_status_invalid(struct opwest_status *status, uint8_t hook, uint16_t argument);
+
+/**
+ * @brief Record a buffer of the caller that a device cannot reach.
+ *
+ * Called by generated code only.
+ *
+ * @param status   The status.
+ * @param hook     OPWEST_HOOK_INPUT or OPWEST_HOOK_OUTPUT.
+ * @param argument Its index.
+ *
+ * @retval -EFAULT Always.
+ */
+int opwest_status_unreached(struct opwest_status *status, uint8_t hook, uint16_t argument);
 
 /**
  * @brief Return the name of a hook.

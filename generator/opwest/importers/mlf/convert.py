@@ -82,12 +82,16 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     library = read_library(path)
     metadata = read_metadata(library, options.module)
     code = read_code(library, metadata.module)
+    if options.target is not None and not code.objects:
+        raise fault("--target has no effect: the archive contains no objects", str(path))
     relay, header = _relay(library, metadata), _header(library, metadata)
     origin = f"Imported from {path.name} by `opwest import mlf`."
     if code.main:
         headers = with_headers(library, code.texts).headers
         result = draft(Model(metadata, relay, header, code, options.tensors, str(path), headers))
     else:
+        if options.tensors:
+            raise fault("--tensor has no effect: the graph records the tensors", str(path))
         result = _graph(library, code, metadata, origin)
     sources = with_headers(library, code.texts)
     code.texts = dict(sources.texts)

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.importers.folder import refuse_occupied
 from opwest.importers.tvm.convert import Imported, Options, import_model
@@ -36,6 +37,7 @@ def import_in_child(path: Path, folder: Path, options: Options) -> Imported:
     }
     command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
     with (
+        activity.command(command),
         tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
         subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/<model>_bridges.c: functions with plain parameters that call operators of TVM's conventions."""
+"""src/<model>_bridges.c: functions with plain parameters that call operators of other conventions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.conventions import CONVENTIONS, Arrays
+from opwest.model.conventions import CONVENTIONS, Arrays, Descriptors
 from opwest.model.model import Model, Operator
 from opwest.render.c.conventions import ArraysC, arrays_c
 from opwest.render.c.printer import c_definitions, c_record
 from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.records.arrays import TensorRecords
+from opwest.render.records.descriptors import Described, DescriptorRecords
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
@@ -20,20 +21,23 @@ from opwest.render.tensors import manifest_name
 def render_bridges(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
-    records = TensorRecords()
-    bridges = [_bridge_row(names, operator, records) for operator in model.operators if operator.is_bridged]
+    records, descriptors = TensorRecords(), DescriptorRecords()
+    bridged = [operator for operator in model.operators if operator.is_bridged]
+    bridges = [_bridge_row(names, operator, records, descriptors) for operator in bridged]
     return render(
         "models/model/src/model_bridges.c",
         model=model.name,
         manifest=manifest_name(model),
-        tables=c_definitions(records.tables.values()),
+        tables=c_definitions([*records.tables.values(), *descriptors.tables.values()]),
         bridges=bridges,
         headers=_headers(model),
     )
 
 
-def _bridge_row(names: CNames, operator: Operator, records: TensorRecords) -> dict[str, Any]:
-    """Return the row of one bridge; `records` collects the tables of shapes and strides."""
+def _bridge_row(
+    names: CNames, operator: Operator, records: TensorRecords, descriptors: DescriptorRecords
+) -> dict[str, Any]:
+    """Return the row of one bridge; `records` and `descriptors` collect the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
     arrays, spelling = operator.convention.arrays, arrays_c(operator.convention.name)
@@ -41,17 +45,63 @@ def _bridge_row(names: CNames, operator: Operator, records: TensorRecords) -> di
         "name": operator.name,
         "head": prototype(names.bridge(operator.name), operator, named),
         "arrays": None,
+        "has_code": operator.returns_status,
         "enter": None
         if workspace is None or need is None
         else f"&note, arg{workspace}, {need.rounded // need.align}U, {need.align.bit_length() - 1}U",
     }
-    if arrays is None or spelling is None:
-        passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.supplied is None]
-        passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
-    else:
+    if operator.convention.descriptors is not None:
+        described = descriptors.of(operator)
+        row["arrays"] = _descriptors_row(described, operator.convention.descriptors) if described else None
+        passed = _described_arguments(operator, described)
+    elif arrays is not None and spelling is not None:
         row["arrays"] = _arrays_row(operator, arrays, spelling, records)
         passed = spelling.passed(operator.name, len(entries(operator)))
-    return row | {"call": call_text(f"code = {names.operator(operator.symbol)}", passed)}
+    else:
+        passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.is_passed]
+        passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
+    return row | {"statements": _statements(operator, call_text(names.operator(operator.symbol), passed))}
+
+
+def _statements(operator: Operator, call: str) -> list[str]:
+    """Return the call of the compiled function, and the return of its status."""
+    if operator.result is not None:
+        return [f"*arg{operator.args.index(operator.result)} = {call}"]
+    if not operator.returns_status:
+        return [call]
+    descriptors = operator.convention.descriptors
+    code = f"{descriptors.status}(code)" if descriptors is not None and descriptors.status else "code"
+    if operator.workspace is not None:
+        code = f"opwest_tvm_leave(&note, {code})"
+    elif descriptors is None:
+        code = "opwest_tvm_code(code)"
+    return [f"code = {call}", f"return {code}"]
+
+
+def _descriptors_row(described: list[Described], descriptors: Descriptors) -> dict[str, Any]:
+    """Return the row of the structures that describe the tensors of a call."""
+    return {
+        "memory": None,
+        "size": None,
+        "members": [f"{one.record.struct.c_type} {one.member};" for one in described],
+        "constants": [f".{one.member} = {c_record(one.record)}," for one in described],
+        "tables": [],
+        "fills": [
+            f"arrays->{one.member}.{member} = (void *)(uintptr_t)arg{one.parameter};"
+            for one in described
+            for member in descriptors.data
+        ],
+    }
+
+
+def _described_arguments(operator: Operator, described: list[Described]) -> list[str]:
+    """Return the arguments of the compiled function."""
+    members = {one.parameter: one.member for one in described}
+    return [
+        f"&arrays->{members[index]}" if index in members else f"arg{index}"
+        for index, argument in enumerate(operator.args)
+        if argument.is_passed
+    ]
 
 
 def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: TensorRecords) -> dict[str, Any]:
@@ -59,14 +109,20 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: 
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
+    described = [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)]
     return {
         "memory": None if memory is None else f"arg{memory}",
         "size": None if memory is None else operator.args[memory].type.size,
-        "tensors": [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)],
-        "count": len(listed),
-        "value_type": spelling.value_type,
-        "members": spelling.members(),
-        "constants": spelling.constants(codes),
+        "members": [
+            *([f"DLTensor tensors[{len(described)}];"] if described else []),
+            f"{spelling.value_type} values[{len(listed)}];",
+            f"{spelling.value_type} result;",
+            *spelling.members(),
+        ],
+        "constants": [
+            *([".tensors = {", *(f"\t{tensor}," for tensor in described), "},"] if described else []),
+            *spelling.constants(codes),
+        ],
         "tables": spelling.tables(operator.name, codes),
         "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, spelling.pointer)],
     }
@@ -75,7 +131,9 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: 
 def _headers(model: Model) -> list[str]:
     """Return the headers of the conventions that a model has, in the order of the table."""
     used = {operator.convention.name for operator in model.operators}
-    return [c.arrays.header for c in CONVENTIONS if c.name in used and c.arrays is not None]
+    passing = [c.arrays or c.descriptors for c in CONVENTIONS if c.name in used]
+    headers = [one.header for one in passing if one is not None]
+    return [*headers, *(["opwest/tvm_workspace.h"] if any(o.uses_tvm for o in model.operators) else [])]
 
 
 def _parameter(c_type: str, index: int) -> str:

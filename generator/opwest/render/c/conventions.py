@@ -85,7 +85,7 @@ class FfiArraysC(ArraysC):
 def arrays_c(name: ConventionName) -> ArraysC | None:
     """Return the printer of a convention's arrays; None if it has no arrays."""
     match name:
-        case "unpacked":
+        case "unpacked" | "halide" | "memref":
             return None
         case "packed":
             return PackedArraysC()

@@ -27,6 +27,7 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
     return [
         {
             "name": pool.name,
+            "member": pool.member,
             "macro": names.pool_macro(pool.name),
             "size": pool.size,
             "align": pool.align,
@@ -75,7 +76,6 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
     tensors = interface_rows(model)
     devices = device_rows(model)
     bound = any(pool["bindings"] for pool in pools)
-    stateful = [o.name for o in model.operators if o.stateful]
     placed = [t for t in tensors if t["placed"]]
     handles = {d.handle.type for d in model.devices if d.handle}
     handles |= {o.handle for o in model.operators if o.takes_device and o.handle != STRUCT_DEVICE}
@@ -85,7 +85,8 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         **common,
         guard=names.guard,
         brief=c_comment(model.description or f"Model {model.name}"),
-        reentrancy=_reentrancy(stateful),
+        stateful=model.stateful,
+        stateful_operators=", ".join(o.name for o in model.operators if o.stateful),
         tensors=tensors,
         inputs=[t for t in tensors if t["role"] == "input" and not t["placed"]],
         outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
@@ -141,9 +142,3 @@ def workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
     return [
         line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80, subsequent_indent=" ")
     ]
-
-
-def _reentrancy(stateful: list[str]) -> str:
-    if not stateful:
-        return "."
-    return f", except for\n * stateful operators, which are not reentrant: {', '.join(stateful)}."

@@ -15,6 +15,7 @@ from opwest.render.records.types import (
     FieldType,
     Flags,
     Function,
+    Index,
     Nested,
     Pointer,
     Scalar,
@@ -26,7 +27,18 @@ from opwest.render.records.types import (
     offsets,
     size_and_alignment,
 )
-from opwest.render.records.values import RUN, Definition, Expression, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.values import (
+    RUN,
+    Definition,
+    Expression,
+    Null,
+    Number,
+    Numbers,
+    Record,
+    Reference,
+    Text,
+    Value,
+)
 
 _NUMBERS = 8
 """The number of table elements per line."""
@@ -99,6 +111,10 @@ def c_type(type_: FieldType) -> str:
             return dtype.c_type
         case Size():
             return "size_t"
+        case Index(None):
+            return "intptr_t"
+        case Index():
+            return ""
         case String():
             return "const char *"
         case Pointer(to, _, is_const):
@@ -174,7 +190,9 @@ def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str
         case Expression(text):
             return text
         case Number(number):
-            return _number(type_, number)
+            return str(number) if isinstance(type_, Index) else _number(type_, number)
+        case Numbers(numbers):
+            return f"{{{', '.join(map(str, numbers))}}}"
         case _ as never:
             assert_never(never)
 

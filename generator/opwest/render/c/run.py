@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.identifiers import member_name
 from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import copied_at_end
@@ -47,7 +48,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         inputs=[t for t in tensors if t["role"] == "input"],
         outputs=[t for t in tensors if t["role"] == "output"],
         placed=[
-            {"role": b.role, "name": b.name, "c_type": b.type.dtype.c_type, "place": places[b.name]}
+            {"role": b.role, "member": member_name(b.name), "c_type": b.type.dtype.c_type, "place": places[b.name]}
             for b in model.buffers
             if b.role in ("input", "output")
         ],
@@ -59,6 +60,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         devices=device_rows(model),
         device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
+        stateful=model.stateful,
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=[row for row in steps if row["kind"] != "copy"],
@@ -136,7 +138,7 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
     step = action.step
     args = [_expression(names, places, a, b) for a, b in zip(step.operator.args, step.bindings, strict=True)]
     if step.operator.takes_device:
-        args.append(f"devices->{step.device}")
+        args.append(f"devices->{member_name(step.device or '')}")
     shown = ", ".join(_shown(a, b) for a, b in zip(step.operator.args, step.bindings, strict=True))
     head = ("status = " if step.operator.returns_status else "") + names.callee(step.operator)
     return {
@@ -155,8 +157,13 @@ def _bytes(places: dict[str, str], binding: Binding, start: int, *, is_const: bo
     """Return a pointer to bytes of a tensor from `start` on."""
     const = "const " if is_const else ""
     is_buffer = binding.role == "buffer"
-    whole = places[binding.name] if is_buffer else f"({const}uint8_t *){binding.role}s->{binding.name}"
+    whole = places[binding.name] if is_buffer else _given(binding, f"({const}uint8_t *)")
     return f"{whole} + {start}" if start else whole
+
+
+def _given(binding: Binding, cast: str = "") -> str:
+    """Return a pointer of the caller's structures."""
+    return f"{cast}{binding.role}s->{member_name(binding.name)}"
 
 
 def _shown(argument: Argument, binding: Binding) -> str:
@@ -174,7 +181,7 @@ def _expression(names: CNames, places: dict[str, str], argument: Argument, bindi
         place = _bytes(places, binding, binding.offset, is_const=False)
         return f"({const}{argument.type.dtype.c_type} *)(void *)({place})"
     is_constant = binding.role == "constant"
-    whole = names.constant(binding.name) if is_constant else f"{binding.role}s->{binding.name}"
+    whole = names.constant(binding.name) if is_constant else _given(binding)
     if binding.view is None:
         return whole
     at = f" + {binding.offset}" if binding.offset else ""
@@ -197,7 +204,10 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         model=model.name,
         guard=f"OPWEST_MODEL_{names.macro}_INTERNAL_H_",
         metadata_version=METADATA_VERSION,
-        prototypes=[prototype(names.operator(o.symbol), o, entry_types(o)) for o in by_symbol.values()],
+        forward=sorted(
+            {o.convention.descriptors.forward for o in model.operators if o.convention.descriptors} - {None}
+        ),
+        prototypes=[call_text(f"{o.c_result} {names.operator(o.symbol)}", entry_types(o)) for o in by_symbol.values()],
         bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[
             {"symbol": names.constant(c.name), "c_type": c.type.dtype.c_type, "elements": c.type.elements}
@@ -222,6 +232,6 @@ def plain_types(operator: Operator) -> list[str]:
 
 
 def prototype(name: str, operator: Operator, parameters: list[str]) -> str:
-    """Return the head of a function that calls an operator, or is one."""
+    """Return the head of a function that calls an operator."""
     returns = "int32_t" if operator.returns_status else "void"
     return call_text(f"{returns} {name}", parameters)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.identifiers import member_name
 from opwest.model.model import Model
 from opwest.model.tvmgen_names import Tvmgen
 from opwest.plan.memory import MemoryPlan
@@ -26,11 +27,20 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
     used = pool_rows(model, plan)
     static = [pool for pool in used if pool["name"] not in {p["pool"] for p in pools}]
     tensors = [
-        {**tensor, "member": member, "size_macro": tvmgen.size_macro(member), "title": _title(tensor)}
+        {
+            **tensor,
+            **_member(member),
+            "size_macro": tvmgen.size_macro(member),
+            "title": _title(tensor),
+        }
         for tensor, member in ((t, tvmgen.member(t["name"])) for t in interface_rows(model))
     ]
     devices = device_rows(model)
     by_role = {role: [t for t in tensors if t["role"] == role] for role in ("input", "output")}
+    device_members = [
+        {**device, **_member(member)} for device, member in ((d, tvmgen.member(d["name"])) for d in devices)
+    ]
+    members = {row["tvm_member"]: row for row in (*tensors, *device_members, *pools)}
     rows = {
         "model": model.name,
         "macro": names.macro,
@@ -40,13 +50,18 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         "tensors": tensors,
         "inputs": by_role["input"],
         "outputs": by_role["output"],
-        "devices": [{**device, "member": tvmgen.member(device["name"])} for device in devices],
+        "devices": device_members,
+        "changed": [row for row in members.values() if row["tvm_other"]],
         "pools": pools,
         "workspace_macro": tvmgen.workspace_macro,
         "workspace_size": sum(pool["size"] for pool in used),
         "same": [
-            *(f"given.{device['name']} == context.{device['name']}" for device in devices),
-            *(f"instance.{p['pool']} == (uint8_t *)workspace_pools->{p['member']}" for p in pools if p["pool"]),
+            *(f"given.{device['member']} == context.{device['member']}" for device in devices),
+            *(
+                f"instance.{pool['pool_member']} == (uint8_t *)workspace_pools->{pool['tvm_own']}"
+                for pool in pools
+                if pool["pool"]
+            ),
         ],
         "storage": not pools or bool(static),
         "unset": len(used),
@@ -65,6 +80,23 @@ def _title(tensor: dict[str, Any]) -> str:
     return text.replace(", in the workspace", f", {copied} the workspace", 1)
 
 
+def _member(name: str) -> dict[str, Any]:
+    """Return a member of microTVM's interface: its name, and how the source refers to it.
+
+    Applications use the name of the interface, so it is kept. `tvm_other` is its name where a macro has the first one;
+    a name that begins with m_ could then be that of another member, and always changes.
+    """
+    other = member_name(name)
+    if name.startswith("m_"):
+        name = other
+    changed = other != name
+    return {
+        "tvm_member": name,
+        "tvm_other": other if changed else None,
+        "tvm_own": f"OPWEST_MEMBER_{name}" if changed else name,
+    }
+
+
 def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any]]:
     """Return a row for every member of the structure of pools, with the model's pool, None if it has no more."""
     used = {pool["name"]: pool for pool in pool_rows(model, plan)}
@@ -75,9 +107,10 @@ def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any
         pool = used[name] if name is not None else None
         rows.append(
             {
-                "member": member,
+                **_member(member),
                 "macro": tvmgen.pool_macro(member),
                 "pool": name,
+                "pool_member": pool["member"] if pool else None,
                 "size": pool["size"] if pool else 1,
                 "align": pool["align"] if pool else 1,
             }

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
-from opwest.model.conventions import Arrays
+from opwest.model.conventions import Arrays, Descriptors
 from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.llvm.conventions import ArraysIr, arrays_ir
-from opwest.render.llvm.printer import PRIVATE, Printer, ir_struct
-from opwest.render.llvm.text import ir_copy, ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.llvm.printer import PRIVATE, Printer, ir_member, ir_struct
+from opwest.render.llvm.text import ir_copy, ir_entry_result, ir_parameter, ir_parameters, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.arrays import TensorRecords
+from opwest.render.records.descriptors import Described, DescriptorRecords
 
 _TENSOR = ir_struct(layout.DL_TENSOR)
 
@@ -22,7 +23,9 @@ def declarations(model: Model) -> list[str]:
     if not bridged:
         return []
     lines = []
-    if any(operator.workspace is None for operator in bridged):
+    converted = {o.convention.descriptors.status for o in bridged if o.convention.descriptors} - {None}
+    lines += [f"declare signext i32 @{name}(i32 signext)" for name in sorted(filter(None, converted))]
+    if any(_ends_with_tvm_code(operator) for operator in bridged):
         lines.append("declare signext i32 @opwest_tvm_code(i32 signext)")
     if any(operator.workspace for operator in bridged):
         lines += [
@@ -32,10 +35,16 @@ def declarations(model: Model) -> list[str]:
     return lines
 
 
+def _ends_with_tvm_code(operator: Operator) -> bool:
+    """Whether a bridge converts the status by opwest_tvm_code()."""
+    return operator.returns_status and operator.workspace is None and operator.convention.descriptors is None
+
+
 def entry_parameters(operator: Operator) -> list[str]:
     """Return the types of the parameters of the compiled function."""
     if operator.convention.arrays is not None:
         return ["ptr" if "*" in type_ else "i32 signext" for _, type_ in operator.parameters]
+    # A descriptor is a pointer, like the data of a tensor.
     return [ir_parameter(a) for a in operator.passed] + (["ptr"] if operator.takes_device else [])
 
 
@@ -48,11 +57,14 @@ class Bridges:
         self.names = CNames(model.name)
         self.constants: list[str] = []
         self._records = TensorRecords()
+        self._descriptors = DescriptorRecords()
+        self._printer = Printer(pointer_bits=pointer_bits)
 
     def define(self) -> list[str]:
         """Return constants and functions; empty if no operator needs a bridge."""
         functions = [self._bridge(operator) for operator in self.model.operators if operator.is_bridged]
-        tables = [Printer().definition(table) for table in self._records.tables.values()]
+        every = [*self._records.tables.values(), *self._descriptors.tables.values()]
+        tables = [Printer().definition(table) for table in every]
         return [*tables, *self.constants, *functions]
 
     def _bridge(self, operator: Operator) -> str:
@@ -60,11 +72,15 @@ class Bridges:
         if operator.workspace is not None:
             lines.append("  %note = alloca %opwest_tvm_workspace")
         arrays, spelling = operator.convention.arrays, arrays_ir(operator.convention.name)
-        if arrays is None or spelling is None:
+        if operator.convention.descriptors is not None:
+            described = self._descriptors.of(operator)
+            lines += self._describe(operator, described, operator.convention.descriptors)
+            passed = _described_arguments(operator, described)
+        elif arrays is None or spelling is None:
             passed = [
                 f"{ir_parameter(argument)} %arg{index}"
                 for index, argument in enumerate(operator.args)
-                if argument.supplied is None
+                if argument.is_passed
             ]
             if operator.takes_device:
                 passed.append(f"ptr %arg{len(operator.args)}")
@@ -77,13 +93,56 @@ class Bridges:
                 f"  call void @opwest_tvm_enter(ptr %note, ptr %arg{workspace}, "
                 f"i32 signext {need.rounded // need.align}, i32 signext {need.align.bit_length() - 1})"
             )
-        symbol = self.names.operator(operator.symbol)
-        lines.append(f"  %code = call {ir_result(operator)} @{symbol}({', '.join(passed)})")
-        end = "leave(ptr %note, " if need is not None else "code("
-        lines += [f"  %result = call signext i32 @opwest_tvm_{end}i32 signext %code)", "  ret i32 %result"]
+        call = f"call {ir_entry_result(operator)} @{self.names.operator(operator.symbol)}({', '.join(passed)})"
+        lines += self._end(operator, call)
         parameters = ", ".join(f"{type_} %arg{i}" for i, type_ in enumerate(ir_parameters(operator)))
         name = self.names.bridge(operator.name)
         return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
+
+    @staticmethod
+    def _end(operator: Operator, call: str) -> list[str]:
+        """Call the compiled function; return its status."""
+        if operator.result is not None:
+            given = f"%arg{operator.args.index(operator.result)}"
+            return [
+                f"  %value = {call}",
+                f"  store {ir_type(operator.result.type.dtype)} %value, ptr {given}",
+                "  ret void",
+            ]
+        if not operator.returns_status:
+            return [f"  {call}", "  ret void"]
+        lines, code = [f"  %code = {call}"], "%code"
+        descriptors = operator.convention.descriptors
+        if descriptors is not None and descriptors.status:
+            lines.append(f"  %converted = call signext i32 @{descriptors.status}(i32 signext %code)")
+            code = "%converted"
+        if operator.workspace is not None or descriptors is None:
+            end = "leave(ptr %note, " if operator.workspace is not None else "code("
+            lines.append(f"  %result = call signext i32 @opwest_tvm_{end}i32 signext {code})")
+            code = "%result"
+        return [*lines, f"  ret i32 {code}"]
+
+    def _describe(self, operator: Operator, described: list[Described], descriptors: Descriptors) -> list[str]:
+        """Build the structures that describe the tensors: copy the constant part, then store the addresses."""
+        if not described:
+            return []
+        rows = [f"{ir_struct(d.record.struct)} {self._printer.value(d.record.struct, d.record)}" for d in described]
+        type_ = f"{{ {', '.join(ir_struct(d.record.struct) for d in described)} }}"
+        constant = f"@described.{operator.name}"
+        self.constants.append(f"{constant} = {PRIVATE} {type_} {{ {', '.join(rows)} }}, align 8")
+        lines = [f"  %described = alloca {type_}, align 8", self._copy(type_, "%described", constant)]
+        for number, one in enumerate(described):
+            lines.append(f"  %{one.member} = getelementptr {type_}, ptr %described, i32 0, i32 {number}")
+            for member in descriptors.data:
+                place = f"%{one.member}.{member}"
+                lines.append(ir_member(place, one.record.struct, f"%{one.member}", member))
+                lines.append(f"  store ptr %arg{one.parameter}, ptr {place}")
+        return lines
+
+    def _copy(self, type_: str, to: str, constant: str) -> str:
+        """Copy a constant structure."""
+        size = f"ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})"
+        return ir_copy("%copied", to, constant, size, self.bits)
 
     def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
         """Build the argument arrays: copy the constant part, then store the rest."""
@@ -101,13 +160,7 @@ class Bridges:
         arrays = "%arrays" if memory is None else f"%arg{memory}"
         lines = [f"  %arrays = alloca {type_}, align 8"] if memory is None else []
         lines += [
-            ir_copy(
-                "%copied",
-                arrays,
-                constant,
-                f"ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})",
-                self.bits,
-            ),
+            self._copy(type_, arrays, constant),
             f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
             f"  %result.at = getelementptr {type_}, ptr {arrays}, i32 0, i32 2",
         ]
@@ -144,3 +197,13 @@ class Bridges:
 
     def _tensor(self, argument: Argument, arrays: Arrays) -> str:
         return f"{_TENSOR} {Printer().value(layout.DL_TENSOR, self._records.tensor(argument, arrays))}"
+
+
+def _described_arguments(operator: Operator, described: list[Described]) -> list[str]:
+    """Return the arguments of the compiled function."""
+    members = {one.parameter: one.member for one in described}
+    return [
+        f"ptr %{members[index]}" if index in members else f"{ir_parameter(argument)} %arg{index}"
+        for index, argument in enumerate(operator.args)
+        if argument.is_passed
+    ]

@@ -107,7 +107,7 @@ class FfiArraysIr(ArraysIr):
 def arrays_ir(name: ConventionName) -> ArraysIr | None:
     """Return the printer of a convention's arrays; None if it has no arrays."""
     match name:
-        case "unpacked":
+        case "unpacked" | "halide" | "memref":
             return None
         case "packed":
             return PackedArraysIr()

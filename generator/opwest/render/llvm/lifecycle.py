@@ -18,13 +18,14 @@ from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.
-EPERM, EFAULT, ENODEV, EINVAL = 1, 14, 19, 22
+EPERM, EBUSY, ENODEV, EINVAL = 1, 16, 19, 22
 NO_STEP = f"i16 zeroext {ir_integer(layout.NO_STEP.value, 2)}"
 _CLEAR = {
     "code": Number(0),
     "step": Number(layout.NO_STEP.value),
     "hook": Number(layout.HOOK.code("operator")),
     "device": Number(layout.STATUS_NO_DEVICE.value),
+    "argument": Number(layout.NO_ARGUMENT.value),
 }
 """OPWEST_STATUS_INIT."""
 
@@ -48,6 +49,8 @@ class Code:
         self.tensors = interface_rows(model)
         self.device_set = f"@{self.names.function('device_set')}"
         self.blocks = 0
+        self.refusals: dict[str, list[tuple[str, int, str]]] = {}
+        """Kind and index of the argument, block: the branches to `invalid` and to `unreached`."""
 
     @property
     def can_abandon(self) -> bool:
@@ -79,24 +82,46 @@ class Code:
         """The current block."""
         return f"next{self.blocks}" if self.blocks else "entry"
 
-    def null_checks(self, registers: list[str]) -> list[str]:
-        """Branch to `invalid` if an argument is NULL."""
-        lines = []
-        for register in registers:
+    def refuse(self, condition: str, kind: str, index: int, label: str = "invalid") -> list[str]:
+        """Branch to `label` if the condition holds; `kind` and `index` identify the argument."""
+        self.refusals.setdefault(label, []).append((kind, index, self.block))
+        return self.branch(condition, label)
+
+    def null_checks(self, structures: dict[str, str]) -> list[str]:
+        """Check that the workspace and other structures are not NULL: the kind of argument by register."""
+        lines = ["  %null.workspace = icmp eq ptr %workspace, null", *self.branch("%null.workspace", "unset")]
+        lines += self.status_and_slots()
+        for register, kind in structures.items():
             lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
-            lines += self.branch(f"%null.{register}", "invalid")
+            lines += self.refuse(f"%null.{register}", kind, layout.NO_ARGUMENT.value)
         return lines
 
-    def usable(self, register: str, align: int) -> list[str]:
+    def refused(self) -> list[str]:
+        """Return the blocks for invalid arguments, and for a workspace that is NULL."""
+        lines = self.end(("unset", EINVAL))
+        for label, found in self.refusals.items():
+            kinds = ", ".join(f"[ {layout.HOOK.code(kind)}, %{block} ]" for kind, _, block in found)
+            indices = ", ".join(f"[ {ir_integer(index, 2)}, %{block} ]" for _, index, block in found)
+            lines += [
+                f"{label}:",
+                f"  %{label}.kind = phi i8 {kinds}",
+                f"  %{label}.index = phi i16 {indices}",
+                f"  %{label}.code = tail call signext i32 @opwest_status_{label}(ptr %status.at, "
+                f"i8 zeroext %{label}.kind, i16 zeroext %{label}.index)",
+                f"  ret i32 %{label}.code",
+            ]
+        return lines
+
+    def usable(self, register: str, align: int, kind: str, index: int) -> list[str]:
         """Check that a pointer is not NULL, and aligned."""
         lines = [f"  {register}.null = icmp eq ptr {register}, null"]
-        lines += self.branch(f"{register}.null", "invalid")
+        lines += self.refuse(f"{register}.null", kind, index)
         if align > 1:
             lines += [
                 f"  {register}.address = ptrtoint ptr {register} to i{self.bits}",
                 f"  {register}.rest = and i{self.bits} {register}.address, {align - 1}",
                 f"  {register}.off = icmp ne i{self.bits} {register}.rest, 0",
-                *self.branch(f"{register}.off", "invalid"),
+                *self.refuse(f"{register}.off", kind, index),
             ]
         return lines
 
@@ -104,7 +129,7 @@ class Code:
         """Load the addresses of all pools; LLVM drops unused ones."""
         lines = []
         for pool in self.pools:
-            lines += self.field(f"%pool.at.{pool.name}", pool.name)
+            lines += self.field(f"%pool.at.{pool.name}", pool.member)
             lines.append(f"  %pool.{pool.name} = load ptr, ptr %pool.at.{pool.name}")
         return lines
 
@@ -156,6 +181,7 @@ class Code:
     def function(self, verb: str, parameters: list[str], lines: list[str]) -> str:
         """Return a function of the public header."""
         self.blocks = 0
+        self.refusals = {}
         listed = ", ".join(f"ptr %{name}" for name in parameters)
         return "\n".join([f"define signext i32 @{self.names.function(verb)}({listed}) {{", "entry:", *lines, "}"])
 
@@ -165,25 +191,28 @@ class Lifecycle(Code):
 
     def open(self) -> str:
         """Return <model>_open()."""
-        lines = self.null_checks(["workspace", "devices"]) + self.load_opened()
+        lines = self.null_checks({"devices": "device"}) + self.load_opened()
         lines.append("  %is.open = icmp ne i8 %opened, 0")
         lines += self.branch("%is.open", "already")
-        lines += self.load_pools()
-        for pool in self.pools:
-            lines += self.usable(f"%pool.{pool.name}", pool.align)
+        lines += self.clear_status() + self.load_pools()
+        for index, pool in enumerate(self.pools):
+            lines += self.usable(f"%pool.{pool.name}", pool.align, "pool", index)
         endings: list[str] = []
         if self.model.devices:
             activation, endings = self._activate()
             lines += activation
+        else:
+            lines += self._take()
         copies, more = self._copies()
         lines += copies + self._publish() + self.reset_state()
         lines += ["  store i8 1, ptr %opened.at", "  ret i32 0", *endings, *more]
-        lines += [*self._already(), *self.end(("invalid", EINVAL))]
+        busy = self.end(("busy", EBUSY)) if self.model.stateful else []
+        lines += [*self._already(), *self.refused(), *busy]
         return self.function("open", ["workspace", "devices"], lines)
 
     def _activate(self) -> tuple[list[str], list[str]]:
         """Return the checks and activation of devices, and the blocks for their failures."""
-        lines = self.status_and_slots() + self.clear_status()
+        lines: list[str] = []
         endings: list[str] = []
         for index, device in enumerate(self.model.devices):
             lines += self.load_device(index, device.name) + self.handle_of_slot(index)
@@ -203,13 +232,28 @@ class Lifecycle(Code):
                 f"i8 zeroext {ir_integer(index, 1)}, {NO_STEP}, i32 signext {-ENODEV})",
                 f"  ret i32 %absent.code.{index}",
             ]
+        lines += self._take()
         lines += [
             "  %activated = call signext i32 @opwest_devices_activate"
             f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
             "  %is.inactive = icmp ne i32 %activated, 0",
             *self.branch("%is.inactive", "inactive"),
         ]
-        return lines, [*endings, "inactive:", "  ret i32 %activated"]
+        return lines, [*endings, "inactive:", *self._give(), "  ret i32 %activated"]
+
+    def _take(self) -> list[str]:
+        """Branch to `busy` if operators have state and another workspace is open."""
+        if not self.model.stateful:
+            return []
+        lines = [
+            "  %is.free = call zeroext i1 @opwest_port_take(ptr @in_use)",
+            "  %is.busy = xor i1 %is.free, true",
+        ]
+        return lines + self.branch("%is.busy", "busy")
+
+    def _give(self) -> list[str]:
+        """Permit another workspace to be opened."""
+        return ["  call void @opwest_port_give(ptr @in_use)"] if self.model.stateful else []
 
     def _copies(self) -> tuple[list[str], list[str]]:
         """Return the copies of constants into the workspace, and the block for a failed flush."""
@@ -234,6 +278,7 @@ class Lifecycle(Code):
             f"ptr {self.model_name}, ptr %flush.name, {hook('cache')}, i8 zeroext %flush.index, "
             f"{NO_STEP}, i32 signext %flush.code)",
             f"  %undone = call signext i32 @opwest_devices_deactivate(ptr {self.device_set}, ptr %slots, ptr null)",
+            *self._give(),
             "  ret i32 %flush.result",
         ]
 
@@ -257,29 +302,26 @@ class Lifecycle(Code):
             if tensor["placed"]:
                 register = f"%{tensor['role']}.{tensor['name']}"
                 lines += self.place(register, tensor["name"])
-                lines += self.field(f"{register}.at", tensor["role"], tensor["name"])
+                lines += self.field(f"{register}.at", tensor["role"], tensor["member"])
                 lines.append(f"  store ptr {register}, ptr {register}.at")
         return lines
 
     def close(self) -> str:
         """Return <model>_close()."""
-        lines = self.null_checks(["workspace", "devices"]) + self.load_opened()
+        lines = self.null_checks({"devices": "device"}) + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")
         lines += self.branch("%is.closed", "already")
-        lines.append("  store i8 0, ptr %opened.at")
+        lines += ["  store i8 0, ptr %opened.at", *self.clear_status()]
         if self.model.devices:
             lines += [
-                *self.status_and_slots(),
-                *self.clear_status(),
                 "  %closed = tail call signext i32 @opwest_devices_deactivate"
                 f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
+                *self._give(),
                 "  ret i32 %closed",
             ]
         else:
-            lines.append("  ret i32 0")
-        return self.function(
-            "close", ["workspace", "devices"], [*lines, *self._already(), *self.end(("invalid", EINVAL))]
-        )
+            lines += [*self._give(), "  ret i32 0"]
+        return self.function("close", ["workspace", "devices"], [*lines, *self._already(), *self.refused()])
 
     def state_functions(self) -> list[str]:
         """Return <model>_reset(), _save() and _restore(); none without states."""
@@ -287,7 +329,7 @@ class Lifecycle(Code):
 
     def _state_function(self, verb: str) -> str:
         state = f"ptr @{self.names.function('state')}, ptr %workspace"
-        checks = self.null_checks(["workspace"]) + self.load_opened()
+        checks = self.null_checks({}) + self.load_opened()
         checks.append("  %is.closed = icmp eq i8 %opened, 0")
         checks += self.branch("%is.closed", "closed")
         if verb == "reset":
@@ -299,7 +341,7 @@ class Lifecycle(Code):
                 f"  %code = tail call signext i32 @opwest_state_{verb}({state}, ptr %data, i32 signext %size)",
                 "  ret i32 %code",
             ]
-        lines = [*checks, *call, *self.end(("invalid", EINVAL), ("closed", EPERM))]
+        lines = [*checks, *call, *self.refused(), *self.end(("closed", EPERM))]
         head = f"define signext i32 @{self.names.function(verb)}({parameters}) {{"
         self.blocks = 0
         return "\n".join([head, "entry:", *lines, "}"])
@@ -325,6 +367,9 @@ class Lifecycle(Code):
             *(self.reset_state() if resets_after_failure(self.model) else []),
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
+            *(["  br i1 %open, label %end, label %closed", "closed:"] if self.model.stateful else []),
+            *self._give(),
+            *(["  br label %end", "end:"] if self.model.stateful else []),
             "  ret i32 %rc",
             "}",
         ]

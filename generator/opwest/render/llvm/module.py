@@ -18,7 +18,7 @@ from opwest.render.llvm.printer import ir_struct, ir_struct_type
 from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
-from opwest.render.llvm.text import ir_extension, ir_result, ir_type
+from opwest.render.llvm.text import ir_entry_result, ir_extension, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
@@ -63,10 +63,19 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     lines = [
         "declare signext i32 @opwest_status_failed(ptr, ptr, i16 zeroext, i32 signext)",
         "declare signext i32 @opwest_status_already()",
+        "declare signext i32 @opwest_status_invalid(ptr, i8 zeroext, i16 zeroext)",
+        "declare signext i32 @opwest_status_unreached(ptr, i8 zeroext, i16 zeroext)",
         # Weak: without CONFIG_OPWEST_PROFILE it is undefined, and the profiling run is not called.
         "declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)",
         "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",
     ]
+    if model.stateful:
+        lines += [
+            # Set while a workspace is open. opwest_port_flag_t is as large as a pointer.
+            f"@in_use = internal global i{pointer_bits} 0",
+            "declare zeroext i1 @opwest_port_take(ptr)",
+            "declare void @opwest_port_give(ptr)",
+        ]
     if model.devices:
         lines += [
             "declare signext i32 @opwest_status_hook_failed"
@@ -84,7 +93,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")
     copies = any(b.role == "constant" for b in model.buffers) or any(state.next for state in model.states)
-    if copies or any(operator.convention.arrays is not None for operator in model.operators):
+    if copies or any(o.convention.arrays or o.convention.descriptors for o in model.operators):
         lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     if model.states:
         lines += [
@@ -97,7 +106,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     lines += declarations(model)
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
-        lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")
+        lines.append(f"declare {ir_entry_result(operator)} @{names.operator(symbol)}({parameters})")
     return "\n".join(lines)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import assert_never
 
 from opwest.render.llvm.text import ir_float, ir_integer, ir_type
-from opwest.render.records.types import FieldType, Nested, Pointer, Scalar, Size, Struct, Table, Union
-from opwest.render.records.values import Definition, Expression, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.types import FieldType, Index, Nested, Pointer, Scalar, Size, Struct, Table, Union
+from opwest.render.records.values import Definition, Expression, Null, Number, Numbers, Record, Reference, Text, Value
 
 PRIVATE = "private unnamed_addr constant"
 
@@ -34,6 +34,10 @@ def ir_field_type(type_: FieldType | Struct, pointer_bits: int = 0) -> str:
             return ir_type(dtype)
         case Size():
             return f"i{pointer_bits}"
+        case Index(None):
+            return f"i{pointer_bits}"
+        case Index(count):
+            return f"[{count} x i{pointer_bits}]"
         case Nested(struct, None):
             return ir_struct(struct)
         case Nested(struct, count):
@@ -63,10 +67,11 @@ def ir_member(register: str, struct: Struct, base: str, *path: str | int, index:
 
 
 class Printer:
-    """Prints values; `string` returns the symbol of a text in a part of the tables."""
+    """Prints values; `string` returns the symbol of a text in a part of the tables, `pointer_bits` is as in types."""
 
-    def __init__(self, string: Callable[[str, str | None], str] | None = None) -> None:
+    def __init__(self, string: Callable[[str, str | None], str] | None = None, pointer_bits: int = 0) -> None:
         self._string = string
+        self._bits = pointer_bits
 
     def definition(self, definition: Definition) -> str:
         """Return the definition of a constant."""
@@ -95,10 +100,14 @@ class Printer:
                 return f"getelementptr ({ir_struct(type_.to)}, ptr @{symbol}, i32 {index})"
             case Record():
                 members = (
-                    f"{ir_field_type(field.type)} {self.value(field.type, member, part)}"
+                    f"{ir_field_type(field.type, self._bits)} {self.value(field.type, member, part)}"
                     for field, member in value.values
                 )
                 return f"{{ {', '.join(members)} }}"
+            case Number(number) if isinstance(type_, Index):
+                return str(number)
+            case Numbers(numbers):
+                return f"[{', '.join(f'i{self._bits} {number}' for number in numbers)}]"
             case Number(number):
                 assert isinstance(type_, Scalar)
                 return (

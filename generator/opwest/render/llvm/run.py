@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from opwest.model.model import Binding
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
-from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, Code, hook
+from opwest.render.llvm.lifecycle import EPERM, Code, hook
 from opwest.render.llvm.printer import ir_member
 from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
 from opwest.render.records.layout import SLOT
@@ -28,9 +28,9 @@ class Run(Code):
         self.uncached: list[tuple[str, int, int, str]] = []
         """Register of the code, step, device, block: cache maintenance that failed."""
         self.has_hooks = any(device.has_hooks for device in self.model.devices)
-        lines = self.null_checks(["inputs", "outputs", "workspace", "devices"])
+        lines = self.null_checks({"inputs": "input", "outputs": "output", "devices": "device"})
         lines += self._profile() + self._point(0, "begin")
-        lines += self.status_and_slots() + self.clear_status() + self._check_tensors() + self.load_opened()
+        lines += self.clear_status() + self._check_tensors() + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")
         lines += self.branch("%is.closed", "closed")
         lines += self._check_devices()
@@ -71,9 +71,7 @@ class Run(Code):
         else:
             lines += [*copies, *self._point(0, "end"), "  ret i32 0"]
         lines += endings + self._failures()
-        if any(tensor["reached"] for tensor in self.tensors):
-            lines += self.end(("unreached", EFAULT))
-        lines += self.end(("invalid", EINVAL), ("closed", EPERM))
+        lines += self.refused() + self.end(("closed", EPERM))
         verb = "run_profiled" if profiled else "run"
         return self.function(verb, ["inputs", "outputs", "workspace", "devices"], lines)
 
@@ -98,14 +96,15 @@ class Run(Code):
             for index, tensor in enumerate(own):
                 register = f"%{role}s.{tensor['name']}"
                 lines += self.load_member(f"{role}s", index, register)
-                lines += self.usable(register, tensor["align"])
+                lines += self.usable(register, tensor["align"], role, index)
         for tensor in self.tensors:
             if tensor["reached"]:
+                own = [t["name"] for t in self.tensors if t["role"] == tensor["role"] and not t["placed"]]
                 register = f"%{tensor['role']}s.{tensor['name']}"
                 lines += [
                     f"  {register}.reached = call zeroext i1 @{tensor['reached']}(ptr {register})",
                     f"  {register}.far = xor i1 {register}.reached, true",
-                    *self.branch(f"{register}.far", "unreached"),
+                    *self.refuse(f"{register}.far", tensor["role"], own.index(tensor["name"]), "unreached"),
                 ]
         return lines
 
@@ -122,7 +121,7 @@ class Run(Code):
                     f"  %kept.{index} = load ptr, ptr %slot.{index}",
                     f"  %other.{index} = icmp ne ptr %kept.{index}, %device.{device.name}",
                 ]
-            lines += self.branch(f"%other.{index}", "invalid")
+            lines += self.refuse(f"%other.{index}", "device", index)
         return lines
 
     def _copy(self, number: int, action: Copy) -> list[str]:

@@ -53,8 +53,16 @@ def ir_parameter(argument: Argument) -> str:
     return ir_type(argument.type.dtype) + ir_extension(argument.type.dtype)
 
 
+def ir_entry_result(operator: Operator) -> str:
+    """Return the return type of a compiled function, with its attributes before it."""
+    if operator.result is not None:
+        dtype = operator.result.type.dtype
+        return f"{ir_extension(dtype).strip()} {ir_type(dtype)}".strip()
+    return ir_result(operator)
+
+
 def ir_result(operator: Operator) -> str:
-    """Return the return type of an operator."""
+    """Return the return type of an operator as run calls it."""
     return "signext i32" if operator.returns_status else "void"
 
 

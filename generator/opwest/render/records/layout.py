@@ -13,6 +13,7 @@ from opwest.render.records.types import (
     Enumeration,
     Flags,
     Function,
+    Index,
     Nested,
     Pointer,
     Scalar,
@@ -22,7 +23,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 5
+METADATA_VERSION = 6
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -32,7 +33,20 @@ DIRECTION = Enumeration("enum opwest_direction", "OPWEST_", ("in", "out", "inout
 HOOK = Enumeration(
     "enum opwest_hook",
     "OPWEST_HOOK_",
-    ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache"),
+    (
+        "operator",
+        "ready",
+        "activate",
+        "open",
+        "close",
+        "deactivate",
+        "sync",
+        "cache",
+        "input",
+        "output",
+        "pool",
+        "device",
+    ),
 )
 POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache", "copy"))
 VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
@@ -45,12 +59,16 @@ BUFFER_ROLE = Enumeration(
 BINDING_KIND = Enumeration(
     "enum opwest_binding_kind", "OPWEST_BINDING_", ("input", "output", "constant", "buffer", "scalar", "view")
 )
+HALIDE_TYPE_CODE = Enumeration(
+    "enum opwest_halide_type", "OPWEST_HALIDE_", ("int", "uint", "float", "handle", "bfloat")
+)
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
+MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
 DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
@@ -58,6 +76,7 @@ SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
 NO_NEXT = Constant("OPWEST_STATE_NO_NEXT", 0xFFFF, "opwest/state.h")
 NO_DEVICE = Constant("OPWEST_NO_DEVICE", 0xFFFF)
+NO_ARGUMENT = Constant("OPWEST_NO_ARGUMENT", 0xFFFF)
 STATUS_NO_DEVICE = Constant("OPWEST_STATUS_NO_DEVICE", 0xFF)
 VERSION = Constant("OPWEST_METADATA_VERSION", METADATA_VERSION)
 DL_CPU = Constant("kDLCPU", 1, "opwest/dlpack.h")
@@ -69,6 +88,7 @@ F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
 _PROFILE_H, _DLPACK_H, _STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
+_HALIDE_H, _MEMREF_H = "opwest/halide_buffer.h", "opwest/memref.h"
 
 QUANTIZATION = Struct.make(
     "opwest_quantization",
@@ -133,6 +153,7 @@ MODEL = Struct.make(
     step_count=U16,
     pool_count=U16,
     device_count=U16,
+    flags=Scalar(U16.dtype, MODEL_FLAGS),
 )
 BUILD = Struct.make(
     "opwest_build",
@@ -261,6 +282,7 @@ STATUS = Struct.make(
     step=_STEP,
     hook=Scalar(U8.dtype, HOOK),
     device=Scalar(U8.dtype, STATUS_NO_DEVICE),
+    argument=Scalar(U16.dtype, NO_ARGUMENT),
 )
 SLOT = Struct.make(
     "opwest_slot",
@@ -297,6 +319,32 @@ DL_TENSOR = Struct.typedef(
 TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
 """v_int64 is the widest member of an anonymous union."""
 
+HALIDE_TYPE = Struct.make("halide_type_t", _HALIDE_H, code=Scalar(U8.dtype, HALIDE_TYPE_CODE), bits=U8, lanes=U16)
+HALIDE_DIMENSION = Struct.make("halide_dimension_t", _HALIDE_H, min=I32, extent=I32, stride=I32, flags=U32)
+HALIDE_BUFFER = Struct.make(
+    "halide_buffer_t",
+    _HALIDE_H,
+    device=U64,
+    device_interface=Pointer("halide_device_interface_t"),
+    host=Pointer(U8, is_const=False),
+    flags=U64,
+    type=Nested(HALIDE_TYPE),
+    dimensions=I32,
+    dim=Pointer(HALIDE_DIMENSION, count="dimensions", is_const=False),
+    padding=Pointer("void", is_const=False),
+)
+
+
+def memref(rank: int) -> Struct:
+    """Return the descriptor of a memref of MLIR."""
+    data = Pointer("void", is_const=False)
+    arrays = {"sizes": Index(rank), "strides": Index(rank)} if rank else {}
+    return Struct.make(f"opwest_memref_{rank}", _MEMREF_H, allocated=data, aligned=data, offset=Index(), **arrays)
+
+
+MEMREFS = tuple(memref(rank) for rank in range(17))
+"""The descriptors of all ranks that a manifest permits."""
+
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""
 METADATA = (
@@ -307,14 +355,29 @@ METADATA = (
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 """Structures of argument arrays: see model/conventions.py."""
-STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS)
+DESCRIPTORS = (HALIDE_TYPE, HALIDE_DIMENSION, HALIDE_BUFFER, *MEMREFS)
+"""Structures that describe tensors."""
+STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)
 """All structures of the runtime that generated code relies on."""
-ENUMERATIONS = (*(DTYPE, DIRECTION, FLOAT_ABI, BUFFER_ROLE, BINDING_KIND, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE),)
-FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
+ENUMERATIONS = (
+    *(
+        DTYPE,
+        DIRECTION,
+        FLOAT_ABI,
+        BUFFER_ROLE,
+        BINDING_KIND,
+        HOOK,
+        POINT_KIND,
+        VALUE_KIND,
+        DLPACK_CODE,
+        HALIDE_TYPE_CODE,
+    ),
+)
+FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, MODEL_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
 TYPE_CODES = tuple(
     Constant(name, code, convention.arrays.header)
     for convention in CONVENTIONS
     if convention.arrays is not None
     for code, name in convention.arrays.type_codes.values()
 )
-CONSTANTS = (NO_STEP, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)
+CONSTANTS = (NO_STEP, NO_ARGUMENT, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)

@@ -149,6 +149,7 @@ class _Metadata:
             "step_count": Number(len(model.steps)),
             "pool_count": Number(len(used_pools(model, self.plan))),
             "device_count": Number(len(model.devices)),
+            "flags": Number(layout.MODEL_FLAGS.bits(stateful=model.stateful)),
         }
         return Definition(names.function("model"), layout.MODEL, (Record(layout.MODEL, fields),), linkage="public")
 

@@ -71,6 +71,13 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
+class Index:
+    """intptr_t; `count` for an array."""
+
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class String:
     """A pointer to constant text that ends with a null character."""
 
@@ -111,7 +118,7 @@ class Nested:
     count: int | None = None
 
 
-FieldType = Scalar | Size | String | Pointer | Function | Union | Nested
+FieldType = Scalar | Size | Index | String | Pointer | Function | Union | Nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +188,8 @@ def size_and_alignment(type_: FieldType | Struct, abi: Abi) -> tuple[int, int]:
             return size * (1 if count is None else count), alignment
         case Scalar(dtype) | Union(Scalar(dtype)):
             return dtype.size, abi.wide_alignment if dtype.size == 8 else dtype.size
+        case Index(count):
+            return abi.pointer * (1 if count is None else count), abi.pointer
         case Size() | String() | Pointer() | Function():
             return abi.pointer, abi.pointer
 

@@ -10,6 +10,7 @@ from opwest.records import dataclass
 from opwest.render.records.types import (
     FieldType,
     Function,
+    Index,
     Nested,
     Pointer,
     Scalar,
@@ -52,6 +53,13 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of an array."""
+
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Expression:
     """A C expression, for a value that the compiler defines. Tables with one have no LLVM IR."""
 
@@ -72,7 +80,7 @@ class Record:
         self.values = tuple((field, fields[field.name]) for field in struct.fields)
 
 
-Value = Text | Reference | Null | Number | Record | Expression
+Value = Text | Reference | Null | Number | Numbers | Record | Expression
 Linkage = Literal["private", "public"]
 RUN = "run"
 """The part of the tables that open, run and close need."""
@@ -121,6 +129,10 @@ def _fits(type_: FieldType | Struct, value: Value) -> bool:
             return isinstance(value.value, int) and low is not None and high is not None and low <= value.value <= high
         case Size():
             return isinstance(value, Number) and isinstance(value.value, int) and value.value >= 0
+        case Index(None):
+            return isinstance(value, Number) and isinstance(value.value, int)
+        case Index(count):
+            return isinstance(value, Numbers) and len(value.values) == count
         case String():
             return isinstance(value, (Text, Null))
         case Pointer() | Function():

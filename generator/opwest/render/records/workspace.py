@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from opwest.model.dtypes import DTYPES
-from opwest.model.model import Model
+from opwest.model.identifiers import member_name
+from opwest.model.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.records.layout import MEASURE, SLOT, STATUS, U8
@@ -21,6 +22,11 @@ class UsedPool:
     size: int
     align: int
 
+    @property
+    def member(self) -> str:
+        """The member of the workspace."""
+        return member_name(self.name)
+
 
 def used_pools(model: Model, plan: MemoryPlan) -> list[UsedPool]:
     """Return the pools with tensors, in the manifest's order."""
@@ -33,12 +39,13 @@ def used_pools(model: Model, plan: MemoryPlan) -> list[UsedPool]:
 
 def workspace_struct(model: Model, plan: MemoryPlan, *, profiled: bool = False) -> Struct:
     """Return struct <model>_workspace; `profiled` adds the last field, of CONFIG_OPWEST_PROFILE."""
-    pools: list[tuple[str, FieldType]] = [(pool.name, Pointer(U8, is_const=False)) for pool in used_pools(model, plan)]
+    pointer = Pointer(U8, is_const=False)
+    pools: list[tuple[str, FieldType]] = [(pool.member, pointer) for pool in used_pools(model, plan)]
     members = [*pools, ("status", Nested(STATUS)), ("opened", _BOOL)]
     if model.devices:
         members.append(("slots", Nested(SLOT, len(model.devices))))
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
-        placed = [Field(t.name, Pointer(Scalar(t.type.dtype), is_const=False)) for t in tensors if t.placed]
+        placed = [_member(tensor) for tensor in tensors if tensor.placed]
         if placed:
             members.append((role, Nested(Struct(role, "", "", tuple(placed)))))
     if profiled:
@@ -46,3 +53,7 @@ def workspace_struct(model: Model, plan: MemoryPlan, *, profiled: bool = False) 
     name = f"{model.name}_workspace"
     fields = tuple(Field(*member) for member in members)
     return Struct(f"{name}_profiled" if profiled else name, f"struct {name}", f"{model.name}.h", fields)
+
+
+def _member(tensor: Interface) -> Field:
+    return Field(member_name(tensor.name), Pointer(Scalar(tensor.type.dtype), is_const=False))

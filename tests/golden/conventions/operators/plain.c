@@ -7,6 +7,8 @@
 
 int32_t total(const int32_t *x, int32_t *sum);
 void negate(int32_t *x);
+uint8_t label(const int32_t *x, int16_t limit);
+double mean(const int32_t *x);
 
 int32_t total(const int32_t *x, int32_t *sum)
 {
@@ -28,4 +30,25 @@ void negate(int32_t *x)
 	for (int i = 0; i < COUNT; i++) {
 		x[i] = ~x[i];
 	}
+}
+
+/* The place of the first element above a limit, from 128 on: a value whose extension to 32 bits matters. */
+uint8_t label(const int32_t *x, int16_t limit)
+{
+	uint8_t place = 0;
+
+	while (place < COUNT && x[place] <= limit) {
+		place++;
+	}
+	return (uint8_t)(128 + place);
+}
+
+double mean(const int32_t *x)
+{
+	double sum = 0;
+
+	for (int i = 0; i < COUNT; i++) {
+		sum += x[i];
+	}
+	return sum / COUNT;
 }

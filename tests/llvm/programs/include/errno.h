@@ -10,6 +10,7 @@
 #define ENOMEM    12
 #define EFAULT    14
 #define EXDEV     18
+#define EBUSY     16
 #define ENODEV    19
 #define EINVAL    22
 #define EALREADY  1120

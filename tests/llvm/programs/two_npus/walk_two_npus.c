@@ -177,6 +177,7 @@ static void ended(const char *what, int rc, const struct opwest_status *status)
 	number(status->step);
 	number(status->hook);
 	number(status->device);
+	number(status->argument);
 	text("\n");
 }
 

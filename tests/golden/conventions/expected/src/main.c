@@ -11,6 +11,12 @@
 #include <conventions_devicetree.h>
 #endif
 
+/* Small C libraries cannot print floating-point numbers. */
+static int64_t thousandths(double value)
+{
+	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
+}
+
 CONVENTIONS_WORKSPACE_DEFINE(conventions_workspace);
 static const struct conventions_devices conventions_context = CONVENTIONS_DEVICES_DT_INIT;
 OPWEST_ALIGNED(16) static int32_t conventions_input_image[CONVENTIONS_INPUT_IMAGE_ELEMENTS];
@@ -21,6 +27,11 @@ OPWEST_ALIGNED(64) static uint8_t conventions_input_d[CONVENTIONS_INPUT_D_ELEMEN
 OPWEST_ALIGNED(64) static int32_t conventions_output_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t conventions_output_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t conventions_output_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t conventions_output_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 
 static int try_conventions(void)
 {
@@ -28,7 +39,10 @@ static int try_conventions(void)
 		.a = conventions_input_a, .b = conventions_input_b, .c = conventions_input_c,
 		.d = conventions_input_d};
 	const struct conventions_outputs outputs = {.scores = conventions_output_scores,
-		.sum = conventions_output_sum, .seen = conventions_output_seen};
+		.sum = conventions_output_sum, .seen = conventions_output_seen,
+		.label = conventions_output_label, .mean = conventions_output_mean,
+		.turned = conventions_output_turned, .total = conventions_output_total,
+		.shifted = conventions_output_shifted};
 	int rc = conventions_open(&conventions_workspace, &conventions_context);
 
 	if (rc != 0) {
@@ -52,6 +66,31 @@ static int try_conventions(void)
 			printf(" %" PRId32 "", (int32_t)conventions_output_seen[i]);
 		}
 		printf("\n");
+		printf("conventions: label:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_LABEL_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_label[i]);
+		}
+		printf("\n");
+		printf("conventions: mean:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_MEAN_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", thousandths(conventions_output_mean[i]));
+		}
+		printf(" (thousandths)\n");
+		printf("conventions: turned:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TURNED_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_turned[i]);
+		}
+		printf("\n");
+		printf("conventions: total:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TOTAL_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", conventions_output_total[i]);
+		}
+		printf("\n");
+		printf("conventions: shifted:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", thousandths(conventions_output_shifted[i]));
+		}
+		printf(" (thousandths)\n");
 	}
 	printf("conventions: run returned %d\n", rc);
 	(void)conventions_close(&conventions_workspace, &conventions_context);

@@ -11,6 +11,7 @@ set(asynchronous_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(asynchronous_RUNTIME
   src/devices.c
+  scripts/check_state.py
 )
 set(asynchronous_LINKER src/asynchronous_devices.ld)
 set(asynchronous_FULL_LIBC n)
@@ -30,7 +31,15 @@ set(asynchronous_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(asynchronous_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(asynchronous_MANIFEST "manifest.yaml")
 set(asynchronous_OPERATORS
-  "objects/any/operators/steps.c"
+  "operators/steps.c"
+)
+set(asynchronous_PLACES
+  11:14
+)
+set(asynchronous_STATEFUL
+)
+set(asynchronous_WRAPPERS
 )

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"d78b4cd72b4fb127216434cb4617"
-	.ascii "9fea1995fbbf32b3c2f0fedc18b747aef8a6\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"asynchronous\",\"descri"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"e4c1e76df6dc282c36a1ca884892"
+	.ascii "7506428c4adc7b7a880a35ff3d09d859b064\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

@@ -13,11 +13,14 @@ set(conventions_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(conventions_RUNTIME
   src/devices.c
+  src/halide_backend.c
   src/tvm_backend.c
+  scripts/check_state.py
 )
 set(conventions_LINKER src/conventions_devices.ld)
 set(conventions_FULL_LIBC n)
 set(conventions_TVM y)
+set(conventions_HALIDE y)
 
 # The files that constants.S includes: parameters and programs, unchanged in flash.
 set(conventions_CONSTANTS
@@ -31,9 +34,23 @@ set(conventions_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(conventions_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(conventions_MANIFEST "manifest.yaml")
 set(conventions_OPERATORS
-  "objects/any/operators/packed.c"
-  "objects/any/operators/ffi.c"
-  "objects/any/operators/plain.c"
+  "operators/packed.c"
+  "operators/ffi.c"
+  "operators/plain.c"
+  "operators/halide.c"
+  "operators/memref.c"
+)
+set(conventions_PLACES
+  12:14
+  12:34
+  12:51
+  12:70
+  12:90
+)
+set(conventions_STATEFUL
+)
+set(conventions_WRAPPERS
 )

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"94640c017ed99a9e69e4472d7716a0144e09ae"
-	.ascii "9f0ef0b5f4d4f90ebc87f00cdf\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"accelerated\",\"descrip"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"4bf93239bbcd4c6d5ecae6137f7b588af68947"
+	.ascii "18b32f5d9981f006dfbaf6e138\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

@@ -9,6 +9,7 @@ set(many_kinds_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(many_kinds_RUNTIME
+  scripts/check_state.py
 )
 set(many_kinds_LINKER)
 set(many_kinds_FULL_LIBC n)
@@ -28,8 +29,18 @@ set(many_kinds_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(many_kinds_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(many_kinds_MANIFEST "manifest.yaml")
 set(many_kinds_OPERATORS
-  "objects/any/operators/copies.c"
-  "objects/any/operators/others.c"
+  "operators/copies.c"
+  "operators/others.c"
+)
+set(many_kinds_PLACES
+  10:14
+  11:14
+)
+set(many_kinds_STATEFUL
+  "operators/others.c"
+)
+set(many_kinds_WRAPPERS
 )

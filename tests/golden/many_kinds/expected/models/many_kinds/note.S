@@ -12,10 +12,10 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"many_kinds\",\"descript"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
-	.ascii "if @param `x` <b>\\t|\",\"hash\":\"0e012d0ed7e6a9f1ba3da76104c21c314d311af7ba"
-	.ascii "bfdcd6dbb413c42fc5dbf8\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
+	.ascii "if @param `x` <b>\\t|\",\"hash\":\"0298cf7d72f3165c87b8e89dcec98274195f86a6f8"
+	.ascii "2af6597ada88e001487282\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
 	.ascii ":\"int8\",\"shape\":[2,3],\"size\":6},{\"name\":\"in_uint8\",\"dtype\":\"uint8\",\"shap"
 	.ascii "e\":[2,3],\"size\":6},{\"name\":\"in_int16\",\"dtype\":\"int16\",\"shape\":[2,3],\"siz"
 	.ascii "e\":12},{\"name\":\"in_uint16\",\"dtype\":\"uint16\",\"shape\":[2,3],\"size\":12},{\"n"

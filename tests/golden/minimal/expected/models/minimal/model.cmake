@@ -9,6 +9,7 @@ set(minimal_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(minimal_RUNTIME
+  scripts/check_state.py
 )
 set(minimal_LINKER)
 set(minimal_FULL_LIBC n)
@@ -24,7 +25,15 @@ set(minimal_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(minimal_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(minimal_MANIFEST "manifest.yaml")
 set(minimal_OPERATORS
-  "objects/any/negate.c"
+  "negate.c"
+)
+set(minimal_PLACES
+  6:14
+)
+set(minimal_STATEFUL
+)
+set(minimal_WRAPPERS
 )

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"1c1bb72ff6ca7fc97bffa51b152c48d1b2f99f8178aa5c6f915ce7c61c2"
-	.ascii "7f9a9\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"minimal\",\"description"
+	.ascii "\":\"\",\"hash\":\"7f2a0eff1a3cccf6a70463f007169dcdd2c77e3721e0d389bf1911fb678"
+	.ascii "e55de\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

@@ -9,6 +9,7 @@ set(up_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(up_RUNTIME
+  scripts/check_state.py
 )
 set(up_LINKER)
 set(up_FULL_LIBC n)
@@ -25,7 +26,15 @@ set(up_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(up_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(up_MANIFEST "manifest.yaml")
 set(up_OPERATORS
-  "objects/any/step.c"
+  "step.c"
+)
+set(up_PLACES
+  8:14
+)
+set(up_STATEFUL
+)
+set(up_WRAPPERS
 )

@@ -9,6 +9,7 @@ set(streams_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(streams_RUNTIME
+  scripts/check_state.py
 )
 set(streams_LINKER)
 set(streams_FULL_LIBC n)
@@ -29,7 +30,15 @@ set(streams_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(streams_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(streams_MANIFEST "manifest.yaml")
 set(streams_OPERATORS
-  "objects/any/operators/streams.c"
+  "operators/streams.c"
+)
+set(streams_PLACES
+  10:14
+)
+set(streams_STATEFUL
+)
+set(streams_WRAPPERS
 )

@@ -12,6 +12,7 @@ set(detection_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(detection_RUNTIME
   src/devices.c
+  scripts/check_state.py
 )
 set(detection_LINKER src/detection_devices.ld)
 set(detection_FULL_LIBC n)
@@ -28,7 +29,15 @@ set(detection_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(detection_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(detection_MANIFEST "manifest.yaml")
 set(detection_OPERATORS
-  "objects/any/operators.c"
+  "operators.c"
+)
+set(detection_PLACES
+  8:14
+)
+set(detection_STATEFUL
+)
+set(detection_WRAPPERS
 )

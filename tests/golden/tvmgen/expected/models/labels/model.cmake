@@ -10,6 +10,7 @@ set(labels_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(labels_RUNTIME
+  scripts/check_state.py
 )
 set(labels_LINKER)
 set(labels_FULL_LIBC n)
@@ -26,7 +27,15 @@ set(labels_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(labels_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(labels_MANIFEST "manifest.yaml")
 set(labels_OPERATORS
-  "objects/any/steps.c"
+  "steps.c"
+)
+set(labels_PLACES
+  10:14
+)
+set(labels_STATEFUL
+)
+set(labels_WRAPPERS
 )

@@ -9,6 +9,7 @@ set(vectors_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(vectors_RUNTIME
+  scripts/check_state.py
 )
 set(vectors_LINKER)
 set(vectors_FULL_LIBC n)
@@ -24,7 +25,15 @@ set(vectors_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(vectors_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(vectors_MANIFEST "manifest.yaml")
 set(vectors_OPERATORS
-  "objects/any/operators/blend.c"
+  "operators/blend.c"
+)
+set(vectors_PLACES
+  9:14
+)
+set(vectors_STATEFUL
+)
+set(vectors_WRAPPERS
 )

@@ -149,11 +149,12 @@ const struct opwest_model asynchronous_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 5U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d78b4cd72b4fb127216434cb46179fea1995fbbf32b3c2f0fedc18b747aef8a6";
+	"e4c1e76df6dc282c36a1ca8848927506428c4adc7b7a880a35ff3d09d859b064";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -79,19 +79,23 @@ static int __attribute__((noinline, cold)) unflushed(int code,
 int asynchronous_open(struct asynchronous_workspace *workspace,
 	const struct asynchronous_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, ASYNCHRONOUS_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->shared, ASYNCHRONOUS_POOL_SHARED_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
-	opwest_status_clear(&workspace->status);
 	workspace->slots[0].dev = devices->left;
 	workspace->slots[1].dev = devices->right;
 	workspace->slots[2].dev = devices->narrow;
@@ -129,8 +133,12 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
 int asynchronous_close(struct asynchronous_workspace *workspace,
 	const struct asynchronous_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -173,52 +181,64 @@ int asynchronous_run(
 	const struct asynchronous_inputs *inputs, const struct asynchronous_outputs *outputs,
 	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 32U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->raw, 32U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(inputs->extra, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 2U);
 	}
 	if (!usable(outputs->report, 32U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!usable(outputs->sum, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (!asynchronous_reaches_control((const uint8_t *)inputs->control)) {
-		return -EFAULT;
+		return opwest_status_unreached(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!asynchronous_reaches_raw((const uint8_t *)inputs->raw)) {
-		return -EFAULT;
+		return opwest_status_unreached(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!asynchronous_reaches_report((const uint8_t *)outputs->report)) {
-		return -EFAULT;
+		return opwest_status_unreached(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;
 	}
 	if (devices->left != workspace->slots[0].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
 	}
 	if (devices->right != workspace->slots[1].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 1U);
 	}
 	if (devices->narrow != workspace->slots[2].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 2U);
 	}
 	if (devices->plain != workspace->slots[3].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 3U);
 	}
 	if (devices->dsp == NULL) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 4U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;

@@ -192,20 +192,32 @@ ZTEST(asynchronous, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(asynchronous, test_open_checks_its_memory_and_devices)
 {
 	struct asynchronous_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(asynchronous_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(asynchronous_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 
 	other.shared = NULL;
 	zassert_equal(asynchronous_open(&other, &devices), -EINVAL, "pool shared is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.shared = workspace.shared + 1;
 	zassert_equal(asynchronous_open(&other, &devices), -EINVAL, "pool shared is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.shared = workspace.shared;
 
 	struct asynchronous_devices given = devices;
@@ -243,69 +255,86 @@ ZTEST(asynchronous, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(asynchronous_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(asynchronous_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(asynchronous_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.control = NULL;
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input control is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.control = (const int32_t *)((uintptr_t)inputs.control + 1U);
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input control is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.control = inputs.control;
 
 	from.raw = NULL;
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input raw is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.raw = (const int32_t *)((uintptr_t)inputs.raw + 1U);
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input raw is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.raw = inputs.raw;
 
 	from.extra = NULL;
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input extra is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.extra = (const int32_t *)((uintptr_t)inputs.extra + 1U);
 	zassert_equal(asynchronous_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input extra is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.extra = inputs.extra;
 
 	to.report = NULL;
 	zassert_equal(asynchronous_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output report is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.report = (int32_t *)((uintptr_t)outputs.report + 1U);
 	zassert_equal(asynchronous_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output report is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.report = outputs.report;
 
 	to.sum = NULL;
 	zassert_equal(asynchronous_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = (int32_t *)((uintptr_t)outputs.sum + 1U);
 	zassert_equal(asynchronous_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = outputs.sum;
 
 	given.left = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device left differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 0U);
 	given.left = devices.left;
 
 	given.right = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device right differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 1U);
 	given.right = devices.right;
 
 	given.narrow = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device narrow differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 2U);
 	given.narrow = devices.narrow;
 
 	given.plain = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device plain differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 3U);
 	given.plain = devices.plain;
 
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");

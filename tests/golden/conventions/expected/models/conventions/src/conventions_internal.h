@@ -12,7 +12,7 @@
 #include <opwest/model.h>
 #include <opwest/port.h>
 
-OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 5,
+OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 6,
 	"generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
@@ -20,6 +20,7 @@ OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 #ifdef __cplusplus
 extern "C" {
 #endif
+struct halide_buffer_t;
 
 /* Operators. */
 int32_t conventions__tvmgen_conventions_scale(void *, int32_t *, int32_t, void *, int32_t *,
@@ -38,6 +39,14 @@ int32_t conventions__tvmgen_conventions_launch(void *, int32_t *, int32_t, void 
 	void *);
 int32_t conventions__total(const int32_t *, int32_t *);
 void conventions__negate(int32_t *);
+uint8_t conventions__label(const int32_t *, int16_t);
+double conventions__mean(const int32_t *);
+int32_t conventions__blur(struct halide_buffer_t *, uint8_t, double, struct halide_buffer_t *,
+	struct halide_buffer_t *, struct halide_buffer_t *, struct halide_buffer_t *);
+int32_t conventions__limited(struct halide_buffer_t *, int32_t, struct halide_buffer_t *);
+void conventions___mlir_ciface_turn(void *, int8_t, void *);
+int32_t conventions___mlir_ciface_shift(void *, void *);
+int64_t conventions___mlir_ciface_sum(void *);
 
 /* Calls of operators by another convention, or with a workspace: see conventions_bridges.c. */
 int32_t conventions_bridge_scale(const int32_t *, int8_t, int64_t, float, uint8_t, int32_t *);
@@ -54,6 +63,14 @@ int32_t conventions_bridge_launch(const int32_t *, int32_t, int32_t *, uint8_t *
 int32_t conventions_bridge_launch_packed(const int32_t *, int32_t, int32_t *, uint8_t *,
 	const struct device *);
 int32_t conventions_bridge_total(const int32_t *, int32_t *, uint8_t *);
+void conventions_bridge_label(const int32_t *, int16_t, uint8_t *);
+void conventions_bridge_mean(const int32_t *, double *);
+int32_t conventions_bridge_blur(const int32_t *, uint8_t, double, const uint8_t *, const uint16_t *,
+	const double *, int32_t *, uint8_t *);
+int32_t conventions_bridge_limited(const int32_t *, int32_t, int32_t *);
+void conventions_bridge_turn(const int32_t *, int8_t, int32_t *);
+int32_t conventions_bridge_shift(const double *, double *);
+void conventions_bridge_sum(const int32_t *, int64_t *);
 
 /* Constants: see constants.S. */
 extern const int32_t conventions_constant_table[6];
@@ -62,7 +79,7 @@ extern const int32_t conventions_constant_table[6];
 extern const struct opwest_device conventions_device_table[2];
 
 /* The operators' signatures, in the manifest's order. */
-extern const struct opwest_operator conventions_operators[11];
+extern const struct opwest_operator conventions_operators[18];
 
 #ifdef __cplusplus
 }

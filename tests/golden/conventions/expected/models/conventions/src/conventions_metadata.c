@@ -17,12 +17,14 @@ static const uint32_t shape_2_3[] = {2U, 3U};
 static const uint32_t shape_1[] = {1U};
 static const uint32_t shape_1_1[] = {1U, 1U};
 static const uint32_t shape_4[] = {4U};
+static const uint32_t shape_3_2[] = {3U, 2U};
 static const uint32_t shape_98[] = {98U};
 static const uint32_t shape_6[] = {6U};
 static const uint32_t shape_130[] = {130U};
 static const uint32_t shape_176[] = {176U};
 static const uint32_t shape_144[] = {144U};
 static const uint32_t shape_18[] = {18U};
+static const uint32_t shape_66[] = {66U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "image", .shape = shape_2_3, .quantization = NULL, .size = 24U,
@@ -44,6 +46,16 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "seen", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
+	{.name = "label", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "mean", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "turned", .shape = shape_3_2, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "shifted", .shape = shape_1, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_FLOAT64, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_of_scale[] = {
@@ -165,7 +177,74 @@ static const struct opwest_tensor opwest_args_of_negate[] = {
 		.rank = 2U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
-const struct opwest_operator conventions_operators[11] = {
+static const struct opwest_tensor opwest_args_of_label[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "label", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+};
+
+static const struct opwest_tensor opwest_args_of_mean[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "result", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+static const struct opwest_tensor opwest_args_of_blur[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "real", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "on", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "bits", .shape = shape_1_1, .quantization = NULL, .size = 2U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "none", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "opwest_workspace", .shape = shape_66, .quantization = NULL, .size = 66U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
+};
+
+static const struct opwest_tensor opwest_args_of_limited[] = {
+	{.name = "x", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "y", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+};
+
+static const struct opwest_tensor opwest_args_of_turn[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+};
+
+static const struct opwest_tensor opwest_args_of_shift[] = {
+	{.name = "x", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+static const struct opwest_tensor opwest_args_of_sum[] = {
+	{.name = "x", .shape = shape_3_2, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "sum", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+const struct opwest_operator conventions_operators[18] = {
 	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
 		.args = opwest_args_of_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "smooth", .description = NULL, .args = opwest_args_of_smooth, .arg_count = 3U,
@@ -190,6 +269,20 @@ const struct opwest_operator conventions_operators[11] = {
 		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 1U,
 		.flags = 0U},
+	{.name = "label", .description = NULL, .args = opwest_args_of_label, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "mean", .description = "A value as a tensor without dimensions",
+		.args = opwest_args_of_mean, .arg_count = 2U, .flags = 0U},
+	{.name = "blur", .description = NULL, .args = opwest_args_of_blur, .arg_count = 8U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "limited", .description = NULL, .args = opwest_args_of_limited, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "turn", .description = NULL, .args = opwest_args_of_turn, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "shift", .description = NULL, .args = opwest_args_of_shift, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "sum", .description = NULL, .args = opwest_args_of_sum, .arg_count = 2U,
+		.flags = 0U},
 };
 
 static const struct opwest_step steps[] = {
@@ -204,6 +297,12 @@ static const struct opwest_step steps[] = {
 	{.operator_index = 8U, .device_index = 0U},
 	{.operator_index = 6U, .device_index = OPWEST_NO_DEVICE},
 	{.operator_index = 9U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 11U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 12U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 13U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 15U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 17U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 16U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
@@ -221,16 +320,17 @@ const struct opwest_model conventions_model = {
 	.constant_size = 24U,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 5U,
-	.output_count = 3U,
-	.operator_count = 11U,
-	.step_count = 11U,
+	.output_count = 8U,
+	.operator_count = 18U,
+	.step_count = 17U,
 	.pool_count = 1U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"59668d57ffbd31a8c4b436d6c05b020d098bca0797bda2547884c2a2d1a85b81";
+	"b0dbdf6662ceea5a27a8c933de3acd46c72de320fa5f657ae0a09e7f954b848d";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,
@@ -257,14 +357,16 @@ static const char buffers_string_3[] = "moved";
 static const char buffers_string_4[] = "added";
 static const char buffers_string_5[] = "launched";
 static const char buffers_string_6[] = "launched_too";
-static const char buffers_string_7[] = "opwest_workspace of step 1";
-static const char buffers_string_8[] = "work of step 2";
-static const char buffers_string_9[] = "opwest_arrays of step 7";
-static const char buffers_string_10[] = "opwest_arrays of step 8";
-static const char buffers_string_11[] = "opwest_workspace of step 9";
-static const char buffers_string_12[] = "opwest_workspace of step 10";
+static const char buffers_string_7[] = "blurred";
+static const char buffers_string_8[] = "opwest_workspace of step 1";
+static const char buffers_string_9[] = "work of step 2";
+static const char buffers_string_10[] = "opwest_arrays of step 7";
+static const char buffers_string_11[] = "opwest_arrays of step 8";
+static const char buffers_string_12[] = "opwest_workspace of step 9";
+static const char buffers_string_13[] = "opwest_workspace of step 10";
+static const char buffers_string_14[] = "opwest_workspace of step 13";
 
-const struct opwest_buffer conventions_buffers[13] = {
+const struct opwest_buffer conventions_buffers[15] = {
 	{.tensor = {.name = buffers_string_0, .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 192U, .pool = 0U, .first_step = 0U, .last_step = 1U,
@@ -293,29 +395,37 @@ const struct opwest_buffer conventions_buffers[13] = {
 		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
 		.offset = 448U, .pool = 0U, .first_step = 8U, .last_step = 9U,
 		.role = OPWEST_BUFFER_INTERMEDIATE},
-	{.tensor = {.name = buffers_string_7, .shape = shape_98, .quantization = NULL, .size = 98U,
+	{.tensor = {.name = buffers_string_7, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 80U, .pool = 0U, .first_step = 13U, .last_step = 14U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_8, .shape = shape_98, .quantization = NULL, .size = 98U,
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 0U, .pool = 0U, .first_step = 1U, .last_step = 1U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_8, .shape = shape_6, .quantization = NULL, .size = 24U,
+	{.tensor = {.name = buffers_string_9, .shape = shape_6, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 0U, .pool = 0U, .first_step = 2U, .last_step = 2U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_9, .shape = shape_176, .quantization = NULL,
+	{.tensor = {.name = buffers_string_10, .shape = shape_176, .quantization = NULL,
 		.size = 176U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x30U}, .offset = 0U, .pool = 0U, .first_step = 7U, .last_step = 8U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_10, .shape = shape_144, .quantization = NULL,
+	{.tensor = {.name = buffers_string_11, .shape = shape_144, .quantization = NULL,
 		.size = 144U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x30U}, .offset = 176U, .pool = 0U, .first_step = 8U, .last_step = 8U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_11, .shape = shape_130, .quantization = NULL,
+	{.tensor = {.name = buffers_string_12, .shape = shape_130, .quantization = NULL,
 		.size = 130U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x60U}, .offset = 0U, .pool = 0U, .first_step = 9U, .last_step = 9U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_12, .shape = shape_18, .quantization = NULL, .size = 18U,
+	{.tensor = {.name = buffers_string_13, .shape = shape_18, .quantization = NULL, .size = 18U,
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
 		.offset = 0U, .pool = 0U, .first_step = 10U, .last_step = 10U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_14, .shape = shape_66, .quantization = NULL, .size = 66U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 0U, .pool = 0U, .first_step = 13U, .last_step = 13U,
 		.role = OPWEST_BUFFER_SCRATCH},
 };
 
@@ -336,13 +446,13 @@ static const struct opwest_binding bindings_0[] = {
 static const struct opwest_binding bindings_1[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
 };
 
 static const struct opwest_binding bindings_2[] = {
 	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
 };
 
@@ -373,14 +483,14 @@ static const struct opwest_binding bindings_7[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
 	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 10U},
 };
 
 static const struct opwest_binding bindings_8[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
 	{.kind = OPWEST_BINDING_SCALAR, .index = 5U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 6U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 10U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 11U},
 };
 
 static const struct opwest_binding bindings_9[] = {
@@ -391,22 +501,60 @@ static const struct opwest_binding bindings_9[] = {
 	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
 	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 11U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
 };
 
 static const struct opwest_binding bindings_10[] = {
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 13U},
+};
+
+static const struct opwest_binding bindings_11[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 9U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 3U},
+};
+
+static const struct opwest_binding bindings_12[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
+};
+
+static const struct opwest_binding bindings_13[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 10U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 14U},
+};
+
+static const struct opwest_binding bindings_14[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 11U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 5U},
+};
+
+static const struct opwest_binding bindings_15[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 5U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 6U},
+};
+
+static const struct opwest_binding bindings_16[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 7U},
 };
 
 static const uint64_t scalars[] = {
 	UINT64_C(18446744073709551613), UINT64_C(9000000000), UINT64_C(4602678819172646912), 1, 3,
 		UINT64_C(18446744073709551615), 60000, UINT64_C(4598175219545276416),
-	0,
+	0, UINT64_C(18446744073709551316), 200, UINT64_C(18446744073709551614),
 };
 
-const struct opwest_step_bindings conventions_step_bindings[11] = {
+const struct opwest_step_bindings conventions_step_bindings[17] = {
 	{.bindings = bindings_0, .binding_count = 6U},
 	{.bindings = bindings_1, .binding_count = 3U},
 	{.bindings = bindings_2, .binding_count = 4U},
@@ -418,6 +566,12 @@ const struct opwest_step_bindings conventions_step_bindings[11] = {
 	{.bindings = bindings_8, .binding_count = 4U},
 	{.bindings = bindings_9, .binding_count = 8U},
 	{.bindings = bindings_10, .binding_count = 3U},
+	{.bindings = bindings_11, .binding_count = 3U},
+	{.bindings = bindings_12, .binding_count = 2U},
+	{.bindings = bindings_13, .binding_count = 8U},
+	{.bindings = bindings_14, .binding_count = 3U},
+	{.bindings = bindings_15, .binding_count = 2U},
+	{.bindings = bindings_16, .binding_count = 2U},
 };
 
 const struct opwest_details conventions_details = {
@@ -431,10 +585,10 @@ const struct opwest_details conventions_details = {
 	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 1U,
-	.buffer_count = 13U,
+	.buffer_count = 15U,
 	.pool_count = 1U,
-	.step_count = 11U,
+	.step_count = 17U,
 	.view_count = 0U,
 	.reserved = 0U,
-	.scalar_count = 9U,
+	.scalar_count = 12U,
 };

@@ -81,39 +81,101 @@ static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const s
 	return 0;
 }
 
+static int32_t opwest_adapter_of_label(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_label(args[0].as.in, (int16_t)args[1].as.integer, args[2].as.out);
+	return 0;
+}
+
+static int32_t opwest_adapter_of_mean(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_mean(args[0].as.in, args[1].as.out);
+	return 0;
+}
+
+static int32_t opwest_adapter_of_blur(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	return conventions_bridge_blur(args[0].as.in, (uint8_t)args[1].as.integer,
+		(double)args[2].as.real, args[3].as.in, args[4].as.in, args[5].as.in,
+		args[6].as.out, args[7].as.out);
+}
+
+static int32_t opwest_adapter_of_limited(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	return conventions_bridge_limited(args[0].as.in, (int32_t)args[1].as.integer,
+		args[2].as.out);
+}
+
+static int32_t opwest_adapter_of_turn(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_turn(args[0].as.in, (int8_t)args[1].as.integer, args[2].as.out);
+	return 0;
+}
+
+static int32_t opwest_adapter_of_shift(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	return conventions_bridge_shift(args[0].as.in, args[1].as.out);
+}
+
+static int32_t opwest_adapter_of_sum(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_sum(args[0].as.in, args[1].as.out);
+	return 0;
+}
+
 static const struct opwest_requirement requirements[] = {
 	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {
-	{.info = &conventions_operators[9], .adapter = opwest_adapter_of_total,
+	{.info = &conventions_operators[11], .adapter = opwest_adapter_of_label,
 		.requirement = NULL},
-	{.info = &conventions_operators[2], .adapter = opwest_adapter_of_gather,
-		.requirement = NULL},
-	{.info = &conventions_operators[6], .adapter = opwest_adapter_of_mix, .requirement = NULL},
-	{.info = &conventions_operators[8], .adapter = opwest_adapter_of_launch_packed,
-		.requirement = &requirements[0]},
 	{.info = &conventions_operators[7], .adapter = opwest_adapter_of_launch,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[5], .adapter = opwest_adapter_of_add, .requirement = NULL},
+	{.info = &conventions_operators[8], .adapter = opwest_adapter_of_launch_packed,
+		.requirement = &requirements[0]},
+	{.info = &conventions_operators[12], .adapter = opwest_adapter_of_mean,
+		.requirement = NULL},
 	{.info = &conventions_operators[1], .adapter = opwest_adapter_of_smooth,
 		.requirement = NULL},
-	{.info = &conventions_operators[10], .adapter = opwest_adapter_of_negate,
+	{.info = &conventions_operators[16], .adapter = opwest_adapter_of_shift,
 		.requirement = NULL},
-	{.info = &conventions_operators[4], .adapter = opwest_adapter_of_kinds,
+	{.info = &conventions_operators[6], .adapter = opwest_adapter_of_mix, .requirement = NULL},
+	{.info = &conventions_operators[10], .adapter = opwest_adapter_of_negate,
 		.requirement = NULL},
 	{.info = &conventions_operators[3], .adapter = opwest_adapter_of_move,
 		.requirement = &requirements[0]},
+	{.info = &conventions_operators[5], .adapter = opwest_adapter_of_add, .requirement = NULL},
+	{.info = &conventions_operators[17], .adapter = opwest_adapter_of_sum, .requirement = NULL},
+	{.info = &conventions_operators[13], .adapter = opwest_adapter_of_blur,
+		.requirement = NULL},
 	{.info = &conventions_operators[0], .adapter = opwest_adapter_of_scale,
+		.requirement = NULL},
+	{.info = &conventions_operators[4], .adapter = opwest_adapter_of_kinds,
+		.requirement = NULL},
+	{.info = &conventions_operators[2], .adapter = opwest_adapter_of_gather,
+		.requirement = NULL},
+	{.info = &conventions_operators[14], .adapter = opwest_adapter_of_limited,
+		.requirement = NULL},
+	{.info = &conventions_operators[9], .adapter = opwest_adapter_of_total,
+		.requirement = NULL},
+	{.info = &conventions_operators[15], .adapter = opwest_adapter_of_turn,
 		.requirement = NULL},
 };
 
-static const uint16_t displacements[] = {1U, 7U, 631U};
+static const uint16_t displacements[] = {3U, 514U, 8U, 3U, 12U};
 
 const struct opwest_registry conventions_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 3U,
-	.count = 11U,
+	.bucket_count = 5U,
+	.count = 18U,
 };

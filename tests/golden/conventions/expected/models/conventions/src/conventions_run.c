@@ -14,7 +14,7 @@
 
 OPWEST_STATIC_ASSERT(sizeof(struct conventions_inputs) == 5 * sizeof(void *),
 	"inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 3 * sizeof(void *),
+OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 8 * sizeof(void *),
 	"outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM_SIZE >= 512U,
 	"pool sram is smaller than its plan");
@@ -27,12 +27,14 @@ OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM
 #define CONVENTIONS_OFFSET_ADDED 320 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_LAUNCHED 384 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_LAUNCHED_TOO 448 /* sram: int32 [2, 3] */
+#define CONVENTIONS_OFFSET_BLURRED 80 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_1 0 /* sram: uint8 [98] */
 #define CONVENTIONS_OFFSET_WORK_OF_STEP_2 0 /* sram: int32 [6] */
 #define CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_7 0 /* sram: uint8 [176] */
 #define CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_8 176 /* sram: uint8 [144] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_9 0 /* sram: uint8 [130] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_10 0 /* sram: uint8 [18] */
+#define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_13 0 /* sram: uint8 [66] */
 
 /* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
@@ -56,16 +58,20 @@ const struct opwest_device_set conventions_device_set = {
 int conventions_open(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
-	if (!usable(workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
-	}
 	opwest_status_clear(&workspace->status);
+	if (!usable(workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->slots[0].dev = devices->npu;
 	workspace->slots[1].dev = devices->dma;
 
@@ -82,8 +88,12 @@ int conventions_open(struct conventions_workspace *workspace,
 int conventions_close(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -117,43 +127,70 @@ int conventions_run(
 	const struct conventions_inputs *inputs, const struct conventions_outputs *outputs,
 	struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->image, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->a, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(inputs->b, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 2U);
 	}
 	if (!usable(inputs->c, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 3U);
 	}
 	if (!usable(inputs->d, 64U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 4U);
 	}
 	if (!usable(outputs->scores, 64U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!usable(outputs->sum, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (!usable(outputs->seen, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 2U);
+	}
+	if (!usable(outputs->label, 1U)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 3U);
+	}
+	if (!usable(outputs->mean, 8U)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 4U);
+	}
+	if (!usable(outputs->turned, 4U)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 5U);
+	}
+	if (!usable(outputs->total, 8U)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 6U);
+	}
+	if (!usable(outputs->shifted, 8U)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 7U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;
 	}
 	if (devices->npu != workspace->slots[0].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
 	}
 	if (devices->dma != workspace->slots[1].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 1U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -289,13 +326,52 @@ int conventions_run(
 		return failed(status, workspace, 10U);
 	}
 
+	/* Step 11: label (scores, -300, label) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 13);
+	conventions_bridge_label(outputs->scores, -300, outputs->label);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 13);
+
+	/* Step 12: mean (scores, mean) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 14);
+	conventions_bridge_mean(outputs->scores, outputs->mean);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 14);
+
+	/* Step 13: blur (scores, 200, 0.5, d, b, c, blurred, opwest_workspace) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 15);
+	status = conventions_bridge_blur(outputs->scores, 200U, 0.5, inputs->d, inputs->b,
+		inputs->c, (int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
+		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_13));
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 15);
+	if (status != 0) {
+		return failed(status, workspace, 13U);
+	}
+
+	/* Step 14: turn (blurred, -2, turned) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 16);
+	conventions_bridge_turn((const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
+		-2, outputs->turned);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 16);
+
+	/* Step 15: sum (turned, total) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 17);
+	conventions_bridge_sum(outputs->turned, outputs->total);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 17);
+
+	/* Step 16: shift (mean, shifted) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 18);
+	status = conventions_bridge_shift(outputs->mean, outputs->shifted);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 18);
+	if (status != 0) {
+		return failed(status, workspace, 16U);
+	}
+
 	rc = opwest_devices_close(&conventions_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
 	return rc;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
-const struct opwest_point conventions_points[13] = {
+const struct opwest_point conventions_points[19] = {
 	{.name = "conventions", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},
 	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
@@ -310,5 +386,11 @@ const struct opwest_point conventions_points[13] = {
 	{.name = "npu", .step = 7U, .device = 0U, .kind = OPWEST_POINT_WAIT},
 	{.name = "mix", .step = 9U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 	{.name = "total", .step = 10U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "label", .step = 11U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "mean", .step = 12U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "blur", .step = 13U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "turn", .step = 14U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "sum", .step = 15U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "shift", .step = 16U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

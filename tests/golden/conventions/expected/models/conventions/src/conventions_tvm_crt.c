@@ -15,6 +15,14 @@ int32_t conventions_bridge_launch(const int32_t *, int32_t, int32_t *, uint8_t *
 	const struct device *);
 int32_t conventions_bridge_total(const int32_t *, int32_t *, uint8_t *);
 void conventions__negate(int32_t *);
+void conventions_bridge_label(const int32_t *, int16_t, uint8_t *);
+void conventions_bridge_mean(const int32_t *, double *);
+int32_t conventions_bridge_blur(const int32_t *, uint8_t, double, const uint8_t *, const uint16_t *,
+	const double *, int32_t *, uint8_t *);
+int32_t conventions_bridge_limited(const int32_t *, int32_t, int32_t *);
+void conventions_bridge_turn(const int32_t *, int8_t, int32_t *);
+int32_t conventions_bridge_shift(const double *, double *);
+void conventions_bridge_sum(const int32_t *, int64_t *);
 
 /* Checks number and types of arguments. */
 static int takes(const int *codes, int count, const int *expected, int expected_count)
@@ -133,6 +141,135 @@ int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args,
 	return 0;
 }
 
+int conventions_packed_label(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_label(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 3)) {
+		return -1;
+	}
+	conventions_bridge_label(data(&args[0]), (int16_t)args[1].v_int64, data(&args[2]));
+	return 0;
+}
+
+int conventions_packed_mean(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_mean(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 2)) {
+		return -1;
+	}
+	conventions_bridge_mean(data(&args[0]), data(&args[1]));
+	return 0;
+}
+
+int conventions_packed_blur(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_blur(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMArgFloat,
+		kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle,
+		kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 8)) {
+		return -1;
+	}
+	return conventions_bridge_blur(data(&args[0]), (uint8_t)args[1].v_int64,
+		(double)args[2].v_float64, data(&args[3]), data(&args[4]), data(&args[5]),
+		data(&args[6]), data(&args[7]));
+}
+
+int conventions_packed_limited(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_limited(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 3)) {
+		return -1;
+	}
+	return conventions_bridge_limited(data(&args[0]), (int32_t)args[1].v_int64, data(&args[2]));
+}
+
+int conventions_packed_turn(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_turn(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 3)) {
+		return -1;
+	}
+	conventions_bridge_turn(data(&args[0]), (int8_t)args[1].v_int64, data(&args[2]));
+	return 0;
+}
+
+int conventions_packed_shift(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_shift(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 2)) {
+		return -1;
+	}
+	return conventions_bridge_shift(data(&args[0]), data(&args[1]));
+}
+
+int conventions_packed_sum(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_sum(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 2)) {
+		return -1;
+	}
+	conventions_bridge_sum(data(&args[0]), data(&args[1]));
+	return 0;
+}
+
 int conventions__tvmgen_conventions_scale(TVMValue *args, int *type_codes, int num_args,
 	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
@@ -164,14 +301,21 @@ static const TVMBackendPackedCFunc functions[] = {
 	conventions__tvmgen_conventions_launch,
 	conventions_packed_total,
 	conventions_packed_negate,
+	conventions_packed_label,
+	conventions_packed_mean,
+	conventions_packed_blur,
+	conventions_packed_limited,
+	conventions_packed_turn,
+	conventions_packed_shift,
+	conventions_packed_sum,
 };
 
 /* The count, then the names, each with a NUL, and a NUL at the end. */
 static const struct {
 	uint16_t count;
-	char names[181];
+	char names[220];
 } names = {
-	11,
+	18,
 	"tvmgen_conventions_scale" "\0"
 	"tvmgen_conventions_smooth" "\0"
 	"tvmgen_conventions_gather" "\0"
@@ -183,6 +327,13 @@ static const struct {
 	"tvmgen_conventions_launch" "\0"
 	"total" "\0"
 	"negate" "\0"
+	"label" "\0"
+	"mean" "\0"
+	"blur" "\0"
+	"limited" "\0"
+	"turn" "\0"
+	"shift" "\0"
+	"sum" "\0"
 };
 
 static const TVMFuncRegistry registry = {(const char *)&names, functions};

@@ -35,14 +35,27 @@ OPWEST_ALIGNED(64) static uint8_t conventions_input_d[CONVENTIONS_INPUT_D_ELEMEN
 OPWEST_ALIGNED(64) static int32_t conventions_output_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t conventions_output_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t conventions_output_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t conventions_output_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 static const struct conventions_inputs inputs = {.image = conventions_input_image,
 	.a = conventions_input_a, .b = conventions_input_b, .c = conventions_input_c,
 	.d = conventions_input_d};
 static const struct conventions_outputs outputs = {.scores = conventions_output_scores,
-	.sum = conventions_output_sum, .seen = conventions_output_seen};
+	.sum = conventions_output_sum, .seen = conventions_output_seen,
+	.label = conventions_output_label, .mean = conventions_output_mean,
+	.turned = conventions_output_turned, .total = conventions_output_total,
+	.shifted = conventions_output_shifted};
 static int32_t opwest_kept_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 static int32_t opwest_kept_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 static int32_t opwest_kept_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+static uint8_t opwest_kept_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
+static double opwest_kept_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+static int32_t opwest_kept_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+static int64_t opwest_kept_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+static double opwest_kept_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 
 static void fill_pools(int byte)
 {
@@ -81,6 +94,11 @@ static void run_example(void)
 	memset(conventions_output_scores, OPWEST_SUITE_FILL, sizeof(conventions_output_scores));
 	memset(conventions_output_sum, OPWEST_SUITE_FILL, sizeof(conventions_output_sum));
 	memset(conventions_output_seen, OPWEST_SUITE_FILL, sizeof(conventions_output_seen));
+	memset(conventions_output_label, OPWEST_SUITE_FILL, sizeof(conventions_output_label));
+	memset(conventions_output_mean, OPWEST_SUITE_FILL, sizeof(conventions_output_mean));
+	memset(conventions_output_turned, OPWEST_SUITE_FILL, sizeof(conventions_output_turned));
+	memset(conventions_output_total, OPWEST_SUITE_FILL, sizeof(conventions_output_total));
+	memset(conventions_output_shifted, OPWEST_SUITE_FILL, sizeof(conventions_output_shifted));
 
 	const int rc = run_once();
 
@@ -105,6 +123,11 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_scores, conventions_output_scores, CONVENTIONS_OUTPUT_SCORES_SIZE);
 	memcpy(opwest_kept_sum, conventions_output_sum, CONVENTIONS_OUTPUT_SUM_SIZE);
 	memcpy(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE);
+	memcpy(opwest_kept_label, conventions_output_label, CONVENTIONS_OUTPUT_LABEL_SIZE);
+	memcpy(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE);
+	memcpy(opwest_kept_turned, conventions_output_turned, CONVENTIONS_OUTPUT_TURNED_SIZE);
+	memcpy(opwest_kept_total, conventions_output_total, CONVENTIONS_OUTPUT_TOTAL_SIZE);
+	memcpy(opwest_kept_shifted, conventions_output_shifted, CONVENTIONS_OUTPUT_SHIFTED_SIZE);
 }
 
 static void check_kept_outputs(const char *after)
@@ -116,6 +139,20 @@ static void check_kept_outputs(const char *after)
 		"output sum changes %s", after);
 	zassert_mem_equal(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE,
 		"output seen changes %s", after);
+	zassert_mem_equal(opwest_kept_label, conventions_output_label,
+		CONVENTIONS_OUTPUT_LABEL_SIZE,
+		"output label changes %s", after);
+	zassert_mem_equal(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE,
+		"output mean changes %s", after);
+	zassert_mem_equal(opwest_kept_turned, conventions_output_turned,
+		CONVENTIONS_OUTPUT_TURNED_SIZE,
+		"output turned changes %s", after);
+	zassert_mem_equal(opwest_kept_total, conventions_output_total,
+		CONVENTIONS_OUTPUT_TOTAL_SIZE,
+		"output total changes %s", after);
+	zassert_mem_equal(opwest_kept_shifted, conventions_output_shifted,
+		CONVENTIONS_OUTPUT_SHIFTED_SIZE,
+		"output shifted changes %s", after);
 }
 
 ZTEST(conventions, test_runs_repeat)
@@ -175,14 +212,24 @@ ZTEST(conventions, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(conventions, test_open_checks_its_memory_and_devices)
 {
 	struct conventions_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(conventions_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(conventions_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 
 	struct conventions_devices given = devices;
@@ -207,83 +254,150 @@ ZTEST(conventions, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(conventions_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(conventions_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(conventions_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.image = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = (const int32_t *)((uintptr_t)inputs.image + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = inputs.image;
 
 	from.a = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input a is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.a = (const uint8_t *)((uintptr_t)inputs.a + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input a is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.a = inputs.a;
 
 	from.b = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input b is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.b = (const uint16_t *)((uintptr_t)inputs.b + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input b is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.b = inputs.b;
 
 	from.c = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input c is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.c = (const double *)((uintptr_t)inputs.c + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input c is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.c = inputs.c;
 
 	from.d = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input d is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.d = (const uint8_t *)((uintptr_t)inputs.d + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input d is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.d = inputs.d;
 
 	to.scores = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = (int32_t *)((uintptr_t)outputs.scores + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = outputs.scores;
 
 	to.sum = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = (int32_t *)((uintptr_t)outputs.sum + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = outputs.sum;
 
 	to.seen = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output seen is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.seen = (int32_t *)((uintptr_t)outputs.seen + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output seen is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.seen = outputs.seen;
+
+	to.label = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output label is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
+	to.label = outputs.label;
+
+	to.mean = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output mean is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
+	to.mean = (double *)((uintptr_t)outputs.mean + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output mean is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
+	to.mean = outputs.mean;
+
+	to.turned = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output turned is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
+	to.turned = (int32_t *)((uintptr_t)outputs.turned + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output turned is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
+	to.turned = outputs.turned;
+
+	to.total = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output total is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
+	to.total = (int64_t *)((uintptr_t)outputs.total + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output total is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
+	to.total = outputs.total;
+
+	to.shifted = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output shifted is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
+	to.shifted = (double *)((uintptr_t)outputs.shifted + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output shifted is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
+	to.shifted = outputs.shifted;
 
 	given.npu = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device npu differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 0U);
 	given.npu = devices.npu;
 
 	given.dma = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device dma differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 1U);
 	given.dma = devices.dma;
 
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");

@@ -187,7 +187,7 @@ static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
@@ -206,10 +206,10 @@ int accelerated_open(struct accelerated_workspace *workspace,
  * @param devices   The device context of accelerated_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
- * @retval -EFAULT A device cannot reach a buffer of the caller.
+ * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */

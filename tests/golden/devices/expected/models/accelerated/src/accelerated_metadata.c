@@ -112,11 +112,12 @@ const struct opwest_model accelerated_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 4U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"94640c017ed99a9e69e4472d7716a0144e09ae9f0ef0b5f4d4f90ebc87f00cdf";
+	"4bf93239bbcd4c6d5ecae6137f7b588af6894718b32f5d9981f006dfbaf6e138";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -64,19 +64,23 @@ const struct opwest_device_set accelerated_device_set = {
 int accelerated_open(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, ACCELERATED_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->fast, ACCELERATED_POOL_FAST_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
-	opwest_status_clear(&workspace->status);
 	workspace->slots[0].dev = devices->first;
 	workspace->slots[1].dev = devices->second;
 	workspace->slots[2].dev = devices->third;
@@ -99,8 +103,12 @@ int accelerated_open(struct accelerated_workspace *workspace,
 int accelerated_close(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -134,37 +142,49 @@ int accelerated_run(
 	const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
 	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(outputs->y, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!accelerated_reaches_control((const uint8_t *)inputs->control)) {
-		return -EFAULT;
+		return opwest_status_unreached(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!accelerated_reaches_y((const uint8_t *)outputs->y)) {
-		return -EFAULT;
+		return opwest_status_unreached(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;
 	}
 	if (devices->first != workspace->slots[0].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
 	}
 	if (devices->second != workspace->slots[1].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 1U);
 	}
 	if (devices->third != workspace->slots[2].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 2U);
 	}
 	if (devices->fourth != workspace->slots[3].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 3U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;

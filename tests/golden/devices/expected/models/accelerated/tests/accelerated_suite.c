@@ -168,20 +168,32 @@ ZTEST(accelerated, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(accelerated, test_open_checks_its_memory_and_devices)
 {
 	struct accelerated_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(accelerated_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(accelerated_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 
 	other.fast = NULL;
 	zassert_equal(accelerated_open(&other, &devices), -EINVAL, "pool fast is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.fast = workspace.fast + 1;
 	zassert_equal(accelerated_open(&other, &devices), -EINVAL, "pool fast is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.fast = workspace.fast;
 
 	struct accelerated_devices given = devices;
@@ -215,45 +227,56 @@ ZTEST(accelerated, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(accelerated_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(accelerated_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(accelerated_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.control = NULL;
 	zassert_equal(accelerated_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input control is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.control = (const int32_t *)((uintptr_t)inputs.control + 1U);
 	zassert_equal(accelerated_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input control is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.control = inputs.control;
 
 	to.y = NULL;
 	zassert_equal(accelerated_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output y is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = (int32_t *)((uintptr_t)outputs.y + 1U);
 	zassert_equal(accelerated_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output y is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = outputs.y;
 
 	given.first = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device first differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 0U);
 	given.first = devices.first;
 
 	given.second = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device second differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 1U);
 	given.second = devices.second;
 
 	given.third = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device third differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 2U);
 	given.third = devices.third;
 
 	given.fourth = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device fourth differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 3U);
 	given.fourth = devices.fourth;
 
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");

@@ -367,11 +367,12 @@ const struct opwest_model many_kinds_model = {
 	.step_count = 20U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = OPWEST_MODEL_STATEFUL,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0e012d0ed7e6a9f1ba3da76104c21c314d311af7babfdcd6dbb413c42fc5dbf8";
+	"0298cf7d72f3165c87b8e89dcec98274195f86a6f82af6597ada88e001487282";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -24,6 +24,9 @@ OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_SLOW_ALIGN >= 128U && MANY_KINDS_POOL_SLOW_
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_16 32 /* fast: int32 [8] */
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_17 32 /* fast: int32 [8] */
 
+/* Set while a workspace is open: operators have writable state. The only mutable global. */
+static opwest_port_flag_t in_use;
+
 /* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -33,17 +36,25 @@ static inline bool usable(const void *buffer, uintptr_t align)
 int many_kinds_open(struct many_kinds_workspace *workspace,
 	const struct many_kinds_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->fast, MANY_KINDS_POOL_FAST_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->slow, MANY_KINDS_POOL_SLOW_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
+	if (!opwest_port_take(&in_use)) {
+		return -EBUSY;
 	}
 	workspace->opened = true;
 	return 0;
@@ -52,13 +63,19 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
 int many_kinds_close(struct many_kinds_workspace *workspace,
 	const struct many_kinds_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
 	}
 	workspace->opened = false;
+	opwest_status_clear(&workspace->status);
+	opwest_port_give(&in_use);
 	return 0;
 }
 
@@ -77,100 +94,112 @@ int many_kinds_run(
 	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
 	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->in_int8, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->in_uint8, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(inputs->in_int16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 2U);
 	}
 	if (!usable(inputs->in_uint16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 3U);
 	}
 	if (!usable(inputs->in_int32, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 4U);
 	}
 	if (!usable(inputs->in_uint32, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 5U);
 	}
 	if (!usable(inputs->in_int64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 6U);
 	}
 	if (!usable(inputs->in_uint64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 7U);
 	}
 	if (!usable(inputs->in_float16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 8U);
 	}
 	if (!usable(inputs->in_float32, 64U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 9U);
 	}
 	if (!usable(inputs->in_float64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 10U);
 	}
 	if (!usable(inputs->in_bool, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 11U);
 	}
 	if (!usable(inputs->values, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 12U);
 	}
 	if (!usable(inputs->seen, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 13U);
 	}
 	if (!usable(outputs->out_int8, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!usable(outputs->out_uint8, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (!usable(outputs->out_int16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 2U);
 	}
 	if (!usable(outputs->out_uint16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 3U);
 	}
 	if (!usable(outputs->out_int32, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 4U);
 	}
 	if (!usable(outputs->out_uint32, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 5U);
 	}
 	if (!usable(outputs->out_int64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 6U);
 	}
 	if (!usable(outputs->out_uint64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 7U);
 	}
 	if (!usable(outputs->out_float16, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 8U);
 	}
 	if (!usable(outputs->out_float32, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 9U);
 	}
 	if (!usable(outputs->out_float64, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 10U);
 	}
 	if (!usable(outputs->out_bool, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 11U);
 	}
 	if (!usable(outputs->lowest, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 12U);
 	}
 	if (!usable(outputs->highest, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 13U);
 	}
 	if (!usable(outputs->sum, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 14U);
 	}
 	if (!usable(outputs->count, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 15U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;

@@ -195,20 +195,32 @@ ZTEST(many_kinds, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(many_kinds, test_open_checks_its_memory)
 {
 	struct many_kinds_workspace other = workspace;
 
 	other.fast = NULL;
 	zassert_equal(many_kinds_open(&other, &devices), -EINVAL, "pool fast is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.fast = workspace.fast + 1;
 	zassert_equal(many_kinds_open(&other, &devices), -EINVAL, "pool fast is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.fast = workspace.fast;
 
 	other.slow = NULL;
 	zassert_equal(many_kinds_open(&other, &devices), -EINVAL, "pool slow is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.slow = workspace.slow + 1;
 	zassert_equal(many_kinds_open(&other, &devices), -EINVAL, "pool slow is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.slow = workspace.slow;
 	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
@@ -222,222 +234,276 @@ ZTEST(many_kinds, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(many_kinds_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(many_kinds_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(many_kinds_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(many_kinds_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.in_int8 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int8 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.in_int8 = inputs.in_int8;
 
 	from.in_uint8 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint8 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.in_uint8 = (const uint8_t *)((uintptr_t)inputs.in_uint8 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint8 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.in_uint8 = inputs.in_uint8;
 
 	from.in_int16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.in_int16 = (const int16_t *)((uintptr_t)inputs.in_int16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.in_int16 = inputs.in_int16;
 
 	from.in_uint16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.in_uint16 = (const uint16_t *)((uintptr_t)inputs.in_uint16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.in_uint16 = inputs.in_uint16;
 
 	from.in_int32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.in_int32 = (const int32_t *)((uintptr_t)inputs.in_int32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.in_int32 = inputs.in_int32;
 
 	from.in_uint32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 5U);
 	from.in_uint32 = (const uint32_t *)((uintptr_t)inputs.in_uint32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 5U);
 	from.in_uint32 = inputs.in_uint32;
 
 	from.in_int64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 6U);
 	from.in_int64 = (const int64_t *)((uintptr_t)inputs.in_int64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_int64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 6U);
 	from.in_int64 = inputs.in_int64;
 
 	from.in_uint64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 7U);
 	from.in_uint64 = (const uint64_t *)((uintptr_t)inputs.in_uint64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_uint64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 7U);
 	from.in_uint64 = inputs.in_uint64;
 
 	from.in_float16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 8U);
 	from.in_float16 = (const uint16_t *)((uintptr_t)inputs.in_float16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 8U);
 	from.in_float16 = inputs.in_float16;
 
 	from.in_float32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 9U);
 	from.in_float32 = (const float *)((uintptr_t)inputs.in_float32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 9U);
 	from.in_float32 = inputs.in_float32;
 
 	from.in_float64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 10U);
 	from.in_float64 = (const double *)((uintptr_t)inputs.in_float64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_float64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 10U);
 	from.in_float64 = inputs.in_float64;
 
 	from.in_bool = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input in_bool is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 11U);
 	from.in_bool = inputs.in_bool;
 
 	from.values = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input values is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 12U);
 	from.values = (const int32_t *)((uintptr_t)inputs.values + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input values is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 12U);
 	from.values = inputs.values;
 
 	from.seen = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input seen is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 13U);
 	from.seen = inputs.seen;
 
 	to.out_int8 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int8 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.out_int8 = outputs.out_int8;
 
 	to.out_uint8 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint8 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.out_uint8 = outputs.out_uint8;
 
 	to.out_int16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.out_int16 = (int16_t *)((uintptr_t)outputs.out_int16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.out_int16 = outputs.out_int16;
 
 	to.out_uint16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
 	to.out_uint16 = (uint16_t *)((uintptr_t)outputs.out_uint16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
 	to.out_uint16 = outputs.out_uint16;
 
 	to.out_int32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.out_int32 = (int32_t *)((uintptr_t)outputs.out_int32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.out_int32 = outputs.out_int32;
 
 	to.out_uint32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.out_uint32 = (uint32_t *)((uintptr_t)outputs.out_uint32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.out_uint32 = outputs.out_uint32;
 
 	to.out_int64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.out_int64 = (int64_t *)((uintptr_t)outputs.out_int64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_int64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.out_int64 = outputs.out_int64;
 
 	to.out_uint64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.out_uint64 = (uint64_t *)((uintptr_t)outputs.out_uint64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_uint64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.out_uint64 = outputs.out_uint64;
 
 	to.out_float16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float16 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 8U);
 	to.out_float16 = (uint16_t *)((uintptr_t)outputs.out_float16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float16 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 8U);
 	to.out_float16 = outputs.out_float16;
 
 	to.out_float32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float32 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 9U);
 	to.out_float32 = (float *)((uintptr_t)outputs.out_float32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float32 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 9U);
 	to.out_float32 = outputs.out_float32;
 
 	to.out_float64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float64 is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 10U);
 	to.out_float64 = (double *)((uintptr_t)outputs.out_float64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_float64 is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 10U);
 	to.out_float64 = outputs.out_float64;
 
 	to.out_bool = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output out_bool is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 11U);
 	to.out_bool = outputs.out_bool;
 
 	to.lowest = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output lowest is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 12U);
 	to.lowest = outputs.lowest;
 
 	to.highest = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output highest is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 13U);
 	to.highest = outputs.highest;
 
 	to.sum = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 14U);
 	to.sum = (int32_t *)((uintptr_t)outputs.sum + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 14U);
 	to.sum = outputs.sum;
 
 	to.count = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output count is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 15U);
 	to.count = outputs.count;
 
 	zassert_equal(many_kinds_close(&workspace, &devices), 0, "close");

@@ -102,7 +102,7 @@ struct minimal_workspace {
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  */
 int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices);
@@ -116,7 +116,7 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
  * @param devices   The device context of minimal_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status

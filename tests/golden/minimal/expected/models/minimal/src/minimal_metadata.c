@@ -57,11 +57,12 @@ const struct opwest_model minimal_model = {
 	.step_count = 1U,
 	.pool_count = 0U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"1c1bb72ff6ca7fc97bffa51b152c48d1b2f99f8178aa5c6f915ce7c61c27f9a9";
+	"7f2a0eff1a3cccf6a70463f007169dcdd2c77e3721e0d389bf1911fb678e55de";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

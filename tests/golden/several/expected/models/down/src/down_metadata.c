@@ -64,11 +64,12 @@ const struct opwest_model down_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9e182e6b451ccefe0e18efb4f63553fbab936a2eeff9aeb14ec3eef96a153a61";
+	"97bcc8aed92d6dcbb8868bcf4dadbe77bcfdc4c00bd18339302b872736252d6e";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

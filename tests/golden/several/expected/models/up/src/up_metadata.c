@@ -64,11 +64,12 @@ const struct opwest_model up_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"cd55cf1b586564db1e2a4da869897073681c3c08a87884acadfb97179fa82a3f";
+	"0f636233db77c8a87124f1f49be58b2e6a2ae21ed8a8db73de830b44259c559d";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

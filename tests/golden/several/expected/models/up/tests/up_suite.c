@@ -149,14 +149,24 @@ ZTEST(up, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(up, test_open_checks_its_memory)
 {
 	struct up_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(up_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(up_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
@@ -170,22 +180,29 @@ ZTEST(up, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(up_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(up_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(up_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(up_run(&inputs, &outputs, &workspace, NULL), -EINVAL, "no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.x = NULL;
 	zassert_equal(up_run(&from, &outputs, &workspace, &devices), -EINVAL, "input x is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = (const int32_t *)((uintptr_t)inputs.x + 1U);
 	zassert_equal(up_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input x is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = inputs.x;
 
 	to.y = NULL;
 	zassert_equal(up_run(&inputs, &to, &workspace, &devices), -EINVAL, "output y is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = (int32_t *)((uintptr_t)outputs.y + 1U);
 	zassert_equal(up_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output y is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = outputs.y;
 
 	zassert_equal(up_close(&workspace, &devices), 0, "close");

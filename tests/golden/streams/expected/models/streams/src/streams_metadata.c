@@ -138,11 +138,12 @@ const struct opwest_model streams_model = {
 	.step_count = 5U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b5ffcd6733762e4156d3fff3ee5e547991ed3745cb3082009a2a340b977396b3";
+	"8d2efa65e41064751b9cd27f0a3448a1ed573c2c87528cb4ff42009cfd85e901";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

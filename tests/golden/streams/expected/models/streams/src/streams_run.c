@@ -61,17 +61,22 @@ const struct opwest_state streams_state = {
 
 int streams_open(struct streams_workspace *workspace, const struct streams_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, STREAMS_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->history, STREAMS_POOL_HISTORY_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
 	opwest_state_reset(&streams_state, workspace);
 	workspace->opened = true;
@@ -80,13 +85,18 @@ int streams_open(struct streams_workspace *workspace, const struct streams_devic
 
 int streams_close(struct streams_workspace *workspace, const struct streams_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
 	}
 	workspace->opened = false;
+	opwest_status_clear(&workspace->status);
 	return 0;
 }
 
@@ -140,19 +150,31 @@ int streams_run(
 	const struct streams_inputs *inputs, const struct streams_outputs *outputs,
 	struct streams_workspace *workspace, const struct streams_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, streams_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->fail, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(outputs->y, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;

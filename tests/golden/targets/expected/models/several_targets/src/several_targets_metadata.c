@@ -78,11 +78,12 @@ const struct opwest_model several_targets_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b460dd93a03d9e5e886216ab36193339ef1ac3920511693f1f2b1936ba43d8e2";
+	"277e55af3adcd7048619382d8a4705ae390afa6e0196c681f37bf53565639dec";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -163,7 +163,7 @@ static const struct device detection_host_other = {"other", NULL, NULL, NULL};
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
@@ -181,7 +181,7 @@ int detection_open(struct detection_workspace *workspace, const struct detection
  * @param devices   The device context of detection_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.

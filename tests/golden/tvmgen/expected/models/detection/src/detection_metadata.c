@@ -75,11 +75,12 @@ const struct opwest_model detection_model = {
 	.step_count = 3U,
 	.pool_count = 2U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"32e25dc9a89b916e88347477fc0b83fe6b790bfbf56ac5188dd203da1d6067d7";
+	"e8e341b5bbbe9bae565e0d9f41599acb72ba68bfd7f54de04c36749d35308f84";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

@@ -44,19 +44,23 @@ const struct opwest_device_set detection_device_set = {
 
 int detection_open(struct detection_workspace *workspace, const struct detection_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, DETECTION_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->shared, DETECTION_POOL_SHARED_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
-	opwest_status_clear(&workspace->status);
 	workspace->slots[0].dev = devices->npu;
 	workspace->slots[1].dev = devices->other;
 
@@ -77,8 +81,12 @@ int detection_open(struct detection_workspace *workspace, const struct detection
 
 int detection_close(struct detection_workspace *workspace, const struct detection_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -111,8 +119,20 @@ int detection_run(
 	const struct detection_inputs *inputs, const struct detection_outputs *outputs,
 	struct detection_workspace *workspace, const struct detection_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, detection_points, 0);
 	opwest_status_clear(&workspace->status);
@@ -120,10 +140,10 @@ int detection_run(
 		return -EPERM;
 	}
 	if (devices->npu != workspace->slots[0].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
 	}
 	if (devices->other != workspace->slots[1].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 1U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;

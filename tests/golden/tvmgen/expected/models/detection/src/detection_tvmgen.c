@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <opwest/exclusive.h>
+#include <opwest/port.h>
 #include <detection.h>
 #ifdef __ZEPHYR__
 #include <detection_devicetree.h>
@@ -27,7 +27,7 @@ static struct detection_workspace instance = {
 } OPWEST_PROFILE_LIST(detection, instance);
 static const struct detection_devices manifest_devices = DETECTION_DEVICES_DT_INIT;
 static struct detection_devices context;
-static opwest_exclusive_t in_use;
+static opwest_port_flag_t in_use;
 
 static int open_workspace(struct tvmgen_detection_workspace_pools *workspace_pools,
 	struct tvmgen_detection_devices *devices)
@@ -88,14 +88,14 @@ int32_t tvmgen_detection_run(struct tvmgen_detection_inputs *inputs,
 {
 	int rc;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	rc = open_workspace(workspace_pools, devices);
 	if (rc == 0) {
 		rc = run_model(inputs, outputs);
 	}
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }
 
@@ -104,11 +104,11 @@ int32_t tvmgen_detection_open(struct tvmgen_detection_workspace_pools *workspace
 {
 	int rc;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	rc = open_workspace(workspace_pools, devices);
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }
 
@@ -116,12 +116,12 @@ int32_t tvmgen_detection_close(void)
 {
 	int rc = 0;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	if (instance.opened) {
 		rc = detection_close(&instance, &context);
 	}
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }

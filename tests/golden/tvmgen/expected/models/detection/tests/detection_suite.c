@@ -148,20 +148,32 @@ ZTEST(detection, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(detection, test_open_checks_its_memory_and_devices)
 {
 	struct detection_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(detection_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(detection_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 
 	other.shared = NULL;
 	zassert_equal(detection_open(&other, &devices), -EINVAL, "pool shared is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.shared = workspace.shared + 1;
 	zassert_equal(detection_open(&other, &devices), -EINVAL, "pool shared is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 1U);
 	other.shared = workspace.shared;
 
 	struct detection_devices given = devices;
@@ -184,19 +196,24 @@ ZTEST(detection, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(detection_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(detection_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(detection_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(detection_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	given.npu = NULL;
 	zassert_equal(detection_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device npu differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 0U);
 	given.npu = devices.npu;
 
 	given.other = NULL;
 	zassert_equal(detection_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device other differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 1U);
 	given.other = devices.other;
 
 	zassert_equal(detection_close(&workspace, &devices), 0, "close");

@@ -31,7 +31,11 @@ struct tvmgen_default_inputs {
 /** The outputs, aligned to their elements: -EINVAL otherwise. */
 struct tvmgen_default_outputs {
 	/** Output scores: int16 [4], 8 bytes */
+#ifndef PartitionedCall_0
 	void *PartitionedCall_0;
+#else
+	void *m_PartitionedCall_0;
+#endif
 };
 
 /**

@@ -62,11 +62,12 @@ const struct opwest_model labels_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"79657a61cc667eb7f57f221dec101237b653ee16f443835089d35baaf6d70201";
+	"45932fc422f1ccbddd1aff21bf25f83ab54f77ef487f32a908e63cbc78789b1d";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

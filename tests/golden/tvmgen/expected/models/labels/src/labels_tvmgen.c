@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <opwest/exclusive.h>
+#include <opwest/port.h>
 #include <labels.h>
 #ifdef __ZEPHYR__
 #include <labels_devicetree.h>
@@ -15,9 +15,16 @@
 
 #include <tvmgen_default.h>
 
+/* The header changes a member that has the name of a macro. */
+#ifndef PartitionedCall_0
+#define OPWEST_MEMBER_PartitionedCall_0 PartitionedCall_0
+#else
+#define OPWEST_MEMBER_PartitionedCall_0 m_PartitionedCall_0
+#endif
+
 LABELS_WORKSPACE_DEFINE(instance);
 static const struct labels_devices manifest_devices = LABELS_DEVICES_DT_INIT;
-static opwest_exclusive_t in_use;
+static opwest_port_flag_t in_use;
 
 static int open_workspace(void)
 {
@@ -37,7 +44,7 @@ static int run_model(struct tvmgen_default_inputs *inputs, struct tvmgen_default
 		return -EINVAL;
 	}
 	in.image = (const int16_t *)inputs->serving_default_input_0;
-	out.scores = (int16_t *)outputs->PartitionedCall_0;
+	out.scores = (int16_t *)outputs->OPWEST_MEMBER_PartitionedCall_0;
 	rc = labels_run(&in, &out, &instance, &manifest_devices);
 	return rc;
 }
@@ -47,14 +54,14 @@ int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs,
 {
 	int rc;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	rc = open_workspace();
 	if (rc == 0) {
 		rc = run_model(inputs, outputs);
 	}
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }
 
@@ -62,11 +69,11 @@ int32_t tvmgen_default_open(void)
 {
 	int rc;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	rc = open_workspace();
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }
 
@@ -74,12 +81,12 @@ int32_t tvmgen_default_close(void)
 {
 	int rc = 0;
 
-	if (!opwest_exclusive_take(&in_use)) {
+	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
 	if (instance.opened) {
 		rc = labels_close(&instance, &manifest_devices);
 	}
-	opwest_exclusive_give(&in_use);
+	opwest_port_give(&in_use);
 	return rc;
 }

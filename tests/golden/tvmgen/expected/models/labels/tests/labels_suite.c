@@ -150,14 +150,24 @@ ZTEST(labels, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(labels, test_open_checks_its_memory)
 {
 	struct labels_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(labels_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(labels_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
@@ -171,25 +181,32 @@ ZTEST(labels, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(labels_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(labels_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(labels_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(labels_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.image = NULL;
 	zassert_equal(labels_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = (const int16_t *)((uintptr_t)inputs.image + 1U);
 	zassert_equal(labels_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = inputs.image;
 
 	to.scores = NULL;
 	zassert_equal(labels_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = (int16_t *)((uintptr_t)outputs.scores + 1U);
 	zassert_equal(labels_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = outputs.scores;
 
 	zassert_equal(labels_close(&workspace, &devices), 0, "close");

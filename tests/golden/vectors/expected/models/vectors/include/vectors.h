@@ -207,7 +207,7 @@ struct vectors_workspace {
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  */
 int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices);
@@ -221,7 +221,7 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
  * @param devices   The device context of vectors_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status

@@ -99,11 +99,12 @@ const struct opwest_model vectors_model = {
 	.step_count = 3U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"7d5591d061cbcb75f69d799992bc25764e49d11a89bf6243e4d52baa5f378d37";
+	"b1c20240031916dbde6aeffa1d62714bab1a36ed3d4a5fd72d7517b3953b7c70";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

@@ -28,14 +28,19 @@ static inline bool usable(const void *buffer, uintptr_t align)
 
 int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
+	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, VECTORS_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -48,13 +53,18 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
 
 int vectors_close(struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
 	}
 	workspace->opened = false;
+	opwest_status_clear(&workspace->status);
 	return 0;
 }
 
@@ -73,25 +83,37 @@ int vectors_run(
 	const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
 	struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->factor, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(outputs->y, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!usable(outputs->total, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (!usable(outputs->signs, 2U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 2U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;

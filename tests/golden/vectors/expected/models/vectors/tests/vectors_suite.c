@@ -347,14 +347,24 @@ ZTEST(vectors, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(vectors, test_open_checks_its_memory)
 {
 	struct vectors_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(vectors_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(vectors_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
@@ -368,48 +378,61 @@ ZTEST(vectors, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(vectors_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(vectors_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(vectors_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(vectors_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.x = NULL;
 	zassert_equal(vectors_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input x is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = (const float *)((uintptr_t)inputs.x + 1U);
 	zassert_equal(vectors_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input x is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = inputs.x;
 
 	from.factor = NULL;
 	zassert_equal(vectors_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input factor is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.factor = (const float *)((uintptr_t)inputs.factor + 1U);
 	zassert_equal(vectors_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input factor is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.factor = inputs.factor;
 
 	to.y = NULL;
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL, "output y is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = (float *)((uintptr_t)outputs.y + 1U);
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output y is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = outputs.y;
 
 	to.total = NULL;
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output total is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.total = (int64_t *)((uintptr_t)outputs.total + 1U);
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output total is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.total = outputs.total;
 
 	to.signs = NULL;
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output signs is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.signs = (uint16_t *)((uintptr_t)outputs.signs + 1U);
 	zassert_equal(vectors_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output signs is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.signs = outputs.signs;
 
 	zassert_equal(vectors_close(&workspace, &devices), 0, "close");

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of `run`, with every `repeat` replaced by the steps of all its turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.located import Items, Mapping
+from opwest.model.context import Context, located_items
+from opwest.model.dtypes import TensorType
+from opwest.model.identifiers import check_name
+from opwest.model.model import View
+
+MOST_STEPS = 65534
+"""The metadata numbers steps with 16 bits; the last two numbers have another meaning."""
+
+
+def listed_steps(context: Context) -> list[tuple[Mapping, Location]]:
+    """Return all steps with their locations in the order of the run."""
+    return [(entry, at) for entry, at in _expanded(context) if "call" in entry][:MOST_STEPS]
+
+
+def check_step_count(context: Context) -> None:
+    """Report more steps than the metadata can number."""
+    section = context.section("run")
+    count = sum(_turns(entry) * len(entry.get("steps", [entry])) for entry in context.items("steps", section))
+    if count > MOST_STEPS:
+        context.faults.error(
+            f"'run.steps' has {count} steps with all repetitions",
+            section.value_location("steps"),
+            expected=f"at most {MOST_STEPS}",
+        )
+
+
+def slice_name(tensor: str, turn: int) -> str:
+    """Return the name of the part of a tensor in one turn. It is no identifier, so no other tensor has it."""
+    return f"{tensor}[{turn}]"
+
+
+def slice_names(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield the names of all parts that steps are repeated over, each with its tensor."""
+    for entry in context.items("steps", context.section("run")):
+        for tensor in context.section("over", entry).values() if "repeat" in entry else ():
+            yield from ((slice_name(tensor, turn), tensor) for turn in range(_turns(entry)))
+
+
+def slices(context: Context, types: dict[str, TensorType], views: dict[str, View]) -> dict[str, View]:
+    """Return the parts of the tensors that steps are repeated over; report tensors without a part for every turn.
+
+    `types` contains all declared tensors.
+    """
+    found: dict[str, View] = {}
+    for entry, _ in located_items(context.items("steps", context.section("run"))):
+        over = context.section("over", entry) if "repeat" in entry else Mapping(entry.file, entry.start)
+        for name, tensor in over.items():
+            at = over.value_location(name)
+            check_name("tensor", name, over.key_location(name), context.faults)
+            if name in types or name in views:
+                context.faults.error(
+                    f"{name!r} is the name of another tensor", over.key_location(name), expected="a new name"
+                )
+            view = views.get(tensor)
+            whole = view.type if view else types.get(tensor)
+            if whole is None:
+                context.faults.error(
+                    f"undefined tensor {tensor!r}",
+                    at,
+                    expected="an input, output, constant, state, view, or a tensor with dtype and shape in run.tensors",
+                    hint=nearest(tensor, {*types, *views}),
+                )
+            elif whole.shape[:1] != (entry["repeat"],):
+                context.faults.error(
+                    f"the steps are repeated {entry['repeat']} times over {tensor!r}, which is {whole}",
+                    at,
+                    expected=f"a tensor whose first dimension is {entry['repeat']}",
+                )
+            else:
+                found |= _parts(tensor, whole, view, at)
+    return found
+
+
+def _parts(tensor: str, whole: TensorType, view: View | None, at: Location) -> dict[str, View]:
+    part = TensorType(whole.dtype, whole.shape[1:])
+    size = whole.dtype.size * prod(part.shape)
+    root, start = (view.root, view.offset) if view else (tensor, 0)
+    names = (slice_name(tensor, turn) for turn in range(whole.shape[0]))
+    return {name: View(name, part, root, start + turn * size, at) for turn, name in enumerate(names)}
+
+
+def _expanded(context: Context) -> Iterator[tuple[Mapping, Location]]:
+    for entry, at in located_items(context.items("steps", context.section("run"))):
+        if "repeat" not in entry:
+            yield entry, at
+            continue
+        over = context.section("over", entry)
+        for turn in range(_turns(entry)):
+            for inner, place in located_items(context.items("steps", entry)):
+                yield _of_turn(inner, over, turn), place
+
+
+def _turns(entry: Mapping) -> int:
+    return min(int(entry.get("repeat", 1)), MOST_STEPS + 1)
+
+
+def _of_turn(entry: Mapping, over: Mapping, turn: int) -> Mapping:
+    """Return a step with the parts of one turn as arguments."""
+    step = Mapping(entry.file, entry.start)
+    step.update(entry)
+    step.keys_at, step.values_at = entry.keys_at, entry.values_at
+    given: Items = entry["args"]
+    args = Items(given.file, given.start)
+    args.items_at = given.items_at
+    args += [_argument(value, over, turn) for value in given]
+    step["args"] = args
+    return step
+
+
+def _argument(value: Any, over: Mapping, turn: int) -> Any:
+    return slice_name(over[value], turn) if isinstance(value, str) and value in over else value

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers that are recognized by the symbols of their objects, and the calling conventions of their functions.
+
+Halide: for a pipeline NAME the compiler also defines NAME_argv and NAME_metadata (src/CodeGen_LLVM.cpp). A
+function that only calls `halide_*` can be a wrapper written by hand.
+MLIR: for a function NAME with the attribute `llvm.emit_c_interface`, -convert-func-to-llvm also defines
+_mlir_ciface_NAME (mlir.llvm.org/docs/TargetLLVMIR, "C-compatible wrapper emission").
+TVM: see `tvm_symbols.py`.
+IREE: a static library exports NAME_library_query (iree/hal/local/executable_library.h), and code for the C back end
+calls functions `iree_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, Literal
+
+from opwest.objects.facts import CSource, Member
+from opwest.records import dataclass
+
+Tool = Literal["Halide", "MLIR", "TVM", "IREE"]
+ForeignConvention = Literal["halide", "memref", "packed", "ffi"]
+
+HEAP: Final = frozenset(
+    (
+        *("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign"),
+        *("_mlir_memref_to_llvm_alloc", "_mlir_memref_to_llvm_aligned_alloc"),
+    )
+)
+"""Functions that memref.alloc becomes (-finalize-memref-to-llvm), and others of heaps."""
+MLIR_PREFIX: Final = "_mlir_ciface_"
+FFI_PREFIX: Final = "__tvm_ffi_"
+_HALIDE_SUFFIXES: Final = ("_argv", "_metadata")
+_TVM_CHECKS: Final = frozenset(("TVMAPISetLastError", "__TVMAPISetLastError", "__tvm_module_ctx"))
+"""Only functions with argument arrays refer to these: they check the arrays."""
+_IREE_QUERY: Final = "_library_query"
+_IREE_PREFIX: Final = "iree_"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The compiler of a function, and how the function is called."""
+
+    tool: Tool
+    convention: ForeignConvention | None
+    """None: only the compiler's own runtime can call it."""
+    symbol: str
+    """The function to declare as the operator's `symbol`."""
+    evidence: str
+    """What the object contains, after "it": `defines 'scale_argv' and 'scale_metadata'`."""
+
+
+def origin_of(symbol: str, item: Member | CSource) -> Origin | None:
+    """Return the origin of a function that an object or a source defines; None if it is not recognized."""
+    if isinstance(item, CSource):
+        return origin_by_symbols(symbol, {function.name for function in item.c_functions}, item.calls)
+    return origin_by_symbols(symbol, item.defined, item.undefined)
+
+
+def origin_by_symbols(symbol: str, defined: Collection[str], undefined: Collection[str]) -> Origin | None:
+    """Return the origin of a function from the symbols that its object defines and refers to."""
+    return (
+        _halide(symbol, defined)
+        or _mlir(symbol, defined)
+        or _iree(symbol, undefined)
+        or _tvm(symbol, defined, undefined)
+    )
+
+
+def _halide(symbol: str, defined: Collection[str]) -> Origin | None:
+    for name in (symbol, *(symbol.removesuffix(end) for end in _HALIDE_SUFFIXES if symbol.endswith(end))):
+        companions = [name + end for end in _HALIDE_SUFFIXES]
+        if name in defined and all(companion in defined for companion in companions):
+            return Origin("Halide", "halide", name, f"defines {companions[0]!r} and {companions[1]!r}")
+    return None
+
+
+def _mlir(symbol: str, defined: Collection[str]) -> Origin | None:
+    wrapper = MLIR_PREFIX + symbol.removeprefix(MLIR_PREFIX)
+    return Origin("MLIR", "memref", wrapper, f"defines {wrapper!r}") if wrapper in defined else None
+
+
+def _iree(symbol: str, undefined: Collection[str]) -> Origin | None:
+    if symbol.endswith(_IREE_QUERY):
+        return Origin("IREE", None, symbol, f"defines {symbol!r}")
+    called = sorted(name for name in undefined if name.startswith(_IREE_PREFIX))
+    return Origin("IREE", None, symbol, f"refers to {called[0]!r}") if called else None
+
+
+def _tvm(symbol: str, defined: Collection[str], undefined: Collection[str]) -> Origin | None:
+    if symbol.startswith(FFI_PREFIX):
+        return Origin("TVM", "ffi", symbol, f"defines {symbol!r}")
+    found = sorted(name for name in _TVM_CHECKS if name in defined or name in undefined)
+    return Origin("TVM", "packed", symbol, f"refers to {found[0]!r}") if found else None

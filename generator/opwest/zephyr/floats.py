@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The FPU of a board: the options that a model's operators need, and notes about floating point in software."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwest.diagnostics import Diagnostics
+from opwest.model.builds import Target
+from opwest.model.model import Model
+from opwest.zephyr.processors import fits_processor, processor_symbols
+from opwest.zephyr.workspace import Workspace
+
+_OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI")
+"""The options of floating point in the conditions of targets; all others are properties of the processor."""
+_LISTED = 8
+
+
+def has_floats(model: Model) -> bool:
+    """Return whether an operator has floating-point arguments."""
+    return any(arg.type.dtype.kind == "float" for operator in model.operators for arg in operator.args)
+
+
+def fpu_conditions(model: Model) -> list[str]:
+    """Return the conditions in Kconfig, joined by or, under which the model's operators use the FPU of a processor."""
+    found = []
+    for build in model.builds:
+        if build.target is None:
+            found += ["CPU_HAS_FPU"] if has_floats(model) else []
+        elif _uses_fpu(build.target):
+            own = [(symbol.removeprefix("CONFIG_"), value) for symbol, value in _processor(build.target)]
+            found.append(" && ".join(["CPU_HAS_FPU", *(s if value == "y" else f"!{s}" for s, value in own)]))
+    return list(dict.fromkeys(found))
+
+
+def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
+    """Return the options of floating point for a board; empty if the models or the processor need none.
+
+    Only processors in opwest's own table are used: the files of a project do not depend on a workspace.
+    """
+    symbols = processor_symbols(board, None)
+    if symbols is None or "CPU_HAS_FPU" not in symbols:
+        return {}
+    options: dict[str, str] = {}
+    for model in models:
+        builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]
+        targets = [build.target for build in builds if build.target is not None]
+        used = [target for target in targets if _uses_fpu(target)]
+        if used:
+            options |= dict(_floats(used[0]))
+        elif not targets and builds and has_floats(model):
+            arm = "64BIT" not in symbols and any(symbol.startswith("CPU_CORTEX") for symbol in symbols)
+            options |= {"CONFIG_FPU": "y"} | ({"CONFIG_FP_HARDABI": "y"} if arm else {})
+        elif any(dict(target.kconfig).get("CONFIG_FPU") == "n" for target in targets):
+            options.setdefault("CONFIG_FPU", "n")
+    if options.get("CONFIG_FPU") == "y":
+        options["CONFIG_FPU_SHARING"] = "y"
+    return options
+
+
+def check_floats(models: Sequence[Model], board: str, workspace: Workspace | None, faults: Diagnostics) -> None:
+    """Report operators that compute with software floating point on a board, and the functions of libm."""
+    symbols = processor_symbols(board, workspace)
+    if symbols is None or "ARCH_POSIX" in symbols:
+        return
+    for model in models:
+        builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]
+        used = [build for build in builds if build.target is not None and _uses_fpu(build.target)]
+        if not builds:
+            continue  # the build reports that no target matches
+        chosen = used or builds
+        in_c = any(build.target is None for build in builds) and has_floats(model)
+        called = _functions([name for build in chosen for name in build.soft_float])
+        if "CPU_HAS_FPU" not in symbols and (called or in_c):
+            faults.note(
+                f"board {board!r} has no FPU: operators of model {model.name!r} use software floating point",
+                model.location,
+                hint=f"called: {called}" if called else "the compiler adds the functions, because they are in C",
+            )
+        elif "CPU_HAS_FPU" in symbols and not used and any(build.target for build in builds) and has_floats(model):
+            faults.note(
+                f"objects of model {model.name!r} do not use the FPU of board {board!r}: software floating point",
+                model.location,
+                hint=f"compile for a target with an FPU; called: {called or 'none'}",
+            )
+        elif called:
+            faults.note(
+                f"operators of model {model.name!r} call software floating point on board {board!r}: {called}",
+                model.location,
+                hint="the FPU lacks these operations; an FPU of single precision has none for double",
+            )
+        math = _functions([name for build in chosen for name in build.libm])
+        if math:
+            faults.note(f"operators of model {model.name!r} call functions of libm: {math}", model.location)
+
+
+def _functions(names: list[str]) -> str:
+    found = sorted(set(names))
+    rest = f" and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
+    return ", ".join(found[:_LISTED]) + rest
+
+
+def _uses_fpu(target: Target) -> bool:
+    """Whether the firmware of a target has the FPU. The ABI of AArch64 requires it."""
+    return dict(target.kconfig).get("CONFIG_FPU") == "y" or target.machine == "aarch64"
+
+
+def _processor(target: Target) -> list[tuple[str, str]]:
+    return [(symbol, value) for symbol, value in target.kconfig if symbol not in _OPTIONS]
+
+
+def _floats(target: Target) -> list[tuple[str, str]]:
+    given = [(symbol, value) for symbol, value in target.kconfig if symbol in _OPTIONS]
+    return given if ("CONFIG_FPU", "y") in given else [("CONFIG_FPU", "y")]

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two workspaces of a model with writable state, without and with threads.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <counting.h>
+
+#define THREADS 4
+#define ROUNDS 20000
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+COUNTING_WORKSPACE_DEFINE(first);
+COUNTING_WORKSPACE_DEFINE(second);
+static const struct counting_devices devices;
+static atomic_int owners;
+static atomic_int opened;
+static atomic_int refused;
+
+static int32_t run(struct counting_workspace *workspace)
+{
+	const int32_t x = 1;
+	int32_t y = -1;
+	const struct counting_inputs inputs = {&x};
+	const struct counting_outputs outputs = {&y};
+
+	EXPECT(counting_run(&inputs, &outputs, workspace, &devices) == 0);
+	return y;
+}
+
+static void *compete(void *argument)
+{
+	struct counting_workspace own = first;
+
+	(void)argument;
+	own.opened = false;
+	for (int i = 0; i < ROUNDS; i++) {
+		const int rc = counting_open(&own, &devices);
+
+		if (rc == 0) {
+			EXPECT(atomic_fetch_add(&owners, 1) == 0);
+			(void)run(&own);
+			EXPECT(atomic_fetch_sub(&owners, 1) == 1);
+			EXPECT(counting_close(&own, &devices) == 0);
+			atomic_fetch_add(&opened, 1);
+		} else {
+			EXPECT(rc == -EBUSY && !own.opened);
+			atomic_fetch_add(&refused, 1);
+		}
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[THREADS];
+	struct counting_workspace unusable = second;
+
+	EXPECT((counting_model.flags & OPWEST_MODEL_STATEFUL) != 0U);
+	EXPECT(counting_open(&first, &devices) == 0);
+	EXPECT(counting_open(&second, &devices) == -EBUSY);
+	EXPECT(!second.opened && counting_close(&second, &devices) == -EALREADY);
+	EXPECT(counting_open(&first, &devices) == -EALREADY);
+	EXPECT(run(&first) == 1 && run(&first) == 2);
+	EXPECT(counting_close(&first, &devices) == 0);
+	/* An open that fails does not refuse the next one. */
+	unusable.sram = NULL;
+	EXPECT(counting_open(&unusable, &devices) == -EINVAL);
+	EXPECT(counting_open(&second, &devices) == 0);
+	EXPECT(counting_open(&first, &devices) == -EBUSY);
+	EXPECT(run(&second) == 3);
+	EXPECT(counting_close(&second, &devices) == 0);
+	for (int i = 0; i < THREADS; i++) {
+		EXPECT(pthread_create(&threads[i], NULL, compete, NULL) == 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		EXPECT(pthread_join(threads[i], NULL) == 0);
+	}
+	EXPECT(opened > 0 && opened + refused == THREADS * ROUNDS);
+	EXPECT(counting_open(&first, &devices) == 0);
+	EXPECT(run(&first) == 4 + opened);
+	EXPECT(counting_close(&first, &devices) == 0);
+	puts("done");
+	return 0;
+}

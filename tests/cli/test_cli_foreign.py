@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators compiled by Halide and by MLIR on the host, each against numpy."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
+from opwest.render.llvm.printer import ir_struct_type
+from opwest.render.records import layout
+from opwest.render.records.types import Abi, offsets, size_and_alignment
+from requirements_support import need, need_x86_64
+
+RUNTIME = Path(__file__).resolve().parents[2] / "zephyr_module"
+MANIFEST = """
+version: 1
+model: foreign
+objects:
+  - {target: x86-64, files: [scale.o]}
+  - {targets: [x86-64], files: [half.ll]}
+operators:
+  scale:
+    convention: halide
+    workspace: 192
+    args:
+      - {name: image, dtype: int16, shape: [4, 5]}
+      - {name: factor, dtype: int32, scalar: true}
+      - {name: result, dtype: int16, shape: [4, 5], direction: out}
+  half:
+    symbol: _mlir_ciface_half
+    convention: memref
+    args:
+      - {name: x, dtype: int16, shape: [4, 5]}
+      - {name: by, dtype: int16, scalar: true}
+      - {name: y, dtype: int16, shape: [5, 4], direction: out}
+  total:
+    symbol: _mlir_ciface_total
+    convention: memref
+    returns: {name: total, dtype: int32}
+    args:
+      - {name: x, dtype: int16, shape: [5, 4]}
+run:
+  inputs: {image: {dtype: int16, shape: [4, 5]}}
+  outputs: {y: {dtype: int16, shape: [5, 4]}, total: {dtype: int32, shape: [1]}}
+  steps:
+    - {call: scale, args: [image, 3, scaled]}
+    - {call: half, args: [scaled, -7, y]}
+    - {call: total, args: [y, total]}
+"""
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    need_x86_64()
+    folder = tmp_path_factory.mktemp("foreign")
+    make_pipeline(folder / "scale.o", HALIDE_TARGETS["x86-64"])
+    make_mlir(folder / "half.ll", 64)
+    return folder
+
+
+@pytest.fixture
+def manifest(objects):
+    (objects / "manifest.yaml").write_text(MANIFEST)
+    return objects / "manifest.yaml"
+
+
+@pytest.mark.needs("cc", "llvmlite")
+@pytest.mark.parametrize("metadata", ["c", "llvm"])
+def test_answers(opwest, manifest, tmp_path, metadata):
+    done = opwest("generate", manifest, "-o", tmp_path / "app", "--metadata", metadata)
+    assert (done.code, done.err) == (0, "")
+    image = np.random.default_rng(1).integers(-1000, 1000, (4, 5)).astype(np.int16)
+    np.save(tmp_path / "image.npy", image)
+    done = opwest("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}", "--json")
+    assert done.code == 0, done.err
+    outputs = json.loads(done.out)["result"]["outputs"]
+    expected = (image * 3 + image[0] - 7).T
+    assert outputs["y"] == expected.tolist() and outputs["total"] == [expected.sum()]
+
+
+@pytest.mark.needs("cc", "llvmlite")
+def test_exhausted_workspace(opwest, manifest, tmp_path):
+    # 40 bytes and 8 in one unit of 64, and a unit before them.
+    manifest.write_text(MANIFEST.replace("workspace: 192", "workspace: 64"))
+    assert opwest("generate", manifest, "-o", tmp_path / "app").code == 0
+    np.save(tmp_path / "image.npy", np.zeros((4, 5), np.int16))
+    done = opwest("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}")
+    assert done.code == 1 and "-12 (Cannot allocate memory) in step 0 (scale)" in done.err, done.err
+
+
+def test_faults_of_the_compilers_output(opwest, manifest, objects):
+    """What passed `check` and crashed: plain pointers. Also the runtime, threads, and memory of a heap."""
+    make_pipeline(objects / "with_runtime.o", "x86-64-linux")
+    make_pipeline(objects / "threads.o", HALIDE_TARGETS["x86-64"], schedule="parallel")
+    make_mlir_with_heap(objects / "heap.ll")
+    plain = MANIFEST.replace("convention: halide\n    workspace: 192", "description: plain pointers")
+    heap = MANIFEST.replace("files: [half.ll]", "files: [half.ll, heap.ll]").replace("_ciface_total", "_ciface_copied")
+    heap = heap.replace("\n    returns: {name: total, dtype: int32}", "").replace("total]", "y]")
+    for text, fault, advice in (
+        (plain, "operator 'scale' is unpacked, but Halide compiled the function 'scale'", "convention: halide"),
+        (MANIFEST.replace("scale.o", "with_runtime.o"), "a copy of Halide's runtime in with_runtime.o", "no_runtime"),
+        (MANIFEST.replace("scale.o", "threads.o"), "unsupported function 'halide_do_par_for'", "without parallel()"),
+        (MANIFEST.replace("_mlir_ciface_half", "half"), "operator 'half' is memref", "symbol: _mlir_ciface_half"),
+        (heap, "heap.ll calls 'malloc': the memory of memref operators would come from a heap", "memref.alloc"),
+    ):
+        manifest.write_text(text)
+        done = opwest("check", manifest)
+        assert done.code == 1 and fault in done.err and advice in done.err, done.err
+
+
+def test_layout_of_halide():
+    """The structures and functions are those of Halide's own header."""
+    need("cc")
+    lines = ["#include <stddef.h>", "#include <HalideRuntime.h>"]
+    for struct in (layout.HALIDE_TYPE, layout.HALIDE_DIMENSION, layout.HALIDE_BUFFER):
+        for name, offset in offsets(struct, Abi(8)).items():
+            lines.append(f'_Static_assert(offsetof({struct.c_type}, {name}) == {offset}, "{struct.name}.{name}");')
+        size, _ = size_and_alignment(struct, Abi(8))
+        lines.append(f'_Static_assert(sizeof({struct.c_type}) == {size}, "{struct.name}");')
+    for code, member in enumerate(layout.HALIDE_TYPE_CODE.members):
+        lines.append(f'_Static_assert(halide_type_{member} == {code}, "{member}");')
+    lines.append('_Static_assert(halide_error_code_out_of_memory == -11, "out_of_memory");')
+    # The prototypes of the runtime's header, after the structures: a difference is an error.
+    header = (RUNTIME / "include/opwest/halide_buffer.h").read_text()
+    lines.append(header[header.index("int32_t opwest_halide_code") : header.index("#ifdef __cplusplus\n}")])
+    command = ["cc", "-std=c11", "-fsyntax-only", f"-I{halide_headers()}", "-x", "c", "-"]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_codes_of_halide():
+    """Each function returns the code that Halide's header lists for it."""
+    header = (halide_headers() / "HalideRuntime.h").read_text()
+    codes = dict(re.findall(r"halide_error_code_(\w+) = (-\d+)", header))
+    source = (RUNTIME / "src/halide_backend.c").read_text()
+    bodies = {part.partition("(")[0]: part for part in source.split("\nint halide_error_")[1:]}
+    found = {name: re.search(r"return fail\((-\d+),", body) for name, body in bodies.items()}
+    returned = {name: match[1] for name, match in found.items() if match}
+    declared = set(re.findall(r"\bint halide_error_(\w+)\(", header))
+    assert bodies.keys() == declared
+    assert declared - returned.keys() == {"bounds_inference_call_failed", "extern_stage_failed"}
+    for name, code in returned.items():
+        assert codes[name if name in codes else name.rpartition("_")[0]] == code, name
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_layout_of_mlir(tmp_path, bits):
+    """The structure is the descriptor in MLIR's own LLVM IR."""
+    need("llvmlite")
+    text = make_mlir(tmp_path / "half.ll", bits).read_text()
+    described = ir_struct_type(layout.memref(2), bits).partition(" = type ")[2]
+    assert described in text and described.count("[2 x ") == 2

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writable state in compiled operators, which the sources do not show: zephyr_module/scripts/check_state.py."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from c_support import ROOT
+from opwest.cli.main import main
+from opwest.objects import judgement
+from opwest.objects.tvm_symbols import CONTEXTS
+from requirements_support import need
+
+SCRIPT = ROOT / "zephyr_module" / "scripts" / "check_state.py"
+_spec = importlib.util.spec_from_file_location("check_state", SCRIPT)
+check_state = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check_state)
+
+AWX = '__attribute__((section("{name},\\"awx\\",@progbits#")))'
+CODE = "int f(int x); int f(int x) { return x + 1; }"
+CASES = {
+    "code": (CODE, []),
+    "constant": ("const int table[4] = {1, 2, 3, 4}; static const char *const names[] = {\"a\"};\n"
+                 "const char *f(int i); const char *f(int i) { return names[i & table[0]]; }", []),
+    "empty": (f"int empty[0] = {{}}; {CODE}", []),
+    "data": ("int counter = 3;", [("counter", ".data.counter")]),
+    "bss": ("static int n; int f(void); int f(void) { return n++; }", [("n", ".bss.n")]),
+    "function_static": ("int f(void); int f(void) { static int calls; return calls++; }", [("calls", ".bss.calls")]),
+    "common": ("__attribute__((common)) int shared;", [("shared", "COMMON")]),
+    "pointer": ("int f(void); int (*hook)(void) = f;", [("hook", ".data")]),
+    "thread_local": ("_Thread_local int own = 1;", [("own", ".tdata")]),
+    "thread_local_zero": ("_Thread_local int own;", [("own", ".tbss")]),
+    "own_section": ('__attribute__((section("buffers"))) int memory[8];', [("memory", "buffers")]),
+    "constructor": (
+        "__attribute__((constructor)) static void first(void) { __asm__(\"\"); }", [("unnamed", ".init_array")]
+    ),
+    "code_in_ram": (f"{AWX.format(name='.ramcode')} {CODE.split(';', 1)[1]}", []),
+    "data_in_code": (f"{AWX.format(name='.ramtext')} int total = 1;", [("total", ".ramtext")]),
+    "context_of_tvm": ("void *__tvm_module_ctx = 0;", []),
+}  # fmt: skip
+FLAGS = {
+    "plain": [],
+    "pic": ["-fPIC"],
+    "lto": ["-flto"],
+    "coverage": ["--coverage"],
+    "profile": ["-fprofile-arcs", "-ftest-coverage", "-pg"],
+    "sanitizers": ["-fsanitize=address,undefined", "-fsanitize-recover=all"],
+    "instrumented": ["-finstrument-functions", "-fpatchable-function-entry=2"],
+}
+
+
+def compiled(folder, text, flags, compiler=("gcc",)):
+    """Compile a source; return its object and the command."""
+    (folder / "op.c").write_text(text)
+    obj = folder / "op.o"
+    command = [*compiler, "-O1", "-fdata-sections", *flags, "-MD", "-MF", "op.d", "-c", "op.c", "-o", str(obj)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return obj, command
+
+
+def shown(found):
+    return [(", ".join(state.symbols) or "unnamed", state.section) for state in found]
+
+
+def agrees(found, expected):
+    """Whether the symbols are equal, and the sections begin as expected: -fdata-sections adds a name."""
+    pairs = zip(found, expected, strict=True) if len(found) == len(expected) else [(("no", "no"), ("", "yes"))]
+    return all(a[0] == b[0] and a[1].startswith(b[1]) for a, b in pairs)
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_state_of_objects(tmp_path, flags):
+    need("gcc")
+    wrong = {}
+    for name, (text, expected) in CASES.items():
+        obj, command = compiled(tmp_path, text, FLAGS[flags])
+        (tmp_path / "op.d").unlink()
+        found = shown(check_state.object_states(str(obj), command, str(tmp_path)))
+        # PIC moves a pointer to .data.rel.local.
+        if not agrees(found, expected):
+            wrong[name] = found
+        assert not (tmp_path / "op.d").exists() and not list(tmp_path.glob("*.plain"))
+    assert not wrong
+
+
+def test_flags_hide_or_add_state(tmp_path):
+    """Without the second compilation the objects are misjudged: the test of the tests above."""
+    need("gcc")
+    obj, _ = compiled(tmp_path, CASES["bss"][0], FLAGS["lto"])
+    assert "n" not in [symbol for state in check_state.states(obj.read_bytes()) for symbol in state.symbols]
+    for name in ("coverage", "sanitizers"):
+        obj, _ = compiled(tmp_path, CASES["code"][0], FLAGS[name])
+        assert check_state.states(obj.read_bytes()), name
+
+
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang"])
+def test_other_compilers(tmp_path, compiler):
+    need(compiler)
+    for flags in ([], ["-flto"]):
+        for name in ("code", "constant", "bss", "function_static"):
+            obj, command = compiled(tmp_path, CASES[name][0], flags, (compiler,))
+            found = check_state.object_states(str(obj), command, str(tmp_path))
+            # clang adds the name of the function.
+            names = [symbol.rpartition(".")[2] for state in found for symbol in state.symbols]
+            assert names == [symbol for symbol, _ in CASES[name][1]]
+
+
+def test_damaged_objects(tmp_path):
+    need("gcc")
+    obj, _ = compiled(tmp_path, CASES["bss"][0], [])
+    content = obj.read_bytes()
+    for size in range(0, len(content), 7):
+        with pytest.raises(check_state.NotElfError):
+            check_state.states(content[:size])
+    for position in range(16, len(content), 3):
+        changed = bytearray(content)
+        changed[position] ^= 0xFF
+        try:
+            check_state.states(bytes(changed))
+        except check_state.NotElfError:
+            continue
+
+
+def test_texts_are_those_of_check():
+    source = judgement.CSource(Path("a.c"), b"", (), (), ("n",), ())
+    (reason,) = judgement.judge(source)
+    assert (reason.expected, reason.hint) == (check_state.EXPECTED, check_state.HINT)
+    assert check_state.IGNORED == CONTEXTS
+
+
+MANIFEST = """version: 1
+model: m
+objects:
+  - {files: [op.c]%s}
+operators:
+  op:
+    args:
+      - {name: x, dtype: int32, shape: [1]}
+      - {name: y, dtype: int32, shape: [1], direction: out}
+run:
+  inputs: {x: {dtype: int32, shape: [1]}}
+  outputs: {y: {dtype: int32, shape: [1]}}
+  steps: [{call: op, args: [x, y]}]
+"""
+OPERATOR = """#include "next.h"
+#include <stdint.h>
+int32_t op(const int32_t *x, int32_t *y);
+int32_t op(const int32_t *x, int32_t *y)
+{
+	*y = *x + next();
+	return 0;
+}
+"""
+HEADER = "static int count_of_calls;\nstatic inline int next(void) { return count_of_calls++; }\n"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that generates the application of the manifest with another key of the objects."""
+    need("cc")
+    (tmp_path / "op.c").write_text(OPERATOR)
+    (tmp_path / "next.h").write_text(HEADER)
+    monkeypatch.chdir(tmp_path)
+
+    def generate(key=""):
+        (tmp_path / "manifest.yaml").write_text(MANIFEST % key)
+        assert main(["generate", "manifest.yaml", "-o", "app"]) == 0
+        return tmp_path / "app"
+
+    return generate
+
+
+@pytest.mark.parametrize("compiler", ["cc", "gcc -flto --coverage -fsanitize=address"])
+def test_host_run_reports_state_of_a_header(project, monkeypatch, capsys, compiler):
+    need("gcc")
+    monkeypatch.setenv("CC", compiler)
+    app = project()
+    assert main(["run", str(app), "--host"]) == 1
+    error = capsys.readouterr().err
+    assert (
+        "manifest.yaml:4:14: error: objects/any/op.c has writable state of 4 bytes when compiled: count_of_calls in "
+        "section .bss"
+    ) in error
+    assert f"hint: {check_state.HINT}" in error and "Traceback" not in error
+    assert main(["run", str(project(", stateful: true")), "--host"]) == 0
+
+
+def test_records_of_earlier_versions_have_no_positions(project, capsys):
+    app = project()
+    lock = app / ".opwest" / "lock.json"
+    content = json.loads(lock.read_text())
+    for damage in ([{"line": "4"}], 3):
+        content["record"]["models"][0]["builds"][0]["places"] = damage
+        lock.write_text(json.dumps(content))
+        assert main(["run", str(app), "--host"]) == 1
+        assert "the lock is damaged: record.models[0].builds[].places" in capsys.readouterr().err
+    del content["record"]["models"][0]["builds"][0]["places"]
+    lock.write_text(json.dumps(content))
+    assert main(["run", str(app), "--host"]) == 1
+    assert "manifest.yaml: error: objects/any/op.c has writable state" in capsys.readouterr().err
+
+
+def build_step(folder, *rows):
+    """Run the check as the build of Zephyr does; return its exit code and messages."""
+    (folder / "rows.txt").write_text("".join(f"{folder / name}\tm.yaml:{at}\t{state}\n" for name, at, state in rows))
+    words = [
+        "--model",
+        "m",
+        "--library",
+        "lib",
+        "--sources",
+        "rows.txt",
+        "--commands",
+        "all.json",
+        "--record",
+        "r.json",
+    ]
+    done = subprocess.run([sys.executable, SCRIPT, *words], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_build_step_examines_changed_objects(tmp_path):
+    need("gcc")
+    (tmp_path / "lib.dir").mkdir()
+    entries = []
+
+    def compile_one(name, text):
+        (tmp_path / f"{name}.c").write_text(text)
+        words = ["gcc", "-c", f"{name}.c", "-o", f"lib.dir/{name}.o"]
+        subprocess.run(words, cwd=tmp_path, check=True)
+        entries.append({"directory": str(tmp_path), "file": str(tmp_path / f"{name}.c"), "command": " ".join(words)})
+        (tmp_path / "all.json").write_text(json.dumps(entries))
+
+    compile_one("good", CODE)
+    compile_one("bad", "int m__n = 1;")
+    rows = [("good.c", "3:1", "n"), ("bad.c", "4:2", "n")]
+    expected = f"m.yaml:4:2: error: {tmp_path}/bad.c has writable state of 4 bytes when compiled: n in section .data\n"
+    for _ in range(2):  # a faulty object is examined again
+        code, text = build_step(tmp_path, *rows)
+        assert code == 1 and text.startswith(expected) and text.count("error:") == 1
+    assert build_step(tmp_path, rows[0], ("bad.c", "4:2", "y")) == (0, "")
+    assert build_step(tmp_path, *rows)[0] == 1
+    compile_one("bad", CODE.replace("f(", "g("))
+    assert build_step(tmp_path, *rows) == (0, "")
+    # Unchanged objects are not read again.
+    obj = tmp_path / "lib.dir" / "good.o"
+    times = obj.stat()
+    obj.write_bytes(b"\0" * times.st_size)
+    os.utime(obj, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert build_step(tmp_path, *rows) == (0, "")
+    obj.touch()
+    code, text = build_step(tmp_path, *rows)
+    assert code == 1 and "m.yaml:3:1: error:" in text and "the object is not an ELF file" in text

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects and IR of other compilers: rustc (objects, staticlib, IR), Zig, and clang of two versions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from opwest.cli.main import main
+from opwest.objects.elf import parse_elf
+from opwest.objects.facts import ObjectFile
+from opwest.objects.inspect import inspect_object
+from requirements_support import need, need_x86_64
+
+ZIG = """
+fn clamp(x: i32) i8 { return @intCast(@min(@max(x, -128), 127)); }
+export fn zig_scale(in: [*]const i8, out: [*]i8, count: i32, factor: f32) i32 {
+    if (count < 0) return -22;
+    for (0..@as(usize, @intCast(count))) |i| {
+        out[i] = clamp(@intFromFloat(@as(f32, @floatFromInt(in[i])) * factor));
+    }
+    return 0;
+}
+"""
+RUST = """#![no_std]
+#[panic_handler] fn panic(_: &core::panic::PanicInfo) -> ! { loop {} }
+mod inner { #[inline(never)] pub fn clamp(v: f32) -> i8 { v as i8 } }
+#[no_mangle]
+pub unsafe extern "C" fn rust_scale(input: *const i8, out: *mut i8, count: i32, factor: f32) -> i32 {
+    if count < 0 { return -22; }
+    for i in 0..count as usize { *out.add(i) = inner::clamp(*input.add(i) as f32 * factor); }
+    0
+}
+#[no_mangle]
+pub unsafe extern "C" fn rust_scale_two(input: *const i8, out: *mut i8, count: i32, factor: f32) -> i32 {
+    if count < 0 { return -22; }
+    for i in 0..count as usize { *out.add(i) = inner::clamp(*input.add(i) as f32 * factor); }
+    0
+}
+"""
+C = "int {0}(const signed char *x, signed char *y, int n);\n"
+C += "int {0}(const signed char *x, signed char *y, int n)\n"
+C += "{{ for (int i = 0; i < n; i++) y[i] = x[i] + {1}; return 0; }}\n"
+SCALE = """
+    args:
+      - {name: input, dtype: int8, shape: [8]}
+      - {name: out, dtype: int8, shape: [8], direction: out}
+      - {name: count, dtype: int32, scalar: true}
+"""
+ARGS = "{args: [{name: a, dtype: int8, shape: [8]}, {name: b, dtype: int8, shape: [8], direction: out}, "
+ARGS += "{name: n, dtype: int32, scalar: true}, {name: f, dtype: float32, scalar: true}]}"
+RUN = "run: {inputs: {x: {dtype: int8, shape: [8]}}, outputs: {y: {dtype: int8, shape: [8]}}, "
+RUN += "steps: [{call: zig_scale, args: [x, y, 8, 2]}]}"
+MANIFEST = f"""
+version: 1
+model: tools
+objects: OBJECTS
+operators:
+  rust_scale_two:{SCALE}      - {{name: factor, dtype: float32, scalar: true}}
+  zig_scale:{SCALE}      - {{name: factor, dtype: float32, scalar: true}}
+  old_clang:{SCALE}
+  new_clang:{SCALE}
+run:
+  inputs: {{x: {{dtype: int8, shape: [8]}}}}
+  outputs: {{y: {{dtype: int8, shape: [8]}}}}
+  steps:
+    - {{call: rust_scale_two, args: [x, a, 8, 1.5]}}
+    - {{call: old_clang, args: [a, b, 8]}}
+    - {{call: zig_scale, args: [b, c, 8, -2]}}
+    - {{call: new_clang, args: [c, y, 8]}}
+"""
+
+
+def run(folder: Path, *command: str | Path) -> None:
+    caches = {f"ZIG_{kind}_CACHE_DIR": str(folder.parent / "zig-cache") for kind in ("GLOBAL", "LOCAL")}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | caches)
+    assert done.returncode == 0, done.stderr
+
+
+def zig(folder: Path, output: str, *flags: str) -> None:
+    (folder / "scale.zig").write_text(ZIG)
+    run(folder, sys.executable, "-m", "ziglang", "build-obj", "scale.zig", f"-femit-bin={output}", *flags)
+
+
+def rust(folder: Path, output: str, *flags: str) -> None:
+    (folder / "scale.rs").write_text(RUST)
+    run(folder, "rustc", "-C", "panic=abort", "scale.rs", "-o", output, *flags)
+
+
+def check(manifest: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the errors of a manifest."""
+    manifest.write_text(text)
+    main(["check", str(manifest)])
+    return capsys.readouterr().err
+
+
+def test_four_compilers_in_one_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A staticlib of rustc, an object of Zig and IR of two versions of clang run together."""
+    need_x86_64()
+    need("rustc", "ziglang", "clang", "clang-19", "llvmlite")
+    zig(tmp_path, "zig.o", "-target", "x86_64-linux", "-O", "ReleaseSmall", "-fno-strip", "-fPIC")
+    rust(tmp_path, "librs.a", "--crate-type=staticlib", "-O")
+    rust(tmp_path, "rs.ll", "--crate-type=lib", "-O", "--emit=llvm-ir")
+    for name, compiler, value, flags in (
+        ("old_clang", "clang", 1, ["-S", "-o", "old.ll"]),
+        ("new_clang", "clang-19", 2, ["-c", "-o", "new.bc"]),
+    ):
+        (tmp_path / f"{name}.c").write_text(C.format(name, value))
+        run(tmp_path, compiler, "-O1", "-emit-llvm", *flags, f"{name}.c")
+    x = np.arange(-4, 4, dtype=np.int8) * 5
+    np.save(tmp_path / "x.npy", x)
+    scaled = np.trunc(x * np.float32(1.5)).astype(np.int8)
+    for rust_file in ("librs.a", "rs.ll"):
+        entries = [{"target": "x86-64", "files": ["zig.o"]}, {"files": ["old.ll", "new.bc"]}]
+        entries[rust_file.endswith(".ll")]["files"].append(rust_file)  # type: ignore[attr-defined]
+        (tmp_path / "manifest.yaml").write_text(
+            MANIFEST.replace("OBJECTS", yaml.safe_dump(entries, default_flow_style=True))
+        )
+        app = tmp_path / f"app_{rust_file}"
+        assert main(["generate", str(tmp_path / "manifest.yaml"), "-o", str(app)]) == 0
+        results = tmp_path / "out"
+        command = ["run", str(app), "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", str(results)]
+        assert main(command) == 0, capsys.readouterr().err
+        np.testing.assert_array_equal(np.load(results / "y.npy"), (scaled + 1) * -2 + 2)
+    # The manifest is compared with the debug information of Zig.
+    text = (tmp_path / "manifest.yaml").read_text()
+    wrong = text.replace("name: factor, dtype: float32", "name: factor, dtype: int32").replace("1.5", "1")
+    seen = check(tmp_path / "manifest.yaml", wrong, capsys)
+    assert "argument 4 'factor' is int32 (int32_t), the function takes f32" in seen
+    assert "function 'rust_scale_two' takes a float of 32 bits for 'factor'" in seen
+
+
+def test_drafts_of_rust_and_zig(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Drafts list the exported functions, with types from debug information and constness from names of types."""
+    need_x86_64()
+    need("rustc", "ziglang", "llvmlite")
+    rust(tmp_path, "librs.a", "--crate-type=staticlib", "-g")
+    zig(tmp_path, "zig.o", "-target", "thumb-freestanding-eabi", "-mcpu", "cortex_m3", "-O", "Debug")
+    flags = ["-target", "thumb-freestanding-eabi", "-mcpu", "cortex_m3", "-O", "ReleaseSafe", "-fno-emit-bin"]
+    zig(tmp_path, "no.o", *flags, "-femit-llvm-ir=zig.ll")
+    for file, operators in (
+        ("librs.a", {"rust_scale", "rust_scale_two"}),
+        ("zig.o", {"zig_scale"}),
+        ("zig.ll", {"zig_scale"}),
+    ):
+        made = tmp_path / "manifest.yaml"
+        made.unlink(missing_ok=True)
+        assert main(["init", str(tmp_path / file), "-o", str(made)]) == 0
+        found = yaml.safe_load(made.read_text())["operators"]
+        assert found.keys() == operators, file
+        for one in found.values():
+            assert [(a["dtype"], a.get("direction", "in")) for a in one["args"]] == [
+                ("int8", "in"), ("int8", "out"), ("int32", "in"), ("float32", "in"),
+            ]  # fmt: skip
+    capsys.readouterr()
+    # Unwind tables of Arm refer to libgcc.
+    assert main(["inspect", str(tmp_path / "zig.o")]) == 0
+    printed = capsys.readouterr().out
+    assert "__aeabi_unwind_cpp_pr0  libgcc" in printed and "exportable    yes" in printed
+    objects = "[{target: cortex-m3, files: [zig.o]}]"
+    text = f"{{version: 1, model: z, objects: {objects}, operators: {{zig_scale: {ARGS}}}, {RUN}}}"
+    assert not check(tmp_path / "z.yaml", text, capsys)
+    assert main(["generate", str(tmp_path / "z.yaml"), "-o", str(tmp_path / "app")]) == 0
+    (emitted,) = (tmp_path / "app").rglob("zig.o")
+    made = inspect_object(emitted)
+    assert isinstance(made, ObjectFile)
+    # Nothing in the model unwinds: the unwinder is not linked.
+    assert "__aeabi_unwind_cpp_pr0" in made.members[0].undefined_weak
+    assert not {".ARM.exidx", ".note.GNU-stack"} & {s.name for s in parse_elf(emitted.read_bytes()).sections}

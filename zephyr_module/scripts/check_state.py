@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that compiled operators have no writable state: in the build of the firmware, and in `opwest run --host`.
+
+`opwest check` reads the C and C++ sources of operators, but not their headers and macros. This program reads the
+compiled objects: ELF relocatable files (System V ABI, gABI 4.1, chapters "Sections" and "Symbol Table"). It requires
+Python 3.8 and the standard library only. pyelftools takes seconds for objects with thousands of sections.
+
+Link-time optimisation removes state from objects, and instrumentation (coverage, sanitizers, profiling) adds counters.
+Operators that were compiled with such flags are compiled again without them, for this check only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+EXPECTED = "operators without .data and .bss, so that models are reentrant"
+HINT = "make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`"
+IGNORED = frozenset(("__tvm_module_ctx", "__tvm_ffi__library_ctx"))
+"""Variables in sources that TVM writes: handles of a library, which nothing writes here."""
+
+_SHT_NULL, _SHT_SYMTAB, _SHT_SYMTAB_SHNDX = 0, 2, 18
+_SHF_WRITE, _SHF_ALLOC, _SHF_EXECINSTR = 0x1, 0x2, 0x4
+_STT_OBJECT, _STT_FUNC, _STT_SECTION, _STT_FILE, _STT_COMMON, _STT_TLS = 1, 2, 3, 4, 5, 6
+_COMMON = (0xFFF2, 0xFF02)
+"""SHN_COMMON, and that of the large code model of x86-64."""
+_XINDEX = 0xFFFF
+_CONSTANT = (".data.rel.ro", ".gnu.linkonce.d.rel.ro")
+"""Sections that are constant after relocation, by the beginning of their names."""
+_CONSTANT_SYMBOL = "DW.ref."
+"""References to the personality routine of C++ exceptions."""
+
+_HIDES_OR_ADDS = (
+    "-flto",
+    "-fsanitize",
+    "--coverage",
+    "-coverage",
+    "-fcoverage",
+    "-fcondition-coverage",
+    "-fprofile",
+    "-fcs-profile",
+    "-ftest-coverage",
+    "-fpatchable-function-entry",
+    "-finstrument-functions",
+)
+"""Flags that remove state from objects or add it, by their beginnings."""
+_HIDES_OR_ADDS_EXACTLY = ("-pg", "-p")
+_OUTPUT = re.compile(r" -o ([^\s'\"\\]+)(?: |$)")
+_DEPENDENCY_FLAGS = ("-MD", "-MMD", "-MP")
+_DEPENDENCY_FLAGS_WITH_VALUE = ("-MF", "-MT", "-MQ", "-MJ")
+
+
+class NotElfError(Exception):
+    """The content is not an ELF object of a known class."""
+
+
+class State(NamedTuple):
+    """Writable data in one section."""
+
+    section: str
+    size: int
+    symbols: tuple[str, ...]
+
+
+class Source(NamedTuple):
+    """A source of operators."""
+
+    path: str
+    place: str
+    """The position in the manifest, as in messages of a compiler: `manifest.yaml:3:20`."""
+    permitted: bool
+    """Whether the manifest permits state."""
+
+
+def states(content: bytes, prefix: str = "") -> list[State]:
+    """Return the writable data of an object, by section; `prefix` is removed from its symbols.
+
+    Raises NotElfError.
+    """
+    try:
+        return list(_states(content, prefix))
+    except (struct.error, IndexError, ValueError) as error:
+        raise NotElfError("the object is damaged") from error
+
+
+def _states(content: bytes, prefix: str) -> Iterator[State]:
+    if content[:4] != b"\x7fELF" or content[4] not in (1, 2) or content[5] not in (1, 2):
+        raise NotElfError("the object is not an ELF file")
+    wide, order = content[4] == 2, "<" if content[5] == 1 else ">"
+    table = struct.unpack_from(order + ("Q" if wide else "I"), content, 40 if wide else 32)[0]
+    count, names = struct.unpack_from(order + "HH", content, 60 if wide else 48)
+    header = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
+    first = header.unpack_from(content, table)
+    count, names = count or first[5], first[6] if names == _XINDEX else names
+    sections = [header.unpack_from(content, table + index * header.size) for index in range(count)]
+    strings = _data(content, sections[names])
+    symbols, common = _symbols(content, sections, order, wide)
+    for index, section in enumerate(sections):
+        kind, flags, size = section[1], section[2], section[5]
+        if kind == _SHT_NULL or size == 0 or flags & (_SHF_WRITE | _SHF_ALLOC) != _SHF_WRITE | _SHF_ALLOC:
+            continue
+        name = _name(strings, section[0])
+        own = symbols.get(index, [])
+        data = [symbol for symbol in own if symbol[1] in (_STT_OBJECT, _STT_TLS, _STT_COMMON)]
+        if flags & _SHF_EXECINSTR and not data and own:
+            continue  # code in RAM
+        shown = _shown(data or own, prefix)
+        if name.startswith(_CONSTANT) or (data and not shown):
+            continue
+        yield State(name, size, shown)
+    for name, size in common:
+        shown = _shown([(name, _STT_COMMON)], prefix)
+        if shown:
+            yield State("COMMON", size, shown)
+
+
+def _symbols(
+    content: bytes, sections: Sequence[tuple[int, ...]], order: str, wide: bool
+) -> tuple[dict[int, list[tuple[str, int]]], list[tuple[str, int]]]:
+    """Return the symbols with their types by section, and the common symbols with their sizes."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    common: list[tuple[str, int]] = []
+    entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
+    for number, section in enumerate(sections):
+        if section[1] != _SHT_SYMTAB:
+            continue
+        strings = _data(content, sections[section[6]])
+        extended = [_data(content, s) for s in sections if s[1] == _SHT_SYMTAB_SHNDX and s[6] == number]
+        for position, fields in enumerate(entry.iter_unpack(_data(content, section))):
+            name, info, index, size = (fields[i] for i in ((0, 1, 3, 5) if wide else (0, 3, 5, 2)))
+            kind = info & 0xF
+            if kind in (_STT_SECTION, _STT_FILE) or index == 0:
+                continue
+            text = _name(strings, name)
+            if index in _COMMON:
+                common.append((text, size))
+                continue
+            if index == _XINDEX and extended:
+                index = struct.unpack_from(order + "I", extended[0], 4 * position)[0]
+            if kind != _STT_FUNC and (not text or text.startswith((".L", "$"))):
+                continue  # local labels, mapping symbols of Arm and RISC-V
+            found.setdefault(index, []).append((text, kind))
+    return found, common
+
+
+def _shown(symbols: Sequence[tuple[str, int]], prefix: str) -> tuple[str, ...]:
+    """Return the names as in the source: without the model's prefix and the compiler's number of a static variable."""
+    names = []
+    for name, _ in symbols:
+        plain = re.sub(r"\.\d+$", "", name[len(prefix) :] if prefix and name.startswith(prefix) else name)
+        if plain not in IGNORED and not plain.startswith(_CONSTANT_SYMBOL):
+            names.append(plain)
+    return tuple(dict.fromkeys(names))
+
+
+def _data(content: bytes, section: tuple[int, ...]) -> bytes:
+    return content[section[4] : section[4] + section[5]]
+
+
+def _name(strings: bytes, offset: int) -> str:
+    return strings[offset : strings.index(b"\0", offset)].decode("utf-8", "backslashreplace") if strings else ""
+
+
+def plain_command(command: Sequence[str], output: str) -> list[str] | None:
+    """Return a compiler's command without flags that hide or add state, None if it has none.
+
+    The new command writes its object to `output`, and no list of dependencies.
+    """
+    if not any(word.startswith(_HIDES_OR_ADDS) or word in _HIDES_OR_ADDS_EXACTLY for word in command):
+        return None
+    words: list[str] = []
+    waiting = iter(command)
+    for word in waiting:
+        if word in _DEPENDENCY_FLAGS_WITH_VALUE:
+            next(waiting, None)
+        elif word == "-o":
+            next(waiting, None)
+            words += ["-o", output]
+        elif (
+            not word.startswith(_HIDES_OR_ADDS)
+            and word not in (*_HIDES_OR_ADDS_EXACTLY, *_DEPENDENCY_FLAGS)
+            and not word.startswith("-Wp,-M")
+        ):
+            words.append(word)
+    return words
+
+
+def object_states(obj: str, command: Sequence[str], folder: str, prefix: str = "") -> list[State]:
+    """Return the writable data of an object; compile it again if its flags hide or add state.
+
+    `command` compiled it in the directory `folder`. Raises NotElfError, OSError and subprocess.CalledProcessError.
+    """
+    plain = f"{obj}.plain"
+    again = plain_command(command, plain)
+    if again is None:
+        return states(Path(folder, obj).read_bytes(), prefix)
+    try:
+        subprocess.run(again, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        return states(Path(folder, plain).read_bytes(), prefix)
+    finally:
+        Path(folder, plain).unlink(missing_ok=True)
+
+
+def message(name: str, found: Sequence[State]) -> str:
+    """Return the text of the error for a source, without position, expected form and hint."""
+    parts = [f"{_listed(state.symbols) or 'unnamed data'} in section {state.section}" for state in found[:5]]
+    more = f" and {len(found) - 5} more sections" if len(found) > 5 else ""
+    size = sum(state.size for state in found)
+    return f"{name} has writable state of {size} bytes when compiled: {'; '.join(parts)}{more}"
+
+
+def _listed(symbols: Sequence[str]) -> str:
+    return ", ".join([*symbols[:5], *["..."] * (len(symbols) > 5)])
+
+
+def _commands(file: str, targets: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """Return object, command and directory by source, for the object libraries `targets`."""
+    found = {}
+    marks = [f"{target}.dir/" for target in targets]
+    for entry in json.loads(Path(file).read_text(encoding="utf-8")):
+        command = entry["command"]
+        mark = next((mark for mark in marks if mark in command), None)
+        if mark is not None:
+            plain = _OUTPUT.search(command)  # shlex takes half a second for a thousand commands
+            words = [] if plain else shlex.split(command)
+            obj = plain[1] if plain else words[words.index("-o") + 1]
+            if mark in obj:
+                found[os.path.normpath(entry["file"])] = obj, command, entry["directory"]
+    return found
+
+
+def _sources(file: str) -> list[Source]:
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line]
+    return [Source(path, place, permitted == "y") for path, place, permitted in rows]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check all changed objects of a library; return the exit code."""
+    parser = argparse.ArgumentParser(description="Check that compiled operators have no writable state.")
+    parser.add_argument("--model", required=True, help="name of the model, the prefix of its symbols")
+    parser.add_argument("--library", required=True, nargs="+", help="CMake's object libraries with the operators")
+    parser.add_argument("--sources", required=True, help="lines of source, position in the manifest and y or n")
+    parser.add_argument("--commands", required=True, help="CMake's compile_commands.json")
+    parser.add_argument("--record", required=True, help="file with the objects that were checked; written")
+    options = parser.parse_args(arguments)
+    record = Path(options.record)
+    try:
+        known = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    checked: dict[str, Any] = {}
+    faults = 0
+    version = Path(__file__).stat().st_mtime_ns
+    commands = _commands(options.commands, options.library)
+    for source in _sources(options.sources):
+        if source.permitted:
+            continue
+        obj, command, folder = commands[os.path.normpath(source.path)]
+        status = Path(folder, obj).stat()
+        key = [status.st_mtime_ns, status.st_size, version, command]
+        if known.get(obj) != key:
+            fault = _check(source, obj, shlex.split(command), folder, f"{options.model}__")
+            if fault is not None:
+                print(fault, file=sys.stderr)
+                faults += 1
+                continue
+        checked[obj] = key
+    record.write_text(json.dumps(checked), encoding="utf-8")
+    return 1 if faults else 0
+
+
+def _check(source: Source, obj: str, command: Sequence[str], folder: str, prefix: str) -> str | None:
+    """Return the text of the error for a source, None without one."""
+    try:
+        found = object_states(obj, command, folder, prefix)
+    except (NotElfError, OSError) as error:
+        return f"{source.place}: error: {source.path}: cannot read its object {obj}: {error}"
+    except subprocess.CalledProcessError as error:
+        text = error.stderr.decode("utf-8", "replace").strip()
+        return f"{source.place}: error: {source.path} cannot be compiled without instrumentation:\n{text}"
+    if not found:
+        return None
+    return f"{source.place}: error: {message(source.path, found)}\n  expected: {EXPECTED}\n  hint: {HINT}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
