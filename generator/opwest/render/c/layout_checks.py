@@ -24,7 +24,8 @@ class LayoutChecks:
 
 def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
     """Return the checks of every structure that the model's object defines or accesses."""
-    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *(s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))]
+    always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
+    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
     if model.devices:
         structs += [*_OF_DEVICES, layout.SLOT]
     if model.states:
