@@ -104,7 +104,8 @@ class Workspace:
         env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(("ZEPHYR", "Zephyr", "GNU", "CCACHE"))}}
         if not board.startswith("native_"):
             small = self.folder / "small.conf"
-            small.write_text("CONFIG_MINIMAL_LIBC=y\n")
+            if not small.exists():  # a newer file lets CMake configure each build again
+                small.write_text("CONFIG_MINIMAL_LIBC=y\n")
             env["EXTRA_CONF_FILE"] = str(small)
         return env
 
