@@ -157,7 +157,7 @@ def build(work: Path, count: int, *, libc: bool) -> Path:
         harness,
         model / "src" / "chain_registry.c",
         model / "src" / "chain_metadata.c",
-        *(runtime / "src" / name for name in ("registry.c", "metadata.c", "call.c")),
+        *(runtime / "src" / name for name in ("registry.c", "metadata.c")),
     ]
     options = ["-std=gnu11", "-fno-builtin", f"-I{model / 'include'}", f"-I{runtime / 'include'}"]
     if not libc:

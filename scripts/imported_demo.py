@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from demo_steps import ROOT, build_and_run, find_workspace, last_match, step
 
 VERDICT = re.compile(r"^cases: (\d+) of (\d+) agree with the reference$", re.MULTILINE)
 CASES = 8
-_C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "float32": "float"}
+_C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "float32": "float"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Demonstration:
     outputs: int
     arm_options: Sequence[str]
     """Options of builds for Arm boards."""
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    change: Callable[[argparse.Namespace, Path], None] = lambda *_: None
+    """Changes the imported model, a directory; its vectors become the cases of the application."""
 
 
 def main(example: Demonstration) -> int:
@@ -46,7 +50,9 @@ def main(example: Demonstration) -> int:
     targets = [word for name in given.target for word in ("--target", name)]
     words = ["import", "tvm", str(given.model.resolve()), "-o", str(model), "--model", example.name]
     step("importing the model", [*opwest, *words, "--vectors", str(CASES), *targets], show=True)
-    _add_application(ROOT / model, ROOT / "examples" / example.name / "application", example)
+    _check(ROOT / model, example)
+    example.change(given, ROOT / model)
+    cases = _add_application(ROOT / model, ROOT / "examples" / example.name / "application")
     step("generating the application", [*opwest, "generate", str(model / "manifest.yaml"), "-o", str(application)])
     console = step("running it on this machine", [*opwest, "run", str(application), "--host"], show=True)
     verdicts = [last_match(VERDICT, console, "verdict")]
@@ -60,7 +66,7 @@ def main(example: Demonstration) -> int:
         verdicts.append(last_match(VERDICT, console, "verdict"))
         print(f"   {verdicts[-1]}")
     print(verdicts[-1])
-    return int(any(verdict != f"cases: {CASES} of {CASES} agree with the reference" for verdict in verdicts))
+    return int(any(verdict != f"cases: {cases} of {cases} agree with the reference" for verdict in verdicts))
 
 
 def _arguments(example: Demonstration) -> argparse.Namespace:
@@ -75,44 +81,53 @@ def _arguments(example: Demonstration) -> argparse.Namespace:
     parser.add_argument(
         "--target", action="append", default=[], metavar="NAME", help="objects for this target instead of C, repeatable"
     )
+    example.add_options(parser)
     given = parser.parse_args()
     if not given.model.is_file():
         parser.error(f"'{given.model}' not found; see README.md for its origin")
     return given
 
 
-def _add_application(model: Path, application: Path, example: Demonstration) -> None:
-    """Write the cases as a header, and set the application's main.c in the manifest."""
-    path = model / "manifest.yaml"
-    manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
-    ports = [_only(manifest["run"][role], role, example) for role in ("inputs", "outputs")]
-    with np.load(model / "vectors.npz") as vectors:
-        arrays = [vectors[name].reshape(CASES, -1) for name, _ in ports]
-    sizes = tuple(array.shape[1] for array in arrays)
+def _check(model: Path, example: Demonstration) -> None:
+    """Raise SystemExit for a model with other inputs and outputs."""
+    run = yaml.safe_load((model / "manifest.yaml").read_text(encoding="utf-8"))["run"]
+    for role in ("inputs", "outputs"):
+        if len(run[role]) != 1:
+            raise SystemExit(f"error: the model has {len(run[role])} {role}, {example.name} has one")
+    sizes = tuple(math.prod(_only(run[role])[1]["shape"]) for role in ("inputs", "outputs"))
     if sizes != (example.inputs, example.outputs):
         raise SystemExit(
             f"error: the model has {sizes[0]} input and {sizes[1]} output values, "
             f"expected {example.inputs} and {example.outputs}: this is another model"
         )
+
+
+def _add_application(model: Path, application: Path) -> int:
+    """Write the cases as a header, and set the application's main.c in the manifest. Return the number of cases."""
+    path = model / "manifest.yaml"
+    run = yaml.safe_load(path.read_text(encoding="utf-8"))["run"]
+    ports = [_only(run[role]) for role in ("inputs", "outputs")]
+    with np.load(model / "vectors.npz") as vectors:
+        arrays = [vectors[name].reshape(len(vectors[name]), -1) for name, _ in ports]
+    cases = len(arrays[0])
     (model / "cases.h").write_text(_header(ports, arrays), encoding="utf-8")
     shutil.copy(application / "main.c", model / "main.c")
-    text = f'\napplication:\n  sources: [main.c, cases.h]\n  console: ["cases: {CASES} of {CASES} agree"]\n'
+    text = f'\napplication:\n  sources: [main.c, cases.h]\n  console: ["cases: {cases} of {cases} agree"]\n'
     with path.open("a", encoding="utf-8") as file:
         file.write(text)
+    return cases
 
 
-def _only(ports: dict[str, Any], role: str, example: Demonstration) -> tuple[str, dict[str, Any]]:
-    if len(ports) != 1:
-        raise SystemExit(f"error: the model has {len(ports)} {role}, {example.name} has one")
+def _only(ports: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return next(iter(ports.items()))
 
 
 def _header(ports: Sequence[tuple[str, dict[str, Any]]], arrays: Sequence[Any]) -> str:
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
-        "/* Random inputs, and the outputs of the reference for them. */",
+        "/* Inputs, and the outputs of the reference for them. */",
     ]
-    lines += ["#include <stdint.h>", "", f"enum {{ CASES = {CASES} }};"]
+    lines += ["#include <stdint.h>", "", f"enum {{ CASES = {len(arrays[0])} }};"]
     for role, (_, port), array in zip(("input", "output"), ports, arrays, strict=True):
         quantization = port.get("quantization", {"scale": 1.0, "zero_point": 0})
         upper = role.upper()

@@ -49,6 +49,7 @@ _INSTALL = {
     "clang++": "apt-get install clang",
     "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
     "valgrind": "apt-get install valgrind",
+    "espeak-ng": "apt-get install espeak-ng",
     "cmake": "apt-get install cmake",
     "ninja": "apt-get install ninja-build",
     "dtc": "apt-get install device-tree-compiler",
@@ -74,6 +75,7 @@ _INSTALL = {
     "tflite": "pip install 'opwest[tvm]'",
     "onnxruntime": "pip install 'opwest[all]'",
     "ai_edge_litert": "pip install 'opwest[all]'",
+    "emlearn": "pip install 'opwest[examples]'",
     "ziglang": "pip install 'opwest[compilers]'",
     "sklearn": "pip install 'opwest[examples]'",
 }

@@ -42,6 +42,8 @@ class Oracle:
     history: list[str] = field(default_factory=list)
     """Of the case: one per position."""
     lines: list[str] = field(default_factory=list)
+    content: str = ""
+    """Of the states."""
 
     def call(self, token: str) -> int:
         self.calls.append(token)
@@ -110,6 +112,7 @@ class Oracle:
         except Failed as failure:
             self.undo(self.active, failure)
         self.opened = True
+        self.content = "moved"  # the test replaces the first content
 
     def close(self) -> None:
         self.opened = False
@@ -126,6 +129,8 @@ class Oracle:
                 owned.append(lambda i=index, m=member: self.give_back(i, m))
         except Failed as failure:
             self.undo(owned, failure)
+        # From here on a failure affects the states: open and the checks before it do not.
+        before, self.content = self.content, "first" if self.subject.resets else self.content
         launched: dict[int, int] = {}
         lost: list[int] = []
         try:
@@ -142,6 +147,7 @@ class Oracle:
                     self.opened = False
                     self.undo(self.active, failure)
         self.undo(owned)
+        self.content = f"{before}+1"
 
     def give_back(self, index: int, member: Member) -> None:
         if code := self.hook("C", member):
@@ -176,7 +182,8 @@ class Oracle:
     def say(self, what: str, rc: int) -> None:
         status = " ".join(map(str, self.status))
         calls = "".join(f" {token}" for token in self.calls)
-        self.lines.append(f"{what} {rc} ({status}) {'opened' if self.opened else 'closed'}:{calls}")
+        content = f"{self.content} " if self.opened and self.subject.states else ""
+        self.lines.append(f"{what} {rc} ({status}) {content}{'opened' if self.opened else 'closed'}:{calls}")
         self.calls = []
 
     def say_run(self) -> bool:

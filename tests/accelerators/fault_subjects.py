@@ -3,6 +3,8 @@
 
 A step is "operator device arguments -> result"; actions are those of run in order: a step's number, `wait MEMBER`,
 or cache maintenance as `flush|clean|drop STEP MEMBER`.
+
+The test restores other contents of states than the first ones after every open.
 """
 
 from __future__ import annotations
@@ -30,6 +32,19 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A state of the model."""
+
+    first: list[int]
+    next: str | None = None
+
+    @property
+    def moved(self) -> list[int]:
+        """The content that the test restores."""
+        return [3 - 7 * value for value in self.first]
+
+
+@dataclass(frozen=True)
 class Subject:
     name: str
     members: tuple[Member, ...]
@@ -41,6 +56,9 @@ class Subject:
     line: int | None = None
     opening: tuple[str, ...] = ()
     """Cache maintenance of open: `flush MEMBER`."""
+    states: dict[str, Kept] = field(default_factory=dict)
+    views: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Views of states, of one tensor's size: the state and the offset."""
     stateful: bool = False
     """Whether one workspace at a time can be open: after each failure open must succeed."""
 
@@ -54,16 +72,34 @@ class Subject:
         device = words[1] if words[1] in [m.name for m in self.members] else None
         return words[0], device, words[2 if device else 1 : arrow], words[arrow + 1]
 
-    def expected(self) -> dict[str, list[int]]:
-        """Return the content of the outputs after a successful run."""
-        tensors = {"x": INPUT} | dict(self.constants)
+    @property
+    def resets(self) -> bool:
+        """Whether states have their first content after a failed run."""
+        return any(state.next is None for state in self.states.values())
+
+    def expected(self, states: dict[str, list[int]] | None = None) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """Return the outputs and the states after a successful run."""
+        tensors = {"x": INPUT, **self.constants, **(states or {})}
+        tensors = {name: list(values) for name, values in tensors.items()}
+
+        def place(name: str) -> tuple[list[int], int]:
+            whole, at = self.views.get(name, (name, 0))
+            return tensors.setdefault(whole, [0] * ELEMENTS), at
+
         for number in range(len(self.steps)):
-            _, _, (a, b), y = self.step(number)
-            values = [
-                (3 * tensors[a][i] + 5 * tensors[b][(i + 1) % ELEMENTS] + number) % 2**32 for i in range(ELEMENTS)
-            ]
-            tensors[y] = [v - 2**32 if v >= 2**31 else v for v in values]
-        return {name: tensors[name] for name in self.outputs}
+            _, _, names, y = self.step(number)
+            a, b = (values[at : at + ELEMENTS] for values, at in map(place, names))
+            values = [(3 * a[i] + 5 * b[(i + 1) % ELEMENTS] + number) % 2**32 for i in range(ELEMENTS)]
+            into, at = place(y)
+            into[at : at + ELEMENTS] = [v - 2**32 if v >= 2**31 else v for v in values]
+        after = {name: tensors[state.next or name] for name, state in self.states.items()}
+        return {name: tensors[name] for name in self.outputs}, after
+
+    def contents(self) -> dict[str, dict[str, list[int]]]:
+        """Return the contents of the states by the names that the oracle uses."""
+        found = {"first": {n: k.first for n, k in self.states.items()}}
+        found["moved"] = {n: k.moved for n, k in self.states.items()}
+        return found | {f"{name}+1": self.expected(values)[1] for name, values in found.items()}
 
     def write(self, folder: Path) -> Path:
         """Write the manifest and the files that it names."""
@@ -95,6 +131,14 @@ class Subject:
             devices[member.name] = entry
         for name, values in self.constants.items():
             (folder / f"{name}.bin").write_bytes(b"".join(v.to_bytes(4, "little", signed=True) for v in values))
+        for name, state in self.states.items():
+            (folder / f"{name}.bin").write_bytes(b"".join(v.to_bytes(4, "little", signed=True) for v in state.first))
+        states = {
+            name: {"dtype": "int32", "shape": [len(state.first)], "initial": {"file": f"{name}.bin"}}
+            | ({"next": state.next} if state.next else {})
+            for name, state in self.states.items()
+        }
+        views = {name: {"view_of": of, "offset": at, "shape": [ELEMENTS]} for name, (of, at) in self.views.items()}
         interface = {name: {**tensor, **({"external": True} if name in self.external else {})} for name in "xyz"}
         steps = []
         for number in range(len(self.steps)):
@@ -111,6 +155,8 @@ class Subject:
             "run": {
                 "inputs": {"x": interface["x"]},
                 "outputs": {name: interface[name] for name in self.outputs},
+                "state": states,
+                "tensors": views,
                 "steps": steps,
             },
         }
@@ -123,12 +169,13 @@ class Subject:
     def glue(self, placed: set[str]) -> str:
         """Return C that opens, runs and closes this model for journal.c."""
         name, upper = self.name, self.name.upper()
-        values = {"x": INPUT, **self.expected()}
+        contents = self.contents()
+        starts = [self.expected(contents[start])[0] for start in ("first", "moved")]
+        values = {"x": [INPUT], **{y: [outputs[y] for outputs in starts] for y in self.outputs}}
         lines = [f"#include <{name}.h>", f"{upper}_WORKSPACE_DEFINE({name}_workspace);"]
         lines += [f"static struct {name}_devices {name}_context;"]
         for tensor, numbers in values.items():
-            listed = ", ".join(f"(int32_t){n}LL" for n in numbers)
-            lines.append(f"static const int32_t {name}_good_{tensor}[] = {{{listed}}};")
+            lines.append(f"static const int32_t {name}_good_{tensor}[][{ELEMENTS}] = {_array(numbers)};")
             if tensor not in placed:
                 align = f"{upper}_{'INPUT' if tensor == 'x' else 'OUTPUT'}_{tensor.upper()}_ALIGN"
                 lines.append(f"OPWEST_ALIGNED({align}) static int32_t {name}_own_{tensor}[16];")
@@ -136,11 +183,14 @@ class Subject:
         for index, member in enumerate(self.members):
             handle = "&vendor" if member.kind == "foreign" else f"&handles[{member.handle}]"
             lines.append(f"\t{name}_context.{member.name} = null == {index} ? NULL : {handle};")
-        lines += ["}", f"static int {name}_do_open(void)", "{"]
-        lines += [f"\treturn {name}_open(&{name}_workspace, &{name}_context);", "}"]
+        lines += ["}", *self._states(contents), f"static int {name}_do_open(void)", "{"]
+        lines.append(f"\tconst int rc = {name}_open(&{name}_workspace, &{name}_context);")
+        lines += [f"\tif (rc == 0) {{ {name}_move(); }}"] if self.states else []
+        lines += ["\treturn rc;", "}"]
         lines += [f"static int {name}_do_close(void)", "{"]
         lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
-        lines += [f"static int {name}_do_run(void)", "{"]
+        lines += [f"static int {name}_start;", f"static int {name}_do_run(void)", "{"]
+        lines += [f"\t{name}_start = {name}_workspace.opened ? {name}_content() : 0;"] if self.states else []
         place = {"x": f"{name}_workspace.input.x"} | {y: f"{name}_workspace.output.{y}" for y in self.outputs}
         place = {t: p if t in placed else f"{name}_own_{t}" for t, p in place.items()}
         # While it is closed, a workspace has no inputs.
@@ -153,12 +203,51 @@ class Subject:
         lines += [f"\tconst struct {name}_outputs outputs = {{{outputs}}};"]
         lines += [f"\treturn {name}_run(&inputs, &outputs, &{name}_workspace, &{name}_context);", "}"]
         lines += [f"static bool {name}_right(void)", "{"]
-        right = " && ".join(f"memcmp({place[y]}, {name}_good_{y}, 32) == 0" for y in self.outputs)
+        right = (f"{name}_start < 2 && " if self.states else "") + " && ".join(
+            f"memcmp({place[y]}, {name}_good_{y}[{name}_start], 32) == 0" for y in self.outputs
+        )
+        right += f" && {name}_content() == {name}_start + 2" if self.states else ""
         lines += [f"\treturn {right};", "}"]
         lines += [f"static const struct subject {name}_subject = {{"]
         lines += [f'\t"{name}", &{name}_workspace.status, &{name}_workspace.opened, {name}_set_context,']
-        lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close,", "};", ""]
+        lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close,"]
+        lines += [f"\t{f'{name}_state_name' if self.states else 'NULL'},", "};", ""]
         return "\n".join(lines)
+
+    def _states(self, contents: dict[str, dict[str, list[int]]]) -> list[str]:
+        """Return functions that read and write the states, through save and restore."""
+        if not self.states:
+            return []
+        name, size = self.name, f"{self.name.upper()}_STATE_SIZE"
+        rows = [[value for state in content.values() for value in state] for content in contents.values()]
+        names = ", ".join(f'"{content} "' for content in (*contents, "unknown"))
+        return [
+            f"static const int32_t {name}_contents[][{len(rows[0])}] = {_array(rows)};",
+            f"static uint8_t {name}_saved[{size}];",
+            f"static int {name}_content(void)",
+            "{",
+            "\tint at = 0;",
+            f"\tif ({name}_save(&{name}_workspace, {name}_saved, {size}) != 0) {{ return 4; }}",
+            f"\twhile (at < 4 && memcmp({name}_saved + 8, {name}_contents[at], {size} - 8U) != 0) {{ at++; }}",
+            "\treturn at;",
+            "}",
+            f"static const char *{name}_state_name(void)",
+            "{",
+            f"\tstatic const char *const names[] = {{{names}}};",
+            f"\treturn names[{name}_content()];",
+            "}",
+            f"static void {name}_move(void)",
+            "{",
+            f"\tif ({name}_content() != 0) {{ return; }}",
+            f"\tmemcpy({name}_saved + 8, {name}_contents[1], {size} - 8U);",
+            f"\t(void){name}_restore(&{name}_workspace, {name}_saved, {size});",
+            "}",
+        ]
+
+
+def _array(rows: list[list[int]]) -> str:
+    listed = ("{" + ", ".join(f"(int32_t){n}LL" for n in row) + "}" for row in rows)
+    return "{" + ", ".join(listed) + "}"
 
 
 def glue(subjects: list[Subject], placed: dict[str, set[str]]) -> str:
@@ -240,5 +329,32 @@ SUBJECTS = [
         ("vendor odd x x -> a", "launch d0 a a -> c", "npu plain x x -> b", "cpu b c -> y"),
         ("0", "1", "2", "wait d0", "3"),
         stateful=True,
+    ),
+    Subject(
+        "stateful",
+        (Member("d0", 0, program="alpha", timeout=100), Member("d1", 1)),
+        ("launch d0 z x -> a", "launch d1 h x -> b", "cpu a x -> c", "launch d0 c c -> z", "cpu b c -> y"),
+        ("0", "1", "wait d0", "2", "3", "wait d1", "4", "wait d0"),
+        states={"z": Kept([5, 0, -1, 2, 9, 9, 100000, 4]), "h": Kept([1] * ELEMENTS, next="y")},
+    ),
+    Subject(
+        "all_next",
+        (Member("d0", 2, program="beta"),),
+        ("launch d0 h x -> a", "cpu g x -> c", "cpu a c -> y"),
+        ("0", "1", "wait d0", "2"),
+        states={"g": Kept([-3, 6, 2, 8, 1, 0, 0, 7], next="c"), "h": Kept([2, -2] * 4, next="y")},
+        external=("y",),
+    ),
+    Subject(
+        "cached_state",
+        (Member("d0", 0),),
+        ("launch d0 left x -> a", "cpu a right -> b", "launch d0 b b -> right", "cpu b x -> c", "cpu c left -> y"),
+        (
+            "flush 0 d0", "flush 0 d0", "clean 0 d0", "0", "wait d0", "drop 0 d0", "1", "flush 2 d0", "flush 2 d0",
+            "clean 2 d0", "2", "3", "wait d0", "drop 2 d0", "4",
+        ),
+        line=64,
+        states={"ring": Kept([*range(8), *range(50, 58)])},
+        views={"left": ("ring", 0), "right": ("ring", ELEMENTS)},
     ),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 
 It executes the actions of a planned model and detects faults in them: a token that differs from that of
 sequential execution, an access to bytes that a launched step uses, a tensor in memory that its user cannot reach.
+Views are ranges of bytes of their tensors. States keep their tokens from run to run.
 It implements the contract of the emitted code and is independent of the planning of schedules and memory.
 """
 
@@ -13,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from opwest.model.model import Model, Step
+from opwest.model.model import Argument, Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
-from opwest.render.actions import Action, Cache, Call, Wait
+from opwest.render.actions import Action, Cache, Call, Copy, Wait
 
 Token = Any
 MODES = ("early", "late", "torn", "random")
@@ -108,6 +109,11 @@ class Place:
     def bytes(self) -> set[tuple[str, int]]:
         return {(self.region, i) for i in range(self.at, self.at + self.size)}
 
+    def part(self, binding: Binding, size: int) -> Place:
+        """Return the place of the bytes that a binding refers to."""
+        check(binding.offset + size <= self.size, f"{binding.shown} leaves {binding.name}")
+        return Place(self.region, self.at + binding.offset, size)
+
 
 @dataclass
 class Job:
@@ -127,21 +133,53 @@ def compute(operator: str, state: Token, inputs: Iterable[Token], output: int, s
     return [(value, i) for i in range(size)]
 
 
-def sequential(model: Model, steps: Iterable[Step], inputs: dict[str, list[Token]], state: int = 0) -> dict:
-    """Return all tensors after sequential execution of the steps, each tensor in separate memory."""
+def first_content(model: Model) -> dict[str, list[Token]]:
+    """Return the states after open."""
+    constants = {c.name: list(c.content) for c in model.constants}
+    found = {}
+    for state in model.states:
+        period = constants[state.initial] if state.initial else [0]
+        check(state.type.size % len(period) == 0, f"{state.name} is no multiple of its first content")
+        found[state.name] = period * (state.type.size // len(period))
+    return found
+
+
+def sequential(
+    model: Model,
+    steps: Iterable[Step],
+    inputs: dict[str, list[Token]],
+    state: int = 0,
+    lasting: dict[str, list[Token]] | None = None,
+) -> dict[str, list[Token]]:
+    """Return all tensors after sequential execution of the steps, each tensor in separate memory.
+
+    `lasting` contains the states before the run; those of the result are the states after it.
+    """
     tensors = {c.name: list(c.content) for c in model.constants} | {k: list(v) for k, v in inputs.items()}
+    tensors |= {name: list(values) for name, values in (lasting or first_content(model)).items()}
+    for item in (*model.buffers, *model.outputs):
+        tensors.setdefault(item.name, [("no value", item.name)] * item.type.size)
     for step in steps:
         if step.operator.stateful:
             state += 1
         read = []
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             if argument.direction in ("in", "inout"):
-                read += tensors[binding.name]
+                read += tensors[binding.name][_slice(argument, binding)]
         for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
             if argument.direction in ("out", "inout"):
                 kept = state if step.operator.stateful else None
-                tensors[binding.name] = compute(step.operator.name, kept, read, number, argument.type.size)
+                values = compute(step.operator.name, kept, read, number, argument.type.size)
+                tensors[binding.name][_slice(argument, binding)] = values
+    for kept_state in model.states:
+        if kept_state.next:
+            begin = kept_state.next.offset
+            tensors[kept_state.name] = tensors[kept_state.next.name][begin : begin + kept_state.type.size]
     return tensors
+
+
+def _slice(argument: Argument, binding: Binding) -> slice:
+    return slice(binding.offset, binding.offset + argument.type.size)
 
 
 class Machine:
@@ -178,7 +216,7 @@ class Machine:
         self.state = 0
 
     def open(self) -> None:
-        """Copy pinned constants, as <model>_open() does."""
+        """Copy pinned constants and set the first content of states, as <model>_open() does."""
         for buffer in self.model.buffers:
             if buffer.role == "constant":
                 content = next(c.content for c in self.model.constants if c.name == buffer.name)
@@ -187,9 +225,11 @@ class Machine:
                 line = self.regions[place.region].line
                 if line and buffer.incoherent:
                     self.regions[place.region].maintain("flush", place.at, -(-place.size // line) * line)
+        for name, values in first_content(self.model).items():
+            self.regions[self.places[name].region].store(self.places[name].at, values, seen=True)
 
     def run(self, actions: list[Action], inputs: dict[str, list[Token]]) -> dict[str, list[Token]]:
-        """Execute the actions and return the outputs."""
+        """Execute the actions and return the outputs and states."""
         for name, values in inputs.items():
             place = self.places[name]
             self.regions[place.region].store(place.at, values, seen=True)
@@ -200,12 +240,14 @@ class Machine:
             elif isinstance(action, Wait):
                 self._check_wait_is_late(action, actions[number + 1 :])
                 self._wait(action)
+            elif isinstance(action, Copy):
+                self._copy(action)
             else:
                 self._maintain(action)
         check(not any(self.flying.values()), "the run ends and a launched step was not waited for")
         self._between()
         found = {}
-        for tensor in self.model.outputs:
+        for tensor in (*self.model.outputs, *self.model.states):
             place = self.places[tensor.name]
             found[tensor.name] = self.regions[place.region].load(place.at, place.size, seen=True)
         return found
@@ -233,10 +275,7 @@ class Machine:
         step = action.step
         agent = step.device or "cpu"
         job = self._job(step)
-        for device, flying in self.flying.items():
-            for other in flying if device != agent else ():
-                clash = job.writes & (other.reads | other.writes) or job.reads & other.writes
-                check(not clash, f"step {step.index} touches what launched step {other.step.index} uses")
+        self._check_apart(f"step {step.index}", agent, job.reads, job.writes)
         if step.operator.is_async:
             check(step.device is not None, "a step of the CPU is launched")
             check(action.marks == (not self.flying[agent]), f"step {step.index} marks its device wrongly")
@@ -246,6 +285,21 @@ class Machine:
         if step.device:
             self._drain(agent)
         self._finish(agent, job)
+
+    def _check_apart(self, what: str, agent: str, reads: set[tuple[str, int]], writes: set[tuple[str, int]]) -> None:
+        """Check that an access does not touch what other agents' launched steps use."""
+        for device, flying in self.flying.items():
+            for other in flying if device != agent else ():
+                clash = writes & (other.reads | other.writes) or reads & other.writes
+                check(not clash, f"{what} touches what launched step {other.step.index} uses")
+
+    def _copy(self, action: Copy) -> None:
+        """Copy a tensor to a state."""
+        state, source = self.places[action.state], self.places[action.source.name].part(action.source, action.size)
+        check(action.size == state.size, f"{action.state} is copied in part")
+        self._check_apart(f"the copy to {action.state}", "cpu", source.bytes, state.bytes)
+        values = self.regions[source.region].load(source.at, source.size, seen=True)
+        self.regions[state.region].store(state.at, values, seen=True)
 
     def _wait(self, action: Wait) -> None:
         check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
@@ -260,26 +314,24 @@ class Machine:
         if call is None:
             return
         check(call.step.device != action.device, f"step {call.step.index} waits for its own device")
-        reads, writes = _names(call.step)
-        needed = False
-        for job in self.flying[action.device]:
-            their_reads, their_writes = _names(job.step)
-            needed |= bool(writes & (their_reads | their_writes) or reads & their_writes)
+        line = shared_line(self.model)
+        needed = any(conflict(call.step, job.step, line) for job in self.flying[action.device])
         check(needed, f"step {call.step.index} does not need to wait for {action.device}")
 
     def _maintain(self, action: Cache) -> None:
         check(not self.coherent[action.device], f"maintenance for {action.device}, which sees the cache")
         check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
         place = self.places[action.binding.name]
-        self.regions[place.region].maintain(action.operation, place.at, action.size)
+        self.regions[place.region].maintain(action.operation, place.at + action.start, action.size)
 
     def _job(self, step: Step) -> Job:
         agent = step.device or "cpu"
         reads, writes = set(), set()
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-            place = self.places.get(binding.name) if binding.role != "constant" else None
-            if place is None:
+            whole = self.places.get(binding.name) if binding.role != "constant" else None
+            if whole is None:
                 continue
+            place = whole.part(binding, argument.type.size)
             reach = self.reach.get(place.region)
             check(reach is None or agent in reach, f"{agent} cannot reach {binding.name} in {place.region}")
             if argument.direction in ("in", "inout"):
@@ -295,15 +347,16 @@ class Machine:
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             if argument.direction in ("in", "inout"):
                 if binding.role == "constant":
-                    found += next(c.content for c in self.model.constants if c.name == binding.name)
+                    content = next(c.content for c in self.model.constants if c.name == binding.name)
+                    found += content[_slice(argument, binding)]
                 else:
-                    place = self.places[binding.name]
+                    place = self.places[binding.name].part(binding, argument.type.size)
                     region = self.regions[place.region]
                     found += region.load(place.at, place.size, seen=self.coherent[agent])
         return found
 
-    def _write(self, agent: str, binding: str, values: list[Token]) -> None:
-        place = self.places[binding]
+    def _write(self, agent: str, binding: Binding, values: list[Token]) -> None:
+        place = self.places[binding.name].part(binding, len(values))
         self.regions[place.region].store(place.at, values, seen=self.coherent[agent])
 
     def _start(self, agent: str, job: Job) -> None:
@@ -315,7 +368,7 @@ class Machine:
         for argument, binding in zip(job.step.operator.args, job.step.bindings, strict=True):
             if argument.direction in ("out", "scratch"):
                 garbage = [("garbage", job.step.index, self.rng.random())] * argument.type.size
-                self._write(agent, binding.name, garbage)
+                self._write(agent, binding, garbage)
 
     def _finish(self, agent: str, job: Job) -> None:
         self._start(agent, job)
@@ -324,19 +377,35 @@ class Machine:
         operator = job.step.operator
         for number, (argument, binding) in enumerate(zip(operator.args, job.step.bindings, strict=True)):
             if argument.direction in ("out", "inout"):
-                self._write(agent, binding.name, compute(operator.name, job.state, inputs, number, argument.type.size))
+                self._write(agent, binding, compute(operator.name, job.state, inputs, number, argument.type.size))
 
 
-def _names(step: Step) -> tuple[set[str], set[str]]:
-    """Return the tensors that a step reads and writes, without constants."""
-    reads, writes = set(), set()
-    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-        if binding.role in ("buffer", "input", "output"):
-            if argument.direction in ("in", "inout"):
-                reads.add(binding.name)
-            if argument.direction != "in":
-                writes.add(binding.name)
-    return reads, writes
+def shared_line(model: Model) -> int:
+    """Return the unit of conflicts between views: the longest cache line if a device bypasses the cache."""
+    if all(device.coherent for device in model.devices):
+        return 1
+    return max(pool.cache_line or 1 for pool in model.pools)
+
+
+def conflict(one: Step, other: Step, line: int) -> bool:
+    """Whether two steps use the same units of memory and one of them writes: whole tensors, or the lines of views."""
+    for argument, binding in zip(one.operator.args, one.bindings, strict=True):
+        for argument_2, binding_2 in zip(other.operator.args, other.bindings, strict=True):
+            if (binding.role, binding.name) != (binding_2.role, binding_2.name) or binding.role == "scalar":
+                continue
+            if argument.direction == argument_2.direction == "in":
+                continue
+            units = [_units(argument, binding, line), _units(argument_2, binding_2, line)]
+            if None in units or units[0] & units[1]:
+                return True
+    return False
+
+
+def _units(argument: Argument, binding: Binding, line: int) -> set[int] | None:
+    """Return the lines of a view; None for a whole tensor."""
+    if binding.view is None:
+        return None
+    return {at // line for at in range(binding.offset, binding.offset + argument.type.size)}
 
 
 def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
@@ -361,8 +430,11 @@ def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
             first[buffer.name] = -1
         elif buffer.role == "output":
             last[buffer.name] = end
-        elif buffer.role == "constant":
+        elif buffer.role in ("constant", "state"):
             first[buffer.name], last[buffer.name] = -1, end
+    for action in actions:
+        if isinstance(action, Copy):
+            last[action.source.name] = end
     lines = {pool.name: pool.cache_line or 1 for pool in model.pools}
     blocks = []
     for buffer in model.buffers:
@@ -387,10 +459,10 @@ def check_order(model: Model, given: list[str]) -> None:
     check(sorted(planned) == sorted(given), "steps were lost")
     check(model.reorder or planned == given, "steps were reordered")
     at = {name: number for number, name in enumerate(planned)}
+    line = shared_line(model)
     steps = {step.operator.name: step for step in model.steps}
     for number, earlier in enumerate(given):
         for later in given[number + 1 :]:
-            (reads, writes), (their_reads, their_writes) = _names(steps[earlier]), _names(steps[later])
             stateful = steps[earlier].operator.stateful and steps[later].operator.stateful
-            if stateful or writes & (their_reads | their_writes) or reads & their_writes:
+            if stateful or conflict(steps[earlier], steps[later], line):
                 check(at[earlier] < at[later], f"{later} runs before {earlier}")

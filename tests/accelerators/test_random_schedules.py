@@ -5,12 +5,27 @@ from dataclasses import replace
 
 import projects
 import pytest
-from machine_model import MODES, Machine, Wrong, check_memory, check_order, sequential
+from machine_model import (
+    MODES,
+    Machine,
+    Wrong,
+    check_memory,
+    check_order,
+    conflict,
+    first_content,
+    sequential,
+    shared_line,
+)
 from opwest.diagnostics import Diagnostics
-from opwest.render.actions import Cache, Call, Wait, actions
+from opwest.plan import schedule as scheduling
+from opwest.plan.access import Access
+from opwest.plan.memory import plan_memory, plan_model
+from opwest.plan.schedule import Life, Schedule
+from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from random_graphs import RandomGraph
 
 GRAPHS = 300
+RUNS = 3
 
 
 class Planned:
@@ -37,22 +52,37 @@ def planned(tmp_path_factory):
 
 
 def execute(graph, model, plan, listed, mode, seed):
-    """Run twice on the machine and compare with sequential execution."""
+    """Run several times on the machine, the last time after opening again, and compare with sequential execution."""
     in_order = sorted(model.steps, key=lambda step: int(step.operator.name.removeprefix("op")))
     machine = Machine(model, plan, mode, seed)
-    machine.open()
-    for turn in range(2):
+    for turn in range(RUNS):
+        if turn in (0, RUNS - 1):
+            machine.open()
+            lasting = first_content(model)
         inputs = {t.name: [("input", t.name, turn, i) for i in range(t.type.size)] for t in model.inputs}
         before = machine.state
-        expected = sequential(model, in_order, inputs, before)
+        expected = sequential(model, in_order, inputs, before, lasting)
         found = machine.run(listed, inputs)
-        for tensor in model.outputs:
-            if found[tensor.name] != expected[tensor.name]:
-                raise Wrong(f"{graph.name}: output {tensor.name} of run {turn} is wrong ({mode})")
+        lasting = {state.name: expected[state.name] for state in model.states}
+        for name in (*(tensor.name for tensor in model.outputs), *lasting):
+            if found[name] != expected[name]:
+                raise Wrong(f"{graph.name}: {name} of run {turn} is wrong ({mode})")
+
+
+def neighbours(model):
+    """Return the pairs of steps that use different bytes of one cache line, one of them on an incoherent device."""
+    incoherent = {device.name for device in model.devices if not device.coherent}
+    line = shared_line(model)
+    found = 0
+    for number, step in enumerate(model.steps):
+        for other in model.steps[:number]:
+            apart = step.device != other.device and {step.device, other.device} & incoherent
+            found += bool(apart and conflict(step, other, line) and not conflict(step, other, 1))
+    return found
 
 
 def test_schedules_compute_what_sequential_execution_does(planned, record_property):
-    launched = waits = maintained = reordered = 0
+    launched = waits = maintained = reordered = views = copies = shared = 0
     for seed, (graph, model, plan, listed) in enumerate(planned.first(GRAPHS)):
         check_order(model, [f"op{index}" for index in range(len(graph.steps))])
         check_memory(model, plan, listed)
@@ -61,9 +91,12 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
         launched += sum(isinstance(a, Call) and a.step.operator.is_async for a in listed)
         waits += sum(isinstance(a, Wait) for a in listed)
         maintained += sum(isinstance(a, Cache) for a in listed)
+        views += sum(b.view is not None for step in model.steps for b in step.bindings)
+        copies += sum(isinstance(a, Copy) for a in listed)
+        shared += neighbours(model)
         reordered += [s.operator.name for s in model.steps] != [f"op{i}" for i in range(len(graph.steps))]
     figures = {"graphs": GRAPHS, "launched": launched, "waits": waits, "maintenance": maintained}
-    figures["reordered"] = reordered
+    figures |= {"reordered": reordered, "views": views, "copies": copies, "neighbours": shared}
     print(figures)
     for name, value in figures.items():
         record_property(name, value)
@@ -71,6 +104,9 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
     assert launched > waits > GRAPHS // 2, "one wait can cover several steps"
     assert maintained > 2 * GRAPHS
     assert reordered > GRAPHS // 10
+    assert views > 5 * GRAPHS
+    assert copies > GRAPHS // 5
+    assert shared > GRAPHS // 3
 
 
 def _wrong(planned, change):
@@ -115,11 +151,131 @@ def test_machine_model_detects_missing_and_late_waits(planned):
     assert wrong[1] > 20
 
 
+def _detected(planned, remade, count=120):
+    """Return the number of models with detected faults among those that `remade` plans in another way."""
+    wrong = 0
+    for seed, (graph, model, plan, _) in enumerate(planned.first(count)):
+        again = remade(unlimited(model), plan)
+        if again is None:
+            continue
+        listed = actions(*again)
+        try:
+            check_memory(*again, listed)
+            for mode in MODES:
+                execute(graph, *again, listed, mode, seed)
+        except Wrong:
+            wrong += 1
+    return wrong
+
+
+def unlimited(model):
+    """Return a model whose pools have any size, so that each plan is possible."""
+    return replace(model, pools=tuple(replace(pool, size=None) for pool in model.pools))
+
+
+def by_view(step, line):
+    """Return the accesses of a step by the name that it uses: a view has no bytes in common with its tensor."""
+    ranges = {"in": {}, "out": {}}
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if binding.role in ("buffer", "output"):
+            for kind, other in (("in", "out"), ("out", "in")):
+                if argument.direction != other:
+                    ranges[kind].setdefault(binding.shown, []).append((0, 1))
+    return Access(ranges["in"], ranges["out"])
+
+
+def test_machine_model_detects_conflicts_by_the_name_of_a_view(planned, monkeypatch):
+    monkeypatch.setattr(scheduling, "access_of", by_view)
+    wrong = _detected(planned, lambda model, plan: plan_model(model, Diagnostics()))
+    print(wrong)
+    assert wrong > 15
+
+
+def test_machine_model_detects_neighbours_in_one_cache_line(planned, monkeypatch):
+    """Without units of cache lines, agents write parts of one line at the same time."""
+    monkeypatch.setattr(scheduling, "_shared_line", lambda model: 1)
+
+    def by_bytes(model, plan):
+        return plan_model(model, Diagnostics()) if neighbours(model) else None
+
+    wrong = _detected(planned, by_bytes, GRAPHS)
+    print(wrong)
+    assert wrong > 5
+
+
+def test_machine_model_detects_maintenance_without_the_lines_at_the_ends_of_views(planned):
+    def inner(listed):
+        return [short for action in listed if (short := _without_ends(action, listed)) is not None]
+
+    wrong = _wrong(planned, inner)
+    print(wrong)
+    assert wrong > 10
+
+
+def _without_ends(action, listed):
+    """Return the maintenance of the lines that a view fills; None if there are none."""
+    if not isinstance(action, Cache) or action.binding.view is None:
+        return action
+    step = next(a.step for a in listed if isinstance(a, Call) and a.step.index == action.step)
+    sizes = {b.view: a.type.size for a, b in zip(step.operator.args, step.bindings, strict=True)}
+    line = next(n for n in (64, 32, 16) if action.start % n == action.size % n == 0)
+    start = -(-action.binding.offset // line) * line
+    end = (action.binding.offset + sizes[action.binding.view]) // line * line
+    return replace(action, start=start, size=end - start) if end > start else None
+
+
+def test_machine_model_rejects_maintenance_of_parts_of_lines(planned):
+    def bytes_only(listed):
+        return [replace(a, start=a.binding.offset) if isinstance(a, Cache) else a for a in listed]
+
+    assert _wrong(planned, bytes_only) > 10
+
+
+def test_machine_model_detects_memory_of_states_that_is_shared(planned):
+    def passing(model, plan):
+        """Plan the states as intermediate tensors."""
+        if not model.states:
+            return None
+        used = {b.name: [] for b in model.buffers}
+        for step in model.steps:
+            for binding in step.bindings:
+                if binding.role == "buffer":
+                    used[binding.name].append(step.index)
+        lives = dict(plan.schedule.lives)
+        lives |= {s.name: Life(min(used[s.name]), max(used[s.name])) for s in model.states if used[s.name]}
+        return model, plan_memory(model, replace(plan.schedule, lives=lives), Diagnostics())
+
+    wrong = _detected(planned, passing)
+    print(wrong)
+    assert wrong > 20
+
+
+def test_machine_model_detects_copies_before_the_last_wait(planned):
+    def early(listed):
+        copies = [a for a in listed if isinstance(a, Copy)]
+        rest = [a for a in listed if not isinstance(a, Copy)]
+        last = max((at for at, action in enumerate(rest) if isinstance(action, Wait)), default=len(rest))
+        return [*rest[:last], *copies, *rest[last:]]
+
+    wrong = _wrong(planned, early)
+    print(wrong)
+    assert wrong > 5
+
+
+def test_machine_model_detects_copies_of_memory_that_was_released(planned, monkeypatch):
+    monkeypatch.setattr(scheduling, "copied_at_end", lambda model: set())
+
+    def released(model, plan):
+        """Plan without regard to the tensors that run copies at its end."""
+        return plan_model(model, Diagnostics()) if any(state.next for state in model.states) else None
+
+    wrong = _detected(planned, released, GRAPHS)
+    print(wrong)
+    assert wrong > 3
+
+
 def test_machine_model_detects_early_release_of_memory(planned):
     """A plan for the schedule without launches: lifetimes end with the last step."""
-    from opwest.plan.memory import plan_memory
-    from opwest.plan.schedule import Life, Schedule
-
     wrong = executed_wrong = 0
     for graph, model, plan, listed in planned.first(120):
         lives = {}
@@ -131,16 +287,16 @@ def test_machine_model_detects_early_release_of_memory(planned):
         for buffer in model.buffers:
             if buffer.role not in ("intermediate", "scratch"):
                 lives[buffer.name] = plan.schedule.lives[buffer.name]
-        unlimited = replace(model, pools=tuple(replace(pool, size=None) for pool in model.pools))
+        large = unlimited(model)
         faults = Diagnostics()
-        short = plan_memory(unlimited, Schedule(plan.schedule.steps, plan.schedule.syncs, lives), faults)
+        short = plan_memory(large, Schedule(plan.schedule.steps, plan.schedule.syncs, lives), faults)
         try:
-            check_memory(unlimited, short, listed)
+            check_memory(large, short, listed)
         except Wrong:
             wrong += 1
             try:
                 for mode in MODES:
-                    execute(graph, unlimited, short, listed, mode, 0)
+                    execute(graph, large, short, listed, mode, 0)
             except Wrong:
                 executed_wrong += 1
     # Not all: a device reuses its own memory in the order of its queue.

@@ -23,9 +23,7 @@ USES = {"in": "USE_IN", "out": "USE_OUT", "inout": "USE_INOUT", "scratch": "USE_
 def _operators(graph: RandomGraph) -> str:
     lines = ["#include <stddef.h>", '#include "cached.h"']
     for index, step in enumerate(graph.steps):
-        parameters = [f"{'const ' * (d == 'in')}uint8_t *a{n}" for n, (_, d) in enumerate(step["args"])]
-        parameters += ["const struct device *dev"] if step["device"] else []
-        head = f"int32_t op{index}({', '.join(parameters)})"
+        head = graph.head(index)
         lines += [f"{head};", head, "{", "\tconst struct span spans[] = {"]
         for number, (tensor, direction) in enumerate(step["args"]):
             lines.append(f"\t\t{{(uint8_t *)a{number}, {graph.sizes[tensor]}, {USES[direction]}}},")
@@ -40,21 +38,30 @@ def _input(graph: RandomGraph, name: str, turn: int) -> list[int]:
     return [(turn * 31 + at * 17 + i * 7 + 3) & 0xFF for i in range(graph.sizes[name])]
 
 
-def _expected(graph: RandomGraph, model: Model, turn: int) -> dict[str, list[int]]:
-    """Return all tensors after the steps, one after the other."""
-    tensors = {name: _input(graph, name, turn) for name in graph.inputs}
-    tensors |= {constant.name: list(constant.content) for constant in model.constants}
-    for index, step in enumerate(graph.steps):
-        value = 2166136261 ^ index
-        for tensor, direction in step["args"]:
-            for byte in tensors[tensor] if direction in ("in", "inout") else ():
-                value = ((value ^ byte) * 16777619) % 2**32
-        for number, (tensor, direction) in enumerate(step["args"]):
-            if direction in ("out", "inout"):
-                mixed = value ^ (number * 40503)
-                size = graph.sizes[tensor]
-                tensors[tensor] = [(mixed * (2 * i + 1) * 2654435761) % 2**32 >> 24 for i in range(size)]
-    return tensors
+def _expected(graph: RandomGraph) -> list[dict[str, list[int]]]:
+    """Return all tensors and states after each turn; the steps run one after the other."""
+    tensors = {name: list(graph.content(name)) for name in (*graph.constants, *graph.states)}
+    found = []
+    for turn in range(TURNS):
+        tensors |= {name: _input(graph, name, turn) for name in graph.inputs}
+        tensors |= {name: [0] * graph.sizes[name] for name in graph.written}
+        for index, step in enumerate(graph.steps):
+            value = 2166136261 ^ index
+            for tensor, direction in step["args"]:
+                root, begin, end = graph.span(tensor)
+                for byte in tensors[root][begin:end] if direction in ("in", "inout") else ():
+                    value = ((value ^ byte) * 16777619) % 2**32
+            for number, (tensor, direction) in enumerate(step["args"]):
+                if direction in ("out", "inout"):
+                    mixed = value ^ (number * 40503)
+                    root, begin, end = graph.span(tensor)
+                    values = [(mixed * (2 * i + 1) * 2654435761) % 2**32 >> 24 for i in range(end - begin)]
+                    tensors[root][begin:end] = values
+        for state, source in graph.next.items():
+            root, begin, end = graph.span(source)
+            tensors[state] = tensors[root][begin:end]
+        found.append({name: list(values) for name, values in tensors.items()})
+    return found
 
 
 def _glue(graph: RandomGraph, model: Model, plan: MemoryPlan) -> str:
@@ -70,13 +77,9 @@ def _glue(graph: RandomGraph, model: Model, plan: MemoryPlan) -> str:
     place |= {t.name: f"{name}_workspace.input.{t.name}" for t in model.inputs if t.placed}
     place |= {t.name: f"{name}_workspace.output.{t.name}" for t in model.outputs if t.placed}
     lines += [f"static uint8_t *{name}_own_{t.name};" for t in external]
-    for tensor in tensors:
-        rows = []
-        for turn in range(TURNS):
-            inputs = {t.name for t in model.inputs}
-            good = _input(graph, tensor.name, turn) if tensor.name in inputs else None
-            good = good or _expected(graph, model, turn)[tensor.name]
-            rows.append("{" + ", ".join(map(str, good)) + "}")
+    expected = _expected(graph)
+    for tensor in (*tensors, *model.states):
+        rows = ["{" + ", ".join(map(str, expected[turn][tensor.name])) + "}" for turn in range(TURNS)]
         lines.append(f"static const uint8_t {name}_{tensor.name}[][{tensor.type.size}] = {{{', '.join(rows)}}};")
     lines += [f"static void {name}_prepare(void)", "{"]
     lines.append(f"\t{name}_workspace = (struct {name}_workspace){{.status = OPWEST_STATUS_INIT}};")
@@ -100,7 +103,11 @@ def _glue(graph: RandomGraph, model: Model, plan: MemoryPlan) -> str:
     outputs = ", ".join(place[t.name] for t in model.outputs if not t.placed) or "0"
     lines += [f"\treturn {name}_run(&(struct {name}_inputs){{{inputs}}}, &(struct {name}_outputs){{{outputs}}},"]
     lines += [f"\t\t&{name}_workspace, &{name}_context);", "}", f"static bool {name}_right(uint32_t turn)", "{"]
-    checks = (f"cached_equal({place[t.name]}, {name}_{t.name}[turn], {t.type.size})" for t in model.outputs)
+    for state in model.states:
+        pool, at = plan.place(state.name)
+        place[state.name] = f"{name}_workspace.{pool} + {at}"
+    checked = (*model.outputs, *model.states)
+    checks = (f"cached_equal({place[t.name]}, {name}_{t.name}[turn], {t.type.size})" for t in checked)
     lines += [f"\treturn {' && '.join(checks)};", "}", f"static int {name}_do_close(void)", "{"]
     lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
     members = ", ".join(f"{name}_{part}" for part in ("prepare", "do_open", "do_run", "right", "do_close"))
@@ -110,15 +117,17 @@ def _glue(graph: RandomGraph, model: Model, plan: MemoryPlan) -> str:
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory):
-    """Return random models that need all kinds of maintenance: graph, manifest, model, plan."""
+    """Return random models with states and views that need all kinds of maintenance: graph, manifest, model, plan."""
     work = tmp_path_factory.mktemp("cached")
     found = []
     for seed in range(1000, 1100):
         graph = RandomGraph(seed, cached=True)
         path = graph.write(work / graph.name, _operators(graph))
         ((model, plan),) = projects.check([path], Diagnostics())
-        operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
-        if len(operations) == 3:
+        operations = [a.operation for a in actions(model, plan) if isinstance(a, Cache)]
+        views = sum(b.view is not None for step in model.steps for b in step.bindings)
+        enough = len(set(operations)) == 3
+        if enough and model.states and views > 3:
             found.append((graph, path, model, plan))
         if len(found) == MODELS:
             break
@@ -146,6 +155,7 @@ def _wrong(output: str) -> tuple[int, int]:
 
 def test_results_are_correct_with_a_write_back_cache(program, chosen):
     assert len(chosen) == MODELS
+    assert any(graph.next for graph, *_ in chosen)
     output = play(program, "", "1", str(ROUNDS), "0")
     assert _wrong(output) == (MODELS * TURNS * ROUNDS, 0), output
     assert all(int(n) > 0 for n in re.search(r"(\d+) (\d+) (\d+) maintained", output).groups())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from c_support import golden_app
+from opwest.render.records.layout import METADATA_VERSION
 from requirements_support import need_compiler
 
 MAIN = "int main(void)\n{\n\treturn 0;\n}\n"
@@ -18,7 +19,7 @@ OUTPUT = {"name": "y", "dtype": "int8", "shape": [2], "size": 2}
 RECORD = {
     "format": 1,
     "opwest": "9.9.9",
-    "metadata": 4,
+    "metadata": METADATA_VERSION,
     "model": "own",
     "description": "",
     "hash": "ab" * 32,
@@ -68,7 +69,7 @@ def test_models_of_an_image(tmp_path):
     assert any(line.split() == ["1", "mix_npu", "first", "1,", "control,", "a,", "b"] for line in lines)
     (found,) = json.loads(inspect("--json", image).stdout)["result"]
     (model,) = found["models"]
-    assert (found["kind"], model["model"], model["metadata"]) == ("image", "accelerated", 4)
+    assert (found["kind"], model["model"], model["metadata"]) == ("image", "accelerated", METADATA_VERSION)
     symbols = {line.split()[2]: line.split()[0] for line in nm(image)}
     programs = [device for device in model["devices"] if device["symbol"]]
     assert programs

@@ -295,10 +295,12 @@ def test_directories(opwest, run, app, west, tmp_path):
     one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "path with a space")
     lock = app / ".opwest" / "lock.json"
     value = json.loads(lock.read_text())
-    value["files"]["modules/opwest/src/call.c"] = 64 * "0"
+    value["files"]["modules/opwest/src/registry.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
     done = run("nucleo")
-    assert done.code == 1 and "call.c: error: the application has the runtime of another version of opwest" in done.err
+    assert (
+        done.code == 1 and "registry.c: error: the application has the runtime of another version of opwest" in done.err
+    )
     assert f"hint: generate it again: opwest update {app}" in done.err
 
 

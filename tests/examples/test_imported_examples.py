@@ -2,11 +2,13 @@
 """examples/keyword_spotting and examples/anomaly_detection on this machine: one command from the model file."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from importers.importers_support import model_file, need_tvm
 from opwest.zephyr.runtime import files_of
@@ -15,21 +17,38 @@ from requirements_support import need
 need_tvm("tflite")
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = [("keyword_spotting", "kws_int8"), ("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]
+MODELS = [("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]
+SPOTTING = ROOT / "examples" / "keyword_spotting"
+
+
+def copied_to(folder):
+    for name in ("examples", "scripts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
+    return folder
 
 
 @pytest.fixture
 def copy(tmp_path):
     """Return a copy of the files that the examples need: they write to build/ at the top."""
-    for name in ("examples", "scripts"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
-    return tmp_path
+    return copied_to(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def spotting(tmp_path_factory):
+    """Return a copy where keyword spotting heard two words, and what its image printed on this machine."""
+    need("espeak-ng", "ai_edge_litert")
+    folder = copied_to(tmp_path_factory.mktemp("spotting"))
+    command = [sys.executable, SPOTTING / "speech.py", "--say", "yes", "--say", "left"]
+    subprocess.run([*command, "--wav", folder / "words.wav", "-o", folder / "audio.npy"], check=True)
+    done = run(folder, "keyword_spotting", model_file("kws_int8.tflite"), "--wav", folder / "words.wav")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, done.stdout
 
 
 def run(folder, example, *words):
     """Run an example without Zephyr: tests/zephyr builds imported models for boards."""
     return subprocess.run(
-        [sys.executable, folder / "examples" / example / "run.py", *words],
+        [sys.executable, folder / "examples" / example / "run.py", *map(str, words)],
         env={**os.environ, "ZEPHYR_BASE": str(folder / "no-zephyr")},
         capture_output=True,
         text=True,
@@ -45,7 +64,38 @@ def test_one_command_imports_and_runs_a_model(copy, example, model):
     assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
     runtime = copy / "build" / example / "app" / "modules" / "opwest"
     copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
-    assert copied == files_of({"core", "vectors"})  # as in digits: see test_lean_applications.py
+    assert copied == files_of({"core", "sources", "vectors"})  # as in digits: see test_lean_applications.py
+
+
+def test_words_are_recognized(spotting):
+    """Each score of each window is that of LiteRT for the features of numpy, within 1."""
+    folder, console = spotting
+    words = re.findall(r"^   \d+\.\d s: (\w+)$", console, re.MULTILINE)
+    assert [word for word in words if word != "unknown"] == ["yes", "left"]
+    assert console.splitlines()[-1] == "cases: 20 of 20 agree with the reference"
+    runtime = folder / "build" / "keyword_spotting" / "app" / "modules" / "opwest"
+    copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
+    assert copied == files_of({"core", "sources", "state", "vectors"})
+
+
+def test_stream_ends_in_words(spotting):
+    """The features, which are an output here, are those of numpy; `opwest run` prints words."""
+    folder, _ = spotting
+    model = folder / "build" / "keyword_spotting" / "model"
+    text = (model / "manifest.yaml").read_text()
+    text = text.replace("\n  outputs:\n", "\n  outputs:\n    input_1: {dtype: int8, shape: [1, 49, 10, 1]}\n")
+    (model / "shown.yaml").write_text(text[: text.index("\ntests:\n")])
+    opwest = [sys.executable, "-m", "opwest"]
+    subprocess.run([*opwest, "generate", model / "shown.yaml", "-o", folder / "shown"], check=True, capture_output=True)
+    stream = ["--stream", f"audio={folder}/audio.npy", "--output-dir", folder / "outputs"]
+    command = [*opwest, "run", folder / "shown", "--host", *stream]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    with np.load(model / "features_of_vectors.npz") as file:
+        expected = file["features"]
+    found = np.load(folder / "outputs" / "input_1.npy")
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    words = re.findall(r"^  frames? [0-9 to]+: (\w+)$", done.stdout, re.MULTILINE)
+    assert [word for word in words if word != "unknown"] == ["yes", "left"]
 
 
 def test_imported_model_has_metadata_of_llvm(copy):

@@ -13,7 +13,7 @@ from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
-MOST_FILES = {"digits": 75, "readme": 46}
+MOST_FILES = {"digits": 75, "readme": 45}
 FEATURES = {
     "readme": {"core", "sources"},
     "digits": {"core", "vectors"},
@@ -94,7 +94,7 @@ def test_copied_runtime_is_sufficient(application, tmp_path):
     emitted = [path for folder in models for path in (folder / "src").glob("*.c")]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *includes]
     stubs = ["-D__ZEPHYR__=1", "-DCONFIG_BOARD_MPS2_AN385=1", f"-I{STUBS}"]
-    assert len(sources) >= 4 and len(emitted) >= 3
+    assert len(sources) >= 3 and len(emitted) >= 3
     for index, source in enumerate([*sources, *emitted]):
         options = stubs if source in emitted else []
         command = ["gcc", *flags, *options, "-c", source, "-o", tmp_path / f"{index}.o"]

@@ -34,7 +34,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
-MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
+MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions", "streams")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
@@ -76,6 +76,7 @@ def manifests_for_all_targets(work: Path) -> list[Path]:
         ("many_kinds", "many_kinds"),
         ("asynchronous", "asynchronous"),
         ("conventions", "conventions"),
+        ("streams", "streams"),
     ):
         manifest = copy_project(golden, work / golden)[0]
         ir, text = UNUSED.format(model=model), manifest.read_text()
@@ -246,12 +247,18 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
     for model in read_record(app)["models"]:
         folder = app / "models" / model["name"]
         build = next(b for b in model["builds"] if b["target"] == target)
-        options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
+        options = ["-fwrapv", *_exact(target), "-include", folder / build["rename"], *includes(app)]
         options += ["-idirafter", MODULE / "include_tvm"]
         sources = [folder / source for source in build["sources"]]
         found += compile_sources(machine, work / model["name"], sources, options)
         found += [folder / item for item in build["objects"]]
     return found
+
+
+def _exact(target: str) -> tuple[str, ...]:
+    """Return the flags for results of float32 that do not depend on the processor."""
+    sse = ("-msse2", "-mfpmath=sse") if named_targets()[target]["machine"] == "i386" else ()
+    return ("-ffp-contract=off", *sse)
 
 
 def includes(app: Path) -> list[str]:

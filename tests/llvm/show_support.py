@@ -51,7 +51,7 @@ def _show(field: Field) -> list[str]:
         case Pointer("void"):  # the content is written by the programs
             return [f'text({value} == NULL ? " NULL" : " set");']
         case Pointer(Struct() as to, None, is_unique=False):
-            return [f"show_{to.name}({value});"]
+            return [f'if ({value} == NULL) {{ text(" NULL"); }} else {{ show_{to.name}({value}); }}']
         case Pointer(Struct() as to, None, is_unique=True):
             return [f"if (identity(&of_model, {value})) {{ show_{to.name}({value}); }}"]
         case Pointer(Struct() as to, str() as count):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both back ends are equivalent: programs/walk.c with two models, for every target that can be linked here.
+"""Both back ends are equivalent: programs/walk.c with five models, for every target that can be linked here.
 
 Its output contains no addresses, so it must be the same for every target.
 """
 
 import re
 from dataclasses import replace
+from hashlib import sha256
 
+import numpy as np
 import pytest
+import streams
 import yaml
 import yamlcore
 from backends_support import (
@@ -124,6 +127,8 @@ def test_points_are_the_same(target, apps, tmp_path):
     records = read_records(written["c"])
     first = {"name": ["accelerated"], "step": [0xFFFF], "device": [0xFFFF], "kind": [0]}
     assert records[0] == first and len(records) > 40
+    copy = {"name": ["h"], "step": [0xFFFF], "device": [0xFFFF], "kind": [layout.POINT_KIND.code("copy")]}
+    assert records[-1] == copy
 
 
 def test_walk_writes_every_structure_of_the_metadata():
@@ -160,13 +165,62 @@ def test_walked_metadata_equals_the_manifest(reference):
     assert all(len(q["scales"][0]) == q["scale_count"][0] for q in quantizations)
 
 
+def test_walked_states_and_views_equal_the_manifest(reference):
+    records = read_records(reference)
+    at = next(i for i, record in enumerate(records) if record.get("name") == ["streams"])
+    details = next(record for record in records[at:] if "view_count" in record)
+    binding, role = layout.BINDING_KIND.code, layout.BUFFER_ROLE.code
+    views = [(v["tensor"][0]["name"][0], v["base"][0], v["offset"]) for v in details["views"][0]]
+    y = {"kind": [binding("output")], "index": [0]}
+    assert views == [("hidden", y, [0]), ("response", y, [12])]
+    (state,) = details["state"]
+    assert (state["count"], state["size"]) == ([4], [8 + 16 + 12 + 40 + 4])
+    identity = state["layout_low"][0] | state["layout_high"][0] << 32
+    listed = "z: float32 [2, 2]", "h: float32 [3]", "ring: float32 [5, 2]", "place: int32 [1]"
+    assert identity == int.from_bytes(sha256("\n".join(listed).encode()).digest()[:8], "little")
+    tensors = state["tensors"][0]
+    assert [t["size"] for t in tensors] == [[16], [12], [40], [4]]
+    assert [t["initial"] for t in tensors] == [["NULL"], ["set"], ["set"], ["NULL"]]
+    assert [t["initial_size"] for t in tensors] == [[0], [12], [4], [0]]
+    assert len({t["pool"][0] for t in tensors[:2] + tensors[3:]}) == 1 and tensors[2]["pool"] != tensors[0]["pool"]
+    none = {"kind": [binding("input")], "index": [layout.NO_NEXT.value]}
+    assert [t["next"][0] for t in tensors] == [none, {"kind": [binding("view")], "index": [0]}, none, none]
+    buffers = [record for record in records[at:] if "role" in record]
+    assert [buffers[t["buffer"][0]]["role"] for t in tensors] == [[role("state")]] * 4
+    steps = [[b["kind"][0] for b in step["bindings"][0]] for step in details["step_bindings"][0]]
+    assert [kinds[-1] == binding("view") for kinds in steps] == [False, False, True, False, True]
+
+
+def test_walked_frames_equal_numpy(reference):
+    """The same frames in numpy: outputs after each, states after a failure, reset, restore and open."""
+    stream = streams.Stream()
+    frames = re.findall(r"^frame (-?\d+) (\w+) (\w+) (\w+)$", reference, re.MULTILINE)
+    kept = (stream.z, stream.h, stream.ring, stream.place)
+    for number, (event, *texts) in enumerate(frames):
+        x, y, saved = (bytes.fromhex(text) for text in texts)
+        if event in ("-1", "-2"):
+            stream.reset()
+        elif event == "-3":
+            stream.z, stream.h, stream.ring, stream.place = (np.copy(part) for part in kept)
+        expected = stream.run(np.frombuffer(x, np.float32))
+        if int(event) > 0:
+            stream.reset()
+        else:
+            assert y == expected.tobytes(), number
+        now = (stream.z, stream.h, stream.ring, np.array([stream.place], np.int32))
+        assert saved[8:] == b"".join(np.asarray(part).tobytes() for part in now), number
+        if number == 1:
+            kept = tuple(np.copy(part) for part in (*now[:3], stream.place))
+    assert {int(event) for event, *_ in frames} == {*range(-3, 6)}
+
+
 def test_output_of_the_program_has_no_faults(reference):
     for fault in ("not found", "found what", "impossible", "fault"):
         assert fault not in reference
     # -EALREADY by the C library's own value: twice for close and once for open, per model.
     walked = reference[: reference.index("\ncall 1 fails\n")]
-    assert len(re.findall(r"^close -100000 ", walked, re.MULTILINE)) == 8
-    assert len(re.findall(r"^open -100000 ", walked, re.MULTILINE)) == 4
+    assert len(re.findall(r"^close -100000 ", walked, re.MULTILINE)) == 10
+    assert len(re.findall(r"^open -100000 ", walked, re.MULTILINE)) == 5
     assert "log accelerated 7 2147483647" in reference
     # Every hook, in each of three ways to fail, until no hook is left.
     rounds = [int(n) for n in re.findall(r"^call (\d+) fails$", reference, re.MULTILINE)]

@@ -32,6 +32,7 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
+    *(f"opwest_state_{name}" for name in ("reset", "save", "restore")),
     *("opwest_call_on_device", "memcpy", "opwest_port_take", "opwest_port_give"),
 }
 STATEFUL = ("many_kinds",)
@@ -69,14 +70,18 @@ def test_object_fits_the_target(app, model, target):
     if model == "conventions":
         expected.add("TVMSystemLibEntryPoint")
         expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
-    if model != "many_kinds":
+    if model not in ("many_kinds", "streams"):
         expected |= {f"{model}_device_table", f"{model}_device_set"}
+    if model == "streams":
+        expected |= {f"{model}_{name}" for name in ("state", "reset", "save", "restore", "views")}
     if not {name for name in member.defined if f"{model}_constant_" in name}:
         expected.remove(f"{model}_constants")
     assert {name for name in member.defined if not re.search("constant_|opwest_program", name)} == expected
 
 
 def _operators(model):
+    if model == "streams":
+        return ["filters", "energies", "recurrent", "push", "convolve"]
     if model == "accelerated":
         return ["mix", "reverse", "stamp"]
     if model == "asynchronous":

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operators by name: the search, and calls with checked arguments. */
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <opwest/registry.h>
@@ -44,4 +47,87 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
 		&registry->entries[scale(spread(moved), registry->count)];
 
 	return strcmp(entry->info->name, name) == 0 ? entry : NULL;
+}
+
+#define KIND(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = OPWEST_KIND_##kind,
+
+static const uint8_t kinds[] = {OPWEST_DTYPES(KIND)};
+
+/* Checks that an integer is a value of the type: adapters cast it without a check. */
+static bool in_range(uint8_t dtype, int64_t number)
+{
+	const unsigned int unused = 64U - 8U * (unsigned int)opwest_dtype_size(dtype);
+
+	switch (kinds[dtype]) {
+	case OPWEST_KIND_SIGNED:
+		return number >= -(INT64_MAX >> unused) - 1 && number <= INT64_MAX >> unused;
+	case OPWEST_KIND_BOOLEAN:
+		return number == 0 || number == 1;
+	default: /* 64 bits: values above INT64_MAX are passed as negative numbers */
+		return unused == 0U || (number >= 0 && (uint64_t)number <= UINT64_MAX >> unused);
+	}
+}
+
+static bool fits(const struct opwest_tensor *declared, const struct opwest_value *given)
+{
+	if (given->dtype != declared->dtype) {
+		return false;
+	}
+	if ((declared->flags & OPWEST_TENSOR_SCALAR) != 0U) {
+		if (kinds[declared->dtype] == OPWEST_KIND_REAL) {
+			return given->kind == OPWEST_VALUE_REAL;
+		}
+		return given->kind == OPWEST_VALUE_INTEGER &&
+		       in_range(declared->dtype, given->as.integer);
+	}
+	if (given->kind !=
+	    (declared->direction == OPWEST_IN ? OPWEST_VALUE_IN : OPWEST_VALUE_OUT)) {
+		return false;
+	}
+
+	const uintptr_t address = given->kind == OPWEST_VALUE_IN ? (uintptr_t)given->as.in
+								 : (uintptr_t)given->as.out;
+
+	return address != 0U && address % OPWEST_TENSOR_ALIGN(declared->flags) == 0U &&
+	       given->size >= declared->size;
+}
+
+int opwest_call_check(const struct opwest_entry *entry, const struct opwest_value *args,
+		      size_t count, const struct opwest_call_device *device)
+{
+	if (entry == NULL) {
+		return -ENOENT;
+	}
+
+	const struct opwest_operator *info = entry->info;
+
+	if (count != info->arg_count || (count > 0U && args == NULL)) {
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!fits(&info->args[i], &args[i])) {
+			return -EINVAL;
+		}
+	}
+	if ((device != NULL) != (entry->requirement != NULL)) {
+		return -ENODEV;
+	}
+	return entry->adapter == NULL ? -ENOTSUP : 0;
+}
+
+int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
+		const struct opwest_call_device *device)
+{
+	const int rc = opwest_call_check(entry, args, count, device);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (entry->requirement != NULL) {
+		return entry->requirement->call(entry, args, device);
+	}
+
+	const int32_t code = entry->adapter(args, NULL);
+
+	return code > 0 ? -EIO : (int)code;
 }

@@ -165,6 +165,8 @@ const char *opwest_service_error_name(int error)
 		return "EACCES";
 	case -EALREADY:
 		return "EALREADY";
+	case -EBADMSG:
+		return "EBADMSG";
 	case -EBUSY:
 		return "EBUSY";
 	case -ECANCELED:

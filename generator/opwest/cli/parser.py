@@ -12,7 +12,7 @@ from opwest import __version__
 from opwest.cli import commands
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
-from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, count
+from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -220,31 +220,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="BOARD",
         help="build with west and run on native_sim, in QEMU or on a board",
     )
-    run.add_argument("--model", metavar="NAME", help="model to run, if there are several")
-    run.add_argument(
-        "--input",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
-        "--profile, --host runs the application's main()",
-    )
-    run.add_argument(
-        "--stream",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
-    )
-    run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument(
-        "--repeat",
-        metavar="N",
-        type=count,
-        help="run N times on the same inputs, keep the last outputs (default: 1)",
-    )
-    run.add_argument("--profile", action="store_true", help="measure every step")
-    run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
+    add_runs(run)
     add_comparison(run)
     add_host(run)
     add_board(run)

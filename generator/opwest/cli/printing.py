@@ -66,11 +66,14 @@ def _wrapped(text: str, terminal: Terminal, first: int) -> str:
 
 
 def _listed(first: Diagnostic, others: Sequence[Diagnostic]) -> str:
-    """Return the locations of other diagnostics: as lines if they are in the file of the first."""
-    file = first.location.file if first.location else None
-    if all(other.location and other.location.line and other.location.file == file for other in others):
-        places = list(dict.fromkeys(str(other.location.line) for other in others if other.location))
-        label = "line " if len(places) == 1 else "lines "
+    """Return the locations of other diagnostics: as lines of the first one's file, or columns of its line."""
+    own = first.location
+    file = own.file if own else None
+    if own and all(other.location and other.location.line and other.location.file == file for other in others):
+        found = [other.location for other in others if other.location]
+        in_line = all(place.line == own.line for place in found)
+        places = list(dict.fromkeys(str(place.column if in_line else place.line) for place in found))
+        label = ("column" if in_line else "line") + (" " if len(places) == 1 else "s ")
     else:
         places, label = list(dict.fromkeys(other.where for other in others)), ""
     more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""

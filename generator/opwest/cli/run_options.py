@@ -91,6 +91,35 @@ def add_comparison(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_runs(run: argparse.ArgumentParser) -> None:
+    """Add the options of the inputs, the outputs and the number of runs."""
+    run.add_argument("--model", metavar="NAME", help="model to run, if there are several")
+    run.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
+        "--profile, --host runs the application's main()",
+    )
+    run.add_argument(
+        "--stream",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
+    )
+    run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
+    run.add_argument(
+        "--repeat",
+        metavar="N",
+        type=count,
+        help="run N times on the same inputs, keep the last outputs (default: 1)",
+    )
+    run.add_argument("--profile", action="store_true", help="measure every step")
+    run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
+
+
 def add_host(command: argparse.ArgumentParser) -> None:
     """Add the options of a run on this machine."""
     add = command.add_argument_group("with --host").add_argument

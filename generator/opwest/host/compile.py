@@ -32,7 +32,6 @@ EMULATION_SOURCES = (
 """Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
     "accelerator.c",
-    "call.c",
     "device_calls.c",
     "devices.c",
     "halide_backend.c",

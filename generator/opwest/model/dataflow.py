@@ -217,7 +217,7 @@ class _Dataflow(TensorBinding):
                     expected=f"steps that write {'them' if what else 'it'}" if what else "a step that writes it",
                 )
         known = {*self.tensors, *self.names.inputs, *self.names.outputs, *self.names.states, *self.uncertain}
-        known |= {*self.settled, *self.used}
+        known |= {*self.settled, *self.used, *self._containing()}
         for name in self.declared:
             if not self.incomplete and name not in known:
                 at = self.declared.key_location(name)
@@ -244,6 +244,15 @@ class _Dataflow(TensorBinding):
                     )
                 elif name not in self.read:
                     self.faults.warning(f"state {name!r} is written but never read", state.location)
+
+    def _containing(self) -> set[str]:
+        """Return the views that steps use only through views of them."""
+        found: set[str] = set()
+        for name in self.used | self.settled:
+            while name not in found and "view_of" in (entry := self.declared.get(name, {})):
+                found.add(name)
+                name = entry["view_of"]
+        return found
 
 
 def _in_place(result: Argument, other: Argument) -> bool:

@@ -10,22 +10,20 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
-from opwest.model.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
+from opwest.model.builds import External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
-from opwest.model.conventions import MEMREF
 from opwest.model.files import Files, Linkable
+from opwest.model.foreign import reports_foreign
 from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
-from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
-from opwest.objects.origins import HEAP, origin_of
 from opwest.objects.providers import is_soft_float, provider_of, uses_libm
 from opwest.objects.rust import is_hosted
 from opwest.objects.sections import without_sections
-from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
+from opwest.objects.tvm_symbols import CONTEXTS, POINTERS
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
@@ -72,43 +70,6 @@ def _report_missing(context: Context, operator: Operator, links: list[_Link]) ->
         _symbol_place(context, operator),
         expected=f"a function in {'each of ' * (len(names) > 1)}{files}",
         hint=nearest(operator.symbol, functions),
-    )
-
-
-def needs_full_libc(files: Files) -> bool:
-    """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
-    for linkables in (*files.targets.values(), files.sources):
-        for linkable in linkables:
-            item = linkable.item
-            if isinstance(item, CSource):
-                if {"math.h", "cmath"} & set(item.includes):
-                    return True
-            elif any(uses_libm(symbol) for symbol in item.undefined):
-                return True
-    return False
-
-
-def cpp_needs(files: Files) -> CppNeeds:
-    """Return what the C++ sources of operators need."""
-    sources = [one.item for one in files.sources if isinstance(one.item, CSource) and one.item.language == "C++"]
-    if not sources:
-        return CppNeeds(False, False)
-    from opwest.objects.cppsource import needs_library
-
-    return CppNeeds(True, any(needs_library(source) for source in sources))
-
-
-def needs_tvm(files: Files) -> bool:
-    """Return whether an object or source calls functions of TVM's runtime."""
-    every = [one for linkables in (*files.targets.values(), files.sources) for one in linkables]
-    return any(tvm_functions(one.item) & PROVIDED for one in every)
-
-
-def needs_halide(files: Files) -> bool:
-    """Return whether an object or source calls functions of Halide's runtime."""
-    every = [one.item for linkables in (*files.targets.values(), files.sources) for one in linkables]
-    return any(
-        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined) for item in every
     )
 
 
@@ -275,45 +236,13 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
-                elif self._is_foreign(operator, one):
+                elif reports_foreign(self.faults, operator, one, self.with_heap):
                     continue
                 elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype
 
                     check_prototype(self.faults, operator, one.name, one.c_functions[operator.symbol])
             self._check_signature(operator, owners)
-
-    def _is_foreign(self, operator: Operator, one: Linkable) -> bool:
-        """Report a function that its compiler gave another calling convention than the operator's."""
-        origin = origin_of(operator.symbol, one.item)
-        if origin is None or origin.tool not in ("Halide", "MLIR"):
-            return False
-        self._check_heap(operator, one)
-        if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
-            return False
-        symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
-        self.faults.error(
-            f"{one.name}: operator {operator.name!r} is {operator.convention.name}, "
-            f"but {origin.tool} compiled the function {operator.symbol!r}",
-            operator.location,
-            expected=f"convention: {origin.convention}{symbol}",
-            hint=f"the object {origin.evidence}",
-        )
-        return True
-
-    def _check_heap(self, operator: Operator, one: Linkable) -> None:
-        """Report a function of MLIR in an object that allocates memory: it would be a heap's."""
-        used = {*one.item.calls} if isinstance(one.item, CSource) else {*one.item.undefined_strong}
-        allocated = sorted(used & HEAP)
-        if operator.convention is MEMREF and allocated and one.name not in self.with_heap:
-            self.with_heap.add(one.name)
-            self.faults.error(
-                f"{one.name} calls {allocated[0]!r}: the memory of memref operators would come from a heap",
-                one.location,
-                expected="functions without memref.alloc",
-                hint="pass the memory as an argument with direction: scratch, or use -promote-buffers-to-stack and "
-                "-buffer-results-to-out-params",
-            )
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, if any."""

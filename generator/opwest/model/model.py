@@ -11,6 +11,7 @@ from opwest.model.application import Application
 from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
+from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
 from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
@@ -254,36 +255,6 @@ class Interface:
     """The names of the classes of an output."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedOffset:
-    """The offset of a buffer, bytes, as the manifest gives it."""
-
-    buffer: str
-    offset: int
-    location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPool:
-    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
-
-    pool: str
-    location: Location
-    offsets: tuple[FixedOffset, ...] = ()
-    table: str | None = None
-    """The text of a table in MiniMalloc's format."""
-    file: str = ""
-    """The path of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPlan:
-    """The offsets that the manifest gives."""
-
-    location: Location
-    pools: tuple[FixedPool, ...]
-
-
 MemoryPlanner = Literal["greedy", "search", "fixed"]
 
 BufferRole = Literal["intermediate", "scratch", "input", "output", "constant", "state"]
@@ -392,10 +363,6 @@ class Model:
     needs_full_libc: bool
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
-    needs_halide: bool
-    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
-    stateful: bool
-    """Whether operators may have writable state: one workspace at a time can be open."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None
@@ -413,6 +380,10 @@ class Model:
     cpp: CppNeeds = CppNeeds(language=False, library=False)
     tvmgen: Tvmgen | None = None
     """microTVM's C interface, if the manifest requests it."""
+    needs_halide: bool = False
+    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
+    stateful: bool = False
+    """Whether operators may have writable state: one workspace at a time can be open."""
     board_locations: tuple[tuple[str, Location], ...] = ()
     """The boards of the manifest, with their places there."""
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context
-from opwest.model.model import FixedOffset, FixedPlan, FixedPool, MemoryPlanner, Pool
+from opwest.model.fixed_plan import FixedOffset, FixedPlan, FixedPool
+from opwest.model.model import MemoryPlanner, Pool
 
 
 def memory_planner(context: Context, replacement: MemoryPlanner | None) -> MemoryPlanner:

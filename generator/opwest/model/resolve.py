@@ -25,8 +25,9 @@ from opwest.model.declared_names import declared_names
 from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
-from opwest.model.link import cpp_needs, needs_full_libc, needs_halide, needs_tvm, resolve_builds
+from opwest.model.link import resolve_builds
 from opwest.model.model import MemoryPlanner, Model
+from opwest.model.needs import cpp_needs, needs_full_libc, needs_halide, needs_tvm
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.tvmgen import tvmgen

@@ -39,7 +39,7 @@ class _Views:
         """Return all views."""
         for name, entry in self.section.items():
             if "view_of" in entry:
-                self._view(name, ())
+                self._view(name)
             elif "offset" in entry:
                 self.faults.error(
                     f"tensor {name!r} has an offset, but is no view",
@@ -48,21 +48,27 @@ class _Views:
                 )
         return self.found
 
-    def _view(self, name: str, users: tuple[str, ...]) -> View | None:
-        """Return a view, whose root is no view; `users` are the views that are being resolved."""
-        if name in self.found or name in self.failed:
-            return self.found.get(name)
-        self.failed.add(name)  # until it is found
-        entry = self.section[name]
+    def _view(self, name: str) -> None:
+        """Resolve a view, after the views that contain it. Without recursion: chains may have any length."""
+        chain: dict[str, Mapping] = {}
+        base = name
+        while base not in self.found and base not in self.failed and "view_of" in self.section.get(base, {}):
+            entry = chain[base] = self.section[base]
+            self.failed.add(base)  # until it is found
+            self._check_keys(base, entry)
+            inside, base = base, entry["view_of"]
+            if base in chain:
+                self.faults.error(
+                    f"view {inside!r} is a part of itself: {' of '.join((*chain, base))}",
+                    entry.value_location("view_of"),
+                    expected="a view of another tensor",
+                )
+                return
+        for view, entry in reversed(chain.items()):
+            self._resolve(view, entry)
+
+    def _check_keys(self, name: str, entry: Mapping) -> None:
         check_name("view", name, self.section.key_location(name), self.faults)
-        base, at = entry["view_of"], entry.value_location("view_of")
-        if base in (*users, name):
-            self.faults.error(
-                f"view {name!r} is a part of itself: {' of '.join((*users, name, base))}",
-                at,
-                expected="a view of another tensor",
-            )
-            return None
         for key in ("pool", "align"):
             if key in entry:
                 self.faults.error(
@@ -70,16 +76,19 @@ class _Views:
                     entry.key_location(key),
                     expected=f"'{key}' at the tensor that contains the view",
                 )
-        inner = self._view(base, (*users, name)) if "view_of" in self.section.get(base, {}) else None
+
+    def _resolve(self, name: str, entry: Mapping) -> None:
+        """Add a view, whose root is no view, unless it or its base has an error."""
+        base = entry["view_of"]
+        inner = self.found.get(base)
         type_ = inner.type if inner else self.types.get(base)
         if type_ is None:
             if base not in self.failed:
                 self._report_base(name, base, entry)
-            return None
+            return
         view = self._fitted(name, entry, base, type_, inner)
         if view is not None:
             self.found[name] = view
-        return view
 
     def _report_base(self, name: str, base: str, entry: Mapping) -> None:
         declared = base in self.section

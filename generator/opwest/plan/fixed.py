@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opwest.diagnostics import Diagnostics, nearest
-from opwest.model.model import FixedOffset, FixedPlan, FixedPool, Model
+from opwest.model.fixed_plan import FixedOffset, FixedPlan, FixedPool
+from opwest.model.model import Model
 from opwest.packing.judge import Given, plan_of, report_flaws
 from opwest.packing.problem import PoolPlan, peak
 from opwest.packing.table import read_table

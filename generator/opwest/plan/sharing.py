@@ -39,14 +39,18 @@ def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
 
 
 def _declared(step: Step) -> Iterator[Share]:
-    """Yield the sharing that a step's operator allows; `in_place` must list all arguments with the tensor."""
+    """Yield the sharing that a step's operator allows.
+
+    `in_place` must list all arguments with the tensor; it does not permit views, which begin at other addresses.
+    """
     given = list(zip(step.operator.args, step.bindings, strict=True))
     for argument, result in given:
         for reading, taken in given:
             if reading.name not in argument.in_place or (argument.direction, reading.direction) != ("out", "in"):
                 continue
-            named = all(a.name in argument.in_place for a, b in given if (b.role, b.name) == (taken.role, taken.name))
-            whole = result.view is None and taken.view is None and result.name != taken.name
+            same = [(a, b) for a, b in given if (b.role, b.name) == (taken.role, taken.name)]
+            named = all(a.name in argument.in_place and b.view is None for a, b in same)
+            whole = result.view is None and result.name != taken.name
             if named and whole and taken.role == result.role == "buffer":
                 yield Share(taken.name, result.name, step.index)
 

@@ -48,7 +48,7 @@ FEATURES: Mapping[str, Feature] = {
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
             *_headers("model", "port", "profile", "registry", "stack", "status"),
-            *_sources("call.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "devices": Feature(

@@ -299,8 +299,10 @@ static void say(const struct subject *subject, const char *what, int rc)
 {
 	const struct opwest_status *const status = subject->status;
 
-	printf("%s %d (%ld %u %u %u) %s:%s\n", what, rc, (long)status->code, status->step,
-	       status->hook, status->device, *subject->opened ? "opened" : "closed", text);
+	printf("%s %d (%ld %u %u %u) %s%s:%s\n", what, rc, (long)status->code, status->step,
+	       status->hook, status->device,
+	       subject->state != NULL && *subject->opened ? subject->state() : "",
+	       *subject->opened ? "opened" : "closed", text);
 	text_size = 0;
 	text[0] = '\0';
 }

@@ -47,6 +47,8 @@ struct subject {
 	int (*run)(void);
 	bool (*right)(void);
 	int (*close)(void);
+	/* The content of the states and a space; NULL without states. */
+	const char *(*state)(void);
 };
 
 extern const struct subject *const subjects[];

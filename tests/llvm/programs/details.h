@@ -35,6 +35,7 @@ static inline void show_details(const struct opwest_details *details)
 	show_opwest_details(&rest);
 	of_model.count = 0;
 	number(details->buffer_count);
+	text("\n");
 	for (uint16_t i = 0; i < details->buffer_count; i++) {
 		show_opwest_buffer(&details->buffers[i]);
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the points of four models. Compiled with CONFIG_OPWEST_PROFILE. */
+/* Writes the points of five models. Compiled with CONFIG_OPWEST_PROFILE. */
 #include <accelerated.h>
 #include <asynchronous.h>
 #include <conventions.h>
 #include <many_kinds.h>
+#include <streams.h>
 
 #include "show.h"
 
@@ -19,5 +20,6 @@ void walk(void)
 	POINTS(asynchronous)
 	POINTS(conventions)
 	POINTS(many_kinds)
+	POINTS(streams)
 	text("end\n");
 }

@@ -46,7 +46,11 @@ static inline void number(int64_t value)
 /* An errno: library-specific values are mapped to fixed ones. */
 static inline void errno_of(int rc)
 {
-	number(rc == -EALREADY ? -100000 : rc == -ETIMEDOUT ? -100001 : rc == -ENOTSUP ? -100002 : rc);
+	number(rc == -EALREADY  ? -100000
+	       : rc == -ETIMEDOUT ? -100001
+	       : rc == -ENOTSUP   ? -100002
+	       : rc == -EBADMSG   ? -100003
+				: rc);
 }
 
 static inline void bytes(const void *data, size_t size)

@@ -203,12 +203,12 @@ def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
 
 
 def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:
-    source = "void linux(const int *, int *, int *class) { }"
+    source = "void _New(const int *, int *, int *class) { }"
     path = tmp_path / "f.c"
     path.write_text(source)
     manifest = drafted(path)
-    assert manifest["operators"]["op_linux"]["symbol"] == "linux"
-    assert arguments(manifest, "op_linux") == ["arg0 int32 in", "arg1 int32 out", "arg2 int32 out"]
+    assert manifest["operators"]["op__New"]["symbol"] == "_New"
+    assert arguments(manifest, "op__New") == ["arg0 int32 in", "arg1 int32 out", "arg2 int32 out"]
 
 
 CONTEXT = """#include <stdint.h>

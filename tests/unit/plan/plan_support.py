@@ -23,13 +23,24 @@ def argument(name, direction, *, in_place=(), size=1):
 
 
 def bound(tensor):
-    """Return the binding of a name in a step: `in...` and `out...` are the caller's, `w...` constants, `7` a number."""
+    """Return the binding of a name in a step: `in...` and `out...` are the caller's, `w...` constants, `7` a number.
+
+    `t[4:8]` is a view of the bytes 4 to 7 of t.
+    """
     if tensor.isdigit():
         return Binding("scalar", "number", int(tensor))
+    name, _, part = tensor.partition("[")
+    view = (tensor, int(part.partition(":")[0])) if part else (None, 0)
     for role in ("input", "output"):
         if tensor.startswith(role[:-3]):
-            return Binding(role, tensor)
-    return Binding("constant" if tensor.startswith("w") else "buffer", tensor)
+            return Binding(role, name, 0, *view)
+    return Binding("constant" if tensor.startswith("w") else "buffer", name, 0, *view)
+
+
+def size_of(tensor):
+    """Return the bytes of a view; 1 for a tensor."""
+    begin, _, end = tensor.partition("[")[2].rstrip("]").partition(":")
+    return int(end) - int(begin) if end else 1
 
 
 def step_of(text, index):
@@ -45,7 +56,7 @@ def step_of(text, index):
             tensor, _, places = name.partition("@")
             way = {"+": "inout", "^": "scratch"}.get(tensor[0], direction)
             taken = tuple(f"a{place}" for place in places.split(",")) if places else ()
-            args.append(argument(f"a{len(args)}", way, in_place=taken))
+            args.append(argument(f"a{len(args)}", way, in_place=taken, size=size_of(tensor)))
             bindings.append(bound(tensor.lstrip("+^")))
     operator = Operator(
         name=f"op{index}",

@@ -2,7 +2,7 @@
 """Plans that the manifest gives: accepted plans, sharing in place, pools, and every fault with its location."""
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.model.model import FixedOffset, FixedPlan, FixedPool
+from opwest.model.fixed_plan import FixedOffset, FixedPlan, FixedPool
 from opwest.plan.memory import plan_model
 from opwest.plan.table import pool_rows
 from plan_support import buffer, model_of, pool

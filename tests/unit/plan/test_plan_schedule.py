@@ -56,6 +56,16 @@ WAITS = {
     "constants are only read": (["left: w -> a", "w -> b", "7 -> c"], [[], [], [], ["left 0"]]),
     "numbers are nobody's memory": (["left: 7 -> a", "7 -> b"], [[], [], ["left 0"]]),
     "no step": ([], [[]]),
+    "other bytes of one tensor": (["left: in -> a[0:4]", "in -> a[4:8]", "a[4:8] -> b"], [[], [], [], ["left 0"]]),
+    "the last byte of a view": (["left: in -> a[0:4]", "a[3:8] -> b"], [[], ["left 0"], []]),
+    "a view of a tensor that is written": (["left: in -> a", "a[3:8] -> b"], [[], ["left 0"], []]),
+    "a tensor of which a view is written": (["left: in -> a[3:8]", "a -> b"], [[], ["left 0"], []]),
+    "views that are only read": (["left: a[0:4] -> b", "a[2:6] -> c"], [[], [], ["left 0"]]),
+    "a view that is read and written": (["left: -> +a[0:4]", "-> +a[2:3]"], [[], ["left 0"], []]),
+    "views of the caller's output": (
+        ["left: in -> out[0:4]", "in -> out[4:8]", "in -> out[0:1]"],
+        [[], [], ["left 0"], []],
+    ),
 }
 
 
@@ -139,6 +149,9 @@ ORDERS = {
     "a tensor is not written before it was read": (["in -> a", "a -> b", "left: in -> a"], [0, 1, 2]),
     "nor by two readers": (["in -> a", "a -> b", "a -> c", "left: in -> a"], [0, 1, 2, 3]),
     "nor before it was written": (["in -> a", "left: in -> a", "a -> out"], [0, 1, 2]),
+    "a neighbour": (["in -> a[0:4]", "left: in -> a[4:8]"], [1, 0]),
+    "an overlap": (["in -> a[0:5]", "left: in -> a[4:8]"], [0, 1]),
+    "an earlier writer of other bytes": (["in -> a[0:8]", "in -> a[2:4]", "left: a[6:8] -> b"], [0, 2, 1]),
     "one step that reads and writes a tensor": (["in -> a", "-> +a", "left: a -> b", "in -> c"], [0, 1, 2, 3]),
 }
 

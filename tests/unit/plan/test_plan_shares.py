@@ -42,6 +42,12 @@ CASES = {
     "another device has been waited for": (["in -> a", "left: a -> c", "c -> d", "a -> b@0"], ["a > b at 3"]),
     "it is waited for right before": (["in -> a", "left: a -> c", "a c -> b@0"], ["a > b at 2"]),
     "it is waited for right behind": (["in -> a", "left: a -> c", "a -> b@0", "c -> d"], []),
+    "a view as the argument": (["in -> a", "a[0:1] -> b@0"], []),
+    "a view as the result": (["in -> a", "a -> b[0:1]@0"], []),
+    "a view that is not named": (["in -> a", "a a[0:1] -> b@0"], []),
+    "a view begins elsewhere, also if it is named": (["in -> a", "a a[1:2] -> b@0,1"], []),
+    "a view that was read before": (["in -> a", "a[1:2] -> c", "a -> b@0"], ["a > b at 2"]),
+    "a view that is read later": (["in -> a", "a -> b@0", "a[1:2] -> c"], []),
     "the queue of another device": (["left: in -> a", "right: a -> b@0"], ["a > b at 1"]),
 }
 
@@ -53,8 +59,8 @@ def test_cases(case):
 
 
 def test_only_dead_buffers_are_shared():
-    """Inputs in the workspace may share memory: the caller writes them again. Constants and outputs may not."""
-    steps = ["x -> a@0", "k -> b@0", "o -> c@0"]
+    """Inputs in the workspace may share memory: the caller writes them again. Constants, outputs and states may not."""
+    steps = ["x -> a@0", "k -> b@0", "o -> c@0", "z -> d@0", "in -> e", "e -> f@0"]
     roles = {
         "x": "input",
         "k": "constant",
@@ -62,6 +68,10 @@ def test_only_dead_buffers_are_shared():
         "a": "intermediate",
         "b": "intermediate",
         "c": "intermediate",
+        "z": "state",
+        "d": "intermediate",
+        "e": "intermediate",
+        "f": "state",
     }
     assert shares(*steps, buffers=[buffer(name, role=role) for name, role in roles.items()]) == ["x > a at 0"]
     assert shares(*steps, buffers=[buffer("s", role="scratch"), *map(buffer, "abc")]) == []

@@ -362,8 +362,9 @@ class Lifecycle(Code):
             "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
             *self.field("%slots", "slots"),
             *self.field("%opened.at", "opened"),
-            *(self.reset_state() if resets_after_failure(self.model) else []),
             f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
+            # Not earlier: launched devices may write the state until they have ended.
+            *(self.reset_state() if resets_after_failure(self.model) else []),
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
             *(["  br i1 %open, label %end, label %closed", "closed:"] if self.model.stateful else []),

@@ -40,13 +40,16 @@ int blur(struct halide_buffer_t *x, uint8_t by, double real, struct halide_buffe
 	if (copy == NULL) {
 		return halide_error_out_of_memory(NULL);
 	}
+	/* Any double is a valid argument; the conversion of a large one is not defined. */
+	const int32_t scaled = real > -1e6 && real < 1e6 ? (int32_t)(real * 4) : 0;
+
 	memcpy(copy, x->host, 24);
 	y->flags |= 1; /* halide_buffer_flag_host_dirty */
 	for (int32_t row = 0; row < y->dim[1].extent; row++) {
 		for (int32_t column = 0; column < y->dim[0].extent; column++) {
 			const int32_t at = row * y->dim[1].stride + column;
 
-			((int32_t *)(void *)y->host)[at] = copy[at] / 2 + by + (int32_t)(real * 4);
+			((int32_t *)(void *)y->host)[at] = copy[at] / 2 + by + scaled;
 		}
 	}
 	halide_free(NULL, copy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For compilers without a C library. The last three differ from those of all libraries: no code may assume values. */
+/* For compilers without a C library. The last four differ from those of all libraries: no code may assume values. */
 #ifndef BARE_ERRNO_H_
 #define BARE_ERRNO_H_
 
@@ -14,6 +14,7 @@
 #define ENODEV    19
 #define EINVAL    22
 #define EALREADY  1120
+#define EBADMSG   1230
 #define ETIMEDOUT 1160
 #define ENOTSUP   1340
 

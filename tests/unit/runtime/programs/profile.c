@@ -100,7 +100,7 @@ static int names(void)
 {
 	CHECK(strcmp(opwest_point_kind_name(OPWEST_POINT_LAUNCH), "launch") == 0);
 	CHECK(strcmp(opwest_point_kind_name(OPWEST_POINT_CACHE), "cache") == 0);
-	CHECK(opwest_point_kind_name(5) == NULL && opwest_point_kind_name(UINT32_MAX) == NULL);
+	CHECK(opwest_point_kind_name(6) == NULL && opwest_point_kind_name(UINT32_MAX) == NULL);
 	CHECK(opwest_profile_frequency() == 12345678901U);
 	return 0;
 }

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"b0dbdf6662ceea5a27"
-	.ascii "a8c933de3acd46c72de320fa5f657ae0a09e7f954b848d\",\"targets\":[],\"inputs\":[{"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"3a385aeaaa301e4fe5"
+	.ascii "74b4536404f3837b03d1cc9639c1f957911675c07c9563\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b0dbdf6662ceea5a27a8c933de3acd46c72de320fa5f657ae0a09e7f954b848d";
+	"3a385aeaaa301e4fe574b4536404f3837b03d1cc9639c1f957911675c07c9563";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

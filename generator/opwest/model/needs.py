@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libraries that operators need: the C and C++ libraries, and those of TVM and Halide."""
+
+from __future__ import annotations
+
+from opwest.model.builds import CppNeeds
+from opwest.model.files import Files
+from opwest.objects.facts import CSource
+from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
+from opwest.objects.providers import uses_libm
+from opwest.objects.tvm_symbols import PROVIDED, tvm_functions
+
+
+def needs_full_libc(files: Files) -> bool:
+    """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
+    for linkables in (*files.targets.values(), files.sources):
+        for linkable in linkables:
+            item = linkable.item
+            if isinstance(item, CSource):
+                if {"math.h", "cmath"} & set(item.includes):
+                    return True
+            elif any(uses_libm(symbol) for symbol in item.undefined):
+                return True
+    return False
+
+
+def cpp_needs(files: Files) -> CppNeeds:
+    """Return what the C++ sources of operators need."""
+    sources = [one.item for one in files.sources if isinstance(one.item, CSource) and one.item.language == "C++"]
+    if not sources:
+        return CppNeeds(False, False)
+    from opwest.objects.cppsource import needs_library
+
+    return CppNeeds(True, any(needs_library(source) for source in sources))
+
+
+def needs_tvm(files: Files) -> bool:
+    """Return whether an object or source calls functions of TVM's runtime."""
+    every = [one for linkables in (*files.targets.values(), files.sources) for one in linkables]
+    return any(tvm_functions(one.item) & PROVIDED for one in every)
+
+
+def needs_halide(files: Files) -> bool:
+    """Return whether an object or source calls functions of Halide's runtime."""
+    every = [one.item for linkables in (*files.targets.values(), files.sources) for one in linkables]
+    return any(
+        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined) for item in every
+    )

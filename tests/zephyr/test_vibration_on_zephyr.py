@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/vibration with `west build`: a sensor thread feeds the model; every condition equals the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = pytest.mark.zephyr
+
+
+def test_sensor_thread_feeds_the_model(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
+    opwest("generate", ROOT / "examples" / "vibration" / "manifest.yaml", "-o", tmp_path / "app")
+    consoles = [
+        workspace.build(tmp_path / "app", board).run(r"^frames: .*|^error: .*")
+        for board in ("native_sim/native/64", "mps2/an385")
+    ]
+    for console in consoles:
+        assert "frames: 64 of 64 equal the reference" in console, console
+        assert " 160 ms: normal" in console, console
+    shown = [[line for line in console.splitlines() if " ms: " in line] for console in consoles]
+    assert shown[0] == shown[1] and shown[0][-1].endswith("bearing")
