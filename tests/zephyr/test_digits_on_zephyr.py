@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from requirements_support import skip_here
+from test_project_tests_on_zephyr import check_passed
 from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -46,7 +47,7 @@ def test_same_predictions_as_on_the_host(
 def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
         skip_here("the workspace has no hal_stm32: west update hal_stm32")
-    built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default if its module exists
+    built = workspace.build(digits, "nucleo_l4r5zi")
     assert "objects for cortex-m4" in built.log
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
 
@@ -70,6 +71,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     report = json.loads((out / "twister.json").read_text())
+    check_passed(report, {"native_sim/native/64"}, "opwest.digits.tests")
     executed = [s for s in report["testsuites"] if s["status"] == "passed" and s.get("runnable")]
     names = {suite["name"].rsplit("/", 1)[-1] for suite in executed}
     assert names == {"opwest.digits", "opwest.digits.tests"}, report["testsuites"]

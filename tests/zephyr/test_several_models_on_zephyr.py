@@ -110,8 +110,7 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("metadata", ["c", "llvm"])
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+@pytest.mark.parametrize(("board", "metadata"), [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
 def test_three_models_two_with_equal_operators(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
 ) -> None:

@@ -16,6 +16,7 @@ from requirements_support import need
 from session_support import digest_of_files
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD_CONFIGURATION = ROOT / "tests" / "zephyr" / "build_configuration"
 BUILD_SECONDS = 600
 RUN_SECONDS = 60
 
@@ -88,6 +89,7 @@ class Workspace:
         # Zephyr uses ccache if it is installed: exclude the build directory from ccache's comparison.
         env.setdefault("CCACHE_BASEDIR", str(self.folder.parent))
         env.setdefault("CCACHE_NOHASHDIR", "1")
+        env["ZephyrBuildConfiguration_ROOT"] = str(BUILD_CONFIGURATION)
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):
                 env["ZEPHYR_TOOLCHAIN_VARIANT"] = "host"
@@ -99,10 +101,11 @@ class Workspace:
     def opwest_environment(self, board: str) -> dict[str, str]:
         """Return the environment of opwest's commands that build: with this Python, and small images as try_build()."""
         own = self.environment(board)
-        env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(("ZEPHYR", "GNU", "CCACHE"))}}
+        env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(("ZEPHYR", "Zephyr", "GNU", "CCACHE"))}}
         if not board.startswith("native_"):
             small = self.folder / "small.conf"
-            small.write_text("CONFIG_MINIMAL_LIBC=y\n")
+            if not small.exists():  # a newer file lets CMake configure each build again
+                small.write_text("CONFIG_MINIMAL_LIBC=y\n")
             env["EXTRA_CONF_FILE"] = str(small)
         return env
 
@@ -119,7 +122,9 @@ class Workspace:
             # A workspace with the module picolibc compiles all of it, a thousand files, for every image.
             options = (*options, "-DCONFIG_MINIMAL_LIBC=y")
         self.count += 1
-        folder = self.folder / f"b{self.count}"
+        # Beside the application: with equal relative paths of its headers, ccache need not preprocess the files.
+        place = self.folder if app.is_relative_to(ROOT) else app.parent
+        folder = place / f"{app.name}-b{self.count}"
         env = self.environment(board)
         done = subprocess.run(
             [
