@@ -139,7 +139,7 @@ def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: P
 
 
 GENERATED = "CMakeFiles/app.dir/opwest/one/models/one"
-OBJECT = "CMakeFiles/opwest_one.operators.dir/one/add.c.obj"
+OBJECT = "CMakeFiles/opwest_one.operators.0.dir/one/add.c.obj"
 CONFIGURED = "Configuring done"
 STATE = """add.c has writable state of 4 bytes when compiled: counter in section .bss.counter
   expected: operators without .data and .bss, so that models are reentrant
