@@ -17,6 +17,7 @@ ZEROS = "zeros"
 def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
     """Return the states by name, and the constants with their first contents."""
     section = context.section("state", context.section("run"))
+    constants = context.section("constants")
     found: dict[str, State] = {}
     initials: list[Constant] = []
     for name, entry in section.items():
@@ -24,7 +25,14 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
         check_name("state", name, at, context.faults)
         type_ = tensor_type(context, entry)
         initial = _initial(context, name, entry, type_)
-        initials += [initial] if initial else []
+        if initial and initial.name in constants:
+            context.faults.error(
+                f"constant {initial.name!r} has the name of the initial content of state {name!r}",
+                constants.key_location(initial.name),
+                expected="another name",
+            )
+        elif initial:
+            initials.append(initial)
         found[name] = State(
             name=name,
             type=type_,

@@ -76,7 +76,8 @@ def test_python_and_c_agree(tmp_path):
     )
     runtime = ROOT / "zephyr_module"
     options = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{runtime / 'include'}"]
-    run(["gcc", *options, "main.c", runtime / "src" / "registry.c", "-o", "program"], tmp_path)
+    sources = [runtime / "src" / name for name in ("registry.c", "metadata.c")]
+    run(["gcc", *options, "main.c", *sources, "-o", "program"], tmp_path)
     others = [name[:-1] for name in names] + ["", "ü", "漢字", "\x7f"]
     others = [name for name in others if name not in set(names)]
     done = execute(tmp_path / "program", text="".join(f"{name}\n" for name in [*names, *others]))

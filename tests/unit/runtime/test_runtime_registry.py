@@ -90,6 +90,7 @@ def test_find_in_an_empty_registry(tmp_path):
         '\treturn opwest_find(&empty, "x") == NULL ? 0 : 1;\n}\n'
     )
     runtime = ROOT / "zephyr_module"
-    options = [f"-I{runtime / 'include'}", main, runtime / "src" / "registry.c", "-o", tmp_path / "program"]
+    sources = [main, *(runtime / "src" / name for name in ("registry.c", "metadata.c"))]
+    options = [f"-I{runtime / 'include'}", *sources, "-o", tmp_path / "program"]
     run(["gcc", *SANITIZED, *options], tmp_path)
     assert execute(tmp_path / "program").returncode == 0

@@ -24,11 +24,12 @@ class LayoutChecks:
 
 def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
     """Return the checks of every structure that the model's object defines or accesses."""
-    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *(s for s in layout.METADATA if s not in _OPTIONAL)]
+    always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
+    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
     if model.devices:
         structs += [*_OF_DEVICES, layout.SLOT]
     if model.states:
-        structs += _OF_STATES
+        structs += _OF_STATE
     if any(operator.workspace for operator in model.operators):
         structs.append(layout.TVM_WORKSPACE)
     asserts = [_assert("OPWEST_METADATA_VERSION", str(layout.METADATA_VERSION), _VERSION_FAULT)]
@@ -41,8 +42,7 @@ def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
 
 
 _OF_DEVICES = (layout.PROGRAM, layout.DEVICE_SET)
-_OF_STATES = tuple(s for s in layout.METADATA if s.header == layout.STATE_H)
-_OPTIONAL = (*_OF_DEVICES, *_OF_STATES)
+_OF_STATE = (layout.STATE_TENSOR, layout.STATE)
 _VERSION_FAULT = "generated for another opwest runtime: generate again"
 
 

@@ -87,7 +87,7 @@ I32, I64 = Scalar(DTYPES["int32"]), Scalar(DTYPES["int64"])
 F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
-_PROFILE_H, _DLPACK_H, STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
+_PROFILE_H, _DLPACK_H, _STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
 _HALIDE_H, _MEMREF_H = "opwest/halide_buffer.h", "opwest/memref.h"
 
 QUANTIZATION = Struct.make(
@@ -195,7 +195,7 @@ STEP_BINDINGS = Struct.make(
 VIEW = Struct.make("opwest_view", _MODEL_H, tensor=Nested(TENSOR), base=Nested(BINDING), offset=U32)
 STATE_TENSOR = Struct.make(
     "opwest_state_tensor",
-    STATE_H,
+    _STATE_H,
     initial=Pointer("void"),
     initial_size=U32,
     offset=U32,
@@ -206,7 +206,7 @@ STATE_TENSOR = Struct.make(
 )
 STATE = Struct.make(
     "opwest_state",
-    STATE_H,
+    _STATE_H,
     tensors=Pointer(STATE_TENSOR, count="count"),
     count=U32,
     size=U32,
