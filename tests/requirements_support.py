@@ -44,6 +44,7 @@ _INSTALL = {
     "patch": "apt-get install patch",
     "unshare": "apt-get install util-linux",
     "clang": "apt-get install clang",
+    "clang-14": "apt-get install clang-14",
     "clang-19": "apt-get install clang-19",
     "rustc": "apt-get install rustc",
     "clang++": "apt-get install clang",
@@ -77,9 +78,16 @@ _INSTALL = {
     "ai_edge_litert": "pip install 'opwest[all]'",
     "emlearn": "pip install 'opwest[examples]'",
     "ziglang": "pip install 'opwest[compilers]'",
+    "m2cgen": "pip install 'opwest[compilers]'",
+    "eigen": "apt-get install libeigen3-dev",
+    "arm-none-eabi libstdc++": "apt-get install libstdc++-arm-none-eabi-dev",
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
+_HEADERS = {
+    "eigen": Path("/usr/include/eigen3/Eigen/Core"),
+    "arm-none-eabi libstdc++": Path("/usr/include/newlib/c++"),
+}
 _BINUTILS = {
     "arm-none-eabi-": "apt-get install binutils-arm-none-eabi",
     "riscv64-unknown-elf-": "apt-get install binutils-riscv64-unknown-elf",
@@ -142,6 +150,8 @@ def is_present(name: str) -> bool:
     how_to_install(name)
     if name in _MODULES:
         return importlib.util.find_spec(name) is not None
+    if name in _HEADERS:
+        return _HEADERS[name].exists()
     if name == "gcc -m32":
         return fault_of_compiler("gcc", ("-m32",), True) is None
     if name == "clang runtime":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators compiled by Halide and by MLIR on the host, each against numpy."""
+"""Operators of other tools on the host: all of docs/other-compilers.md together, and faults of Halide's and MLIR's."""
 
 import json
 import re
@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from foreign_project import PAGE, TOLERANCE, TOOLS, foreign_project, is_usable, sections
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
+from opwest.cli.main import main
 from opwest.render.llvm.printer import ir_struct_type
 from opwest.render.records import layout
 from opwest.render.records.types import Abi, offsets, size_and_alignment
-from requirements_support import need, need_x86_64
+from requirements_support import need, need_x86_64, skip_here
 
 RUNTIME = Path(__file__).resolve().parents[2] / "zephyr_module"
 MANIFEST = """
@@ -50,6 +53,75 @@ run:
     - {call: half, args: [scaled, -7, y]}
     - {call: total, args: [y, total]}
 """
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """The outputs of all cases of one application with the operators of all installed tools, with LLVM's metadata."""
+    need("cc", "llvmlite")
+    need_x86_64()
+    project = foreign_project()
+    folder = tmp_path_factory.mktemp("answered")
+    app, outputs = folder / "app", folder / "outputs"
+    assert main(["generate", str(project.write("manifest.yaml")), "-o", str(app), "--metadata=llvm"]) == 0
+    words = ["run", str(app), "--host", "--output-dir", str(outputs)]
+    for name in project.manifest["run"]["inputs"]:
+        np.save(folder / f"{name}.npy", project.arrays[name])
+        words += ["--stream", f"{name}={folder / name}.npy"]
+    assert main(words) == 0
+    return project, app, {name: np.load(outputs / f"{name}.npy") for name in project.outputs}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_answers_of_each_tool(answered, tool):
+    need(*TOOLS[tool].needs)
+    if not is_usable(tool):
+        skip_here(f"{tool}: not in the modules of the Zephyr workspace")
+    project, _, results = answered
+    for name in TOOLS[tool].outputs:
+        found, expected = results[name], project.arrays[name]
+        assert found.size == expected.size and len(np.unique(found)) > 2, name
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=0, atol=TOLERANCE.get(name, 0))
+
+
+def missing_headers(app):
+    """Return the headers of the runtime that the sources of an application include, but that it does not contain."""
+    sources = [*(app / "models").rglob("*.[ch]"), *(app / "src").glob("*.c")]
+    found = {name for path in sources for name in re.findall(r"#include <(opwest/\w+\.h)>", path.read_text())}
+    assert "opwest/model.h" in found
+    return [name for name in sorted(found) if not (app / "modules/opwest/include" / name).is_file()]
+
+
+@pytest.mark.needs("llvmlite")
+def test_headers_of_the_application(answered, tmp_path, opwest):
+    """Bridges of Halide and for values need different headers; neither model has state."""
+    assert missing_headers(answered[1]) == []
+    (tmp_path / "label.c").write_text("int label(const signed char *x) { return x[0]; }\n")
+    text = "{version: 1, model: m, objects: [{files: [label.c]}], operators: {label: {returns: "
+    text += "{name: y, dtype: int32}, args: [{name: x, dtype: int8, shape: [4]}]}}, run: {inputs: {x: {dtype: int8, "
+    text += "shape: [4]}}, outputs: {y: {dtype: int32, shape: [1]}}, steps: [{call: label, args: [x, y]}]}}"
+    (tmp_path / "m.yaml").write_text(text)
+    done = opwest("generate", tmp_path / "m.yaml", "-o", tmp_path / "app", "--metadata=llvm", "--target=x86-64")
+    assert done.code == 0, done.err
+    assert missing_headers(tmp_path / "app") == []
+
+
+def test_table_of_the_page(answered, opwest):
+    """The table lists the marks of each draft and the lines of each manifest."""
+    need(*(name for tool in TOOLS.values() for name in tool.needs))
+    project, _, _ = answered
+    rows = re.findall(r"^\| \[(.*)\]\(.*\| (\d+) \| (\d+) \| \d+ \|$", PAGE.read_text(), re.MULTILINE)
+    found = []
+    for tool in filter(is_usable, sections()):
+        for text in (block.text for block in sections()[tool] if block.language == "yaml"):
+            part = yaml.safe_load(text)
+            ((name, operator),) = part["operators"].items()
+            file = project.folder / part["objects"][0]["files"][0]
+            draft = project.folder / f"draft_{name}.yaml"
+            done = opwest("init", file, "--symbols", operator.get("symbol", name), "-o", draft)
+            marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
+            found.append((tool, marks[1] if marks else done.err, str(text.count("\n"))))
+    assert found == [row for row in rows if row[0] in {tool for tool, _, _ in found}]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects and IR of other compilers: rustc (objects, staticlib, IR), Zig, and clang of two versions."""
+"""Drafts of objects and IR of Zig and rustc, and their comparison with the manifest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from opwest.cli.main import main
@@ -43,37 +42,10 @@ pub unsafe extern "C" fn rust_scale_two(input: *const i8, out: *mut i8, count: i
     0
 }
 """
-C = "int {0}(const signed char *x, signed char *y, int n);\n"
-C += "int {0}(const signed char *x, signed char *y, int n)\n"
-C += "{{ for (int i = 0; i < n; i++) y[i] = x[i] + {1}; return 0; }}\n"
-SCALE = """
-    args:
-      - {name: input, dtype: int8, shape: [8]}
-      - {name: out, dtype: int8, shape: [8], direction: out}
-      - {name: count, dtype: int32, scalar: true}
-"""
 ARGS = "{args: [{name: a, dtype: int8, shape: [8]}, {name: b, dtype: int8, shape: [8], direction: out}, "
 ARGS += "{name: n, dtype: int32, scalar: true}, {name: f, dtype: float32, scalar: true}]}"
 RUN = "run: {inputs: {x: {dtype: int8, shape: [8]}}, outputs: {y: {dtype: int8, shape: [8]}}, "
 RUN += "steps: [{call: zig_scale, args: [x, y, 8, 2]}]}"
-MANIFEST = f"""
-version: 1
-model: tools
-objects: OBJECTS
-operators:
-  rust_scale_two:{SCALE}      - {{name: factor, dtype: float32, scalar: true}}
-  zig_scale:{SCALE}      - {{name: factor, dtype: float32, scalar: true}}
-  old_clang:{SCALE}
-  new_clang:{SCALE}
-run:
-  inputs: {{x: {{dtype: int8, shape: [8]}}}}
-  outputs: {{y: {{dtype: int8, shape: [8]}}}}
-  steps:
-    - {{call: rust_scale_two, args: [x, a, 8, 1.5]}}
-    - {{call: old_clang, args: [a, b, 8]}}
-    - {{call: zig_scale, args: [b, c, 8, -2]}}
-    - {{call: new_clang, args: [c, y, 8]}}
-"""
 
 
 def run(folder: Path, *command: str | Path) -> None:
@@ -99,42 +71,6 @@ def check(manifest: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-def test_four_compilers_in_one_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A staticlib of rustc, an object of Zig and IR of two versions of clang run together."""
-    need_x86_64()
-    need("rustc", "ziglang", "clang", "clang-19", "llvmlite")
-    zig(tmp_path, "zig.o", "-target", "x86_64-linux", "-O", "ReleaseSmall", "-fno-strip", "-fPIC")
-    rust(tmp_path, "librs.a", "--crate-type=staticlib", "-O")
-    rust(tmp_path, "rs.ll", "--crate-type=lib", "-O", "--emit=llvm-ir")
-    for name, compiler, value, flags in (
-        ("old_clang", "clang", 1, ["-S", "-o", "old.ll"]),
-        ("new_clang", "clang-19", 2, ["-c", "-o", "new.bc"]),
-    ):
-        (tmp_path / f"{name}.c").write_text(C.format(name, value))
-        run(tmp_path, compiler, "-O1", "-emit-llvm", *flags, f"{name}.c")
-    x = np.arange(-4, 4, dtype=np.int8) * 5
-    np.save(tmp_path / "x.npy", x)
-    scaled = np.trunc(x * np.float32(1.5)).astype(np.int8)
-    for rust_file in ("librs.a", "rs.ll"):
-        entries = [{"target": "x86-64", "files": ["zig.o"]}, {"files": ["old.ll", "new.bc"]}]
-        entries[rust_file.endswith(".ll")]["files"].append(rust_file)  # type: ignore[attr-defined]
-        (tmp_path / "manifest.yaml").write_text(
-            MANIFEST.replace("OBJECTS", yaml.safe_dump(entries, default_flow_style=True))
-        )
-        app = tmp_path / f"app_{rust_file}"
-        assert main(["generate", str(tmp_path / "manifest.yaml"), "-o", str(app)]) == 0
-        results = tmp_path / "out"
-        command = ["run", str(app), "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", str(results)]
-        assert main(command) == 0, capsys.readouterr().err
-        np.testing.assert_array_equal(np.load(results / "y.npy"), (scaled + 1) * -2 + 2)
-    # The manifest is compared with the debug information of Zig.
-    text = (tmp_path / "manifest.yaml").read_text()
-    wrong = text.replace("name: factor, dtype: float32", "name: factor, dtype: int32").replace("1.5", "1")
-    seen = check(tmp_path / "manifest.yaml", wrong, capsys)
-    assert "argument 4 'factor' is int32 (int32_t), the function takes f32" in seen
-    assert "function 'rust_scale_two' takes a float of 32 bits for 'factor'" in seen
-
-
 def test_drafts_of_rust_and_zig(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Drafts list the exported functions, with types from debug information and constness from names of types."""
     need_x86_64()
@@ -158,6 +94,21 @@ def test_drafts_of_rust_and_zig(tmp_path: Path, capsys: pytest.CaptureFixture[st
                 ("int8", "in"), ("int8", "out"), ("int32", "in"), ("float32", "in"),
             ]  # fmt: skip
     capsys.readouterr()
+    # The manifest is compared with debug information, and with IR without it.
+    rust(tmp_path, "rs.ll", "--crate-type=lib", "-O", "--emit=llvm-ir")
+    wrong = ARGS.replace("name: f, dtype: float32", "name: f, dtype: int32")
+    objects = "[{target: cortex-m3, files: [zig.o]}, {targets: [cortex-m3], files: [rs.ll]}]"
+    text = (
+        f"{{version: 1, model: z, objects: {objects}, operators: {{zig_scale: {wrong}, rust_scale: {wrong}}}, {RUN}}}"
+    )
+    seen = check(tmp_path / "z.yaml", text, capsys)
+    assert "argument 4 'f' is int32 (int32_t), the function takes f32" in seen
+    assert "function 'rust_scale' takes a float of 32 bits for 'f'" in seen
+    # On bare metal, objects of every mode are accepted; Debug is the one above.
+    for mode in ("ReleaseSafe", "ReleaseFast", "ReleaseSmall"):
+        zig(tmp_path, "mode.o", "-target", "thumb-freestanding-eabi", "-mcpu", "cortex_m3", "-O", mode, "-fno-strip")
+        assert main(["inspect", str(tmp_path / "mode.o")]) == 0
+        assert "exportable    yes" in capsys.readouterr().out, mode
     # Unwind tables of Arm refer to libgcc.
     assert main(["inspect", str(tmp_path / "zig.o")]) == 0
     printed = capsys.readouterr().out

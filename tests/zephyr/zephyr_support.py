@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -43,7 +44,7 @@ class Built:
     west: str
 
     def run(self, until: str) -> str:
-        """Start the image and return its console output up to a matching line; the image itself does not end."""
+        """Start the image and return its console output up to a matching line."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
         elif self.board == "mps2/an386":  # Zephyr has no target that runs it in QEMU
@@ -59,13 +60,16 @@ class Built:
         console = b""
         deadline = time.monotonic() + RUN_SECONDS
         try:
-            while time.monotonic() < deadline and process.poll() is None:
+            ended = False
+            while time.monotonic() < deadline and not ended:
+                ended = process.poll() is not None  # the tests of native_sim end; read their last output
                 console += process.stdout.read() or b""
                 if re.search(until, console.decode(errors="replace"), re.MULTILINE):
                     return console.decode(errors="replace").replace("\r\n", "\n")
                 time.sleep(0.05)
         finally:
-            os.killpg(process.pid, 9)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
             process.wait()
             process.stdout.close()
         pytest.fail(f"{self.board}: no {until!r} within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")

@@ -16,12 +16,14 @@ Direction = Literal["in", "out", "inout", "scratch"]
 Access = Literal["reads", "writes", "both", "unknown"]
 """The access through a pointer; `both` for a C pointer without `const`."""
 
-# Constants and scratch memory, by the last words of an argument's name: `dense_weights`, `bias0`, `tmp`.
+# Constants, scratch memory, inputs and outputs, by the last words of an argument's name: `dense_weights`, `tmp`.
 _CONSTANT = re.compile(
     r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)\d*$",
     re.IGNORECASE,
 )
 _SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
+_INPUT = re.compile(r"(^|_)(in|inputs?|src|features)\d*$", re.IGNORECASE)
+_OUTPUT = re.compile(r"(^|_)(out|outputs?|dst|results?)\d*$", re.IGNORECASE)
 STRUCT_DEVICE = "const struct device *"
 
 
@@ -151,10 +153,16 @@ def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[P
                 one = replace(one, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *one.remarks))
             elif one.access == "both" and some_only_read:
                 one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))
+            elif one.access == "both" and (by_name := _direction_by_name(one.name)) is not None:
+                one = replace(one, direction=by_name, remarks=(f"guessed by name: {by_name}", *one.remarks))
             elif one.access in ("both", "unknown"):
                 one = replace(one, direction=None, remarks=("direction: in, out, inout or scratch", *one.remarks))
         found.append(one)
     return found
+
+
+def _direction_by_name(name: str) -> Literal["in", "out"] | None:
+    return "in" if _INPUT.search(name) else "out" if _OUTPUT.search(name) else None
 
 
 def _named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:

@@ -253,7 +253,6 @@ def _devices(
             "models/model/src/model_devices.c",
             **common,
             layouts=None if in_c else layout_checks(model, plan),
-            bridges=has_bridges(model),
             reached=reach_rows(model),
             bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
         )

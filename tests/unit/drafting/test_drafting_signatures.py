@@ -115,6 +115,17 @@ def test_draft_without_debug_information_has_marks_only(tmp_path: Path) -> None:
     assert manifest["run"]["steps"] == [{"call": "f", "args": ["FILL_IN"]}]
 
 
+def test_directions_by_name(tmp_path: Path) -> None:
+    """Of pointers without const, where no other argument is read only: as in the output of m2cgen."""
+    path = tmp_path / "score.c"
+    path.write_text(
+        "void score(double * input, double * output) {}\nvoid f(float *src, float *data, float *y_out) {}\n"
+    )
+    manifest = drafted(path)
+    assert arguments(manifest, "score") == ["input float64 in", "output float64 out"]
+    assert arguments(manifest, "f") == ["src float32 in", "data float32 FILL_IN", "y_out float32 out"]
+
+
 def test_stripped_object_gets_signatures_from_its_source(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE)
     manifest = ordered(drafted(path, path.with_suffix(".c")))

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One application with operators of all tools of docs/other-compilers.md: its sources, commands and manifests.
+
+Each section of the page is a tool. Its commands are run where the tool is installed, its manifests are joined, and
+its outputs have the tool's own answers, or those of numpy, for CASES inputs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from requirements_support import is_present, program
+from session_support import made_once
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+
+from pages import blocks  # noqa: E402
+
+PAGE = ROOT / "docs" / "other-compilers.md"
+CASES = 150
+"""The flowers of the data set iris."""
+Arrays = dict[str, np.ndarray]
+_X = np.random.default_rng(2).integers(-128, 128, (CASES, 8)).astype(np.int8)
+_IMAGE = np.random.default_rng(1).integers(-1000, 1000, (CASES, 4, 5)).astype(np.int16)  # as Halide's on the page
+_SIGNAL = np.random.default_rng(3).integers(-32768, 32768, (CASES, 16)).astype(np.int16)
+_TAPS = np.random.default_rng(4).integers(-32768, 32768, (CASES, 3)).astype(np.int16)
+_MATRIX = np.random.default_rng(5).standard_normal((CASES, 3, 3)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A section of the page."""
+
+    needs: tuple[str, ...]
+    outputs: dict[str, Callable[[Arrays], np.ndarray] | None]
+    """The answer by output; None if a file that the section's commands write contains it."""
+    inputs: dict[str, np.ndarray]
+    """Inputs that no such file contains."""
+
+
+def _clip(values: np.ndarray, bits: int) -> np.ndarray:
+    return np.clip(values, -(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def _convolved(arrays: Arrays) -> np.ndarray:
+    pairs = zip(arrays["signal"].astype(np.int64), arrays["taps"].astype(np.int64), strict=True)
+    return _clip(np.stack([np.convolve(signal, taps) for signal, taps in pairs]) >> 15, 16).astype(np.int16)
+
+
+def _half(arrays: Arrays) -> np.ndarray:
+    return (arrays["image"] - np.int16(7)).transpose(0, 2, 1)
+
+
+def _scale(by: float) -> Callable[[Arrays], np.ndarray]:
+    return lambda arrays: np.trunc(_clip(arrays["x"] * np.float32(by), 8)).astype(np.int8)
+
+
+def _flip(mask: int) -> Callable[[Arrays], np.ndarray]:
+    return lambda arrays: arrays["x"] ^ np.int8(mask)
+
+
+_ARM = ("gcc", "g++", "arm-none-eabi-gcc", "arm-none-eabi-g++")
+_SKLEARN = ("sklearn", "cc")
+_BYTES = {"x": _X}
+TOOLS = {
+    "emlearn": Tool((*_SKLEARN, "emlearn"), {"trees_class": None, "mlp_class": None}, {}),
+    "m2cgen": Tool((*_SKLEARN, "m2cgen"), {"scores": None}, {}),
+    "Zig": Tool(("ziglang",), {"zig_result": _scale(3)}, _BYTES),
+    "Rust": Tool(("rustc",), {"rust_result": _scale(1.5), "rust_half_result": _scale(0.5)}, _BYTES),
+    "Halide": Tool(("halide",), {"blurred": None}, {}),
+    "MLIR": Tool(("mlir-opt", "mlir-translate"), {"halved": _half}, {"image": _IMAGE}),
+    "clang": Tool(("clang-14", "clang-19"), {"old_result": _flip(14), "new_result": _flip(19)}, _BYTES),
+    "C++ with Eigen": Tool(
+        (*_ARM, "eigen", "arm-none-eabi libstdc++"),
+        {"projected": lambda a: a["rotation"] @ np.float32([1, 2, 3])},
+        {"rotation": _MATRIX},
+    ),
+    "CMSIS-DSP": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
+}
+TOLERANCE = {"scores": 1e-12, "projected": 1e-5}
+"""Of outputs in floating point; others are equal."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A directory with the files of a manifest, and the inputs and answers of its cases."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    arrays: Arrays
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        return self.manifest["run"]["outputs"]
+
+    def write(self, name: str) -> Path:
+        """Write the manifest into the directory."""
+        path = self.folder / name
+        path.write_text(yaml.safe_dump(self.manifest, sort_keys=False), encoding="utf-8")
+        return path
+
+    def write_vectors(self, name: str, cases: int) -> dict[str, Any]:
+        """Write golden vectors; return the manifest's key for them."""
+        run = self.manifest["run"]
+        described = run["inputs"] | run["outputs"]
+        np.savez(
+            self.folder / name,
+            **{
+                one: self.arrays[one][:cases].reshape(cases, *entry["shape"]).astype(entry["dtype"])
+                for one, entry in described.items()
+            },
+        )
+        tolerance = {one: {"absolute": most} for one, most in TOLERANCE.items() if one in run["outputs"]}
+        return {"vectors": name, "tolerance": tolerance}
+
+
+def sections() -> dict[str, list[Any]]:
+    """Return the fenced blocks of the page by section."""
+    found: dict[str, list[Any]] = {}
+    text = PAGE.read_text(encoding="utf-8")
+    headings = re.finditer(r"^## (.*)$", text, re.MULTILINE)
+    starts = [(text.count("\n", 0, heading.start()), heading[1]) for heading in headings]
+    for block in blocks(PAGE):
+        found.setdefault([title for line, title in starts if line < block.line][-1], []).append(block)
+    return found
+
+
+def modules() -> Path:
+    """Return the modules of the Zephyr workspace."""
+    return Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr").parent / "modules"
+
+
+def is_usable(name: str) -> bool:
+    """Return whether what a section needs is here."""
+    here = all(map(is_present, TOOLS[name].needs))
+    return here and (name != "CMSIS-DSP" or (modules() / "lib" / "cmsis-dsp" / "Source").is_dir())
+
+
+def foreign_project() -> Project:
+    """Return the project of all tools that are usable; its directory is shared by the processes of the session."""
+    names = [name for name in TOOLS if is_usable(name)]
+    folder = made_once("foreign_project", lambda path: _make(path, names))
+    manifest = yaml.safe_load((folder / "joined.yaml").read_text(encoding="utf-8"))
+    return Project(folder, manifest, _loaded(folder / "answers.npz"))
+
+
+def _make(folder: Path, names: list[str]) -> None:
+    found, tools = sections(), _programs(folder / "bin")
+    manifest: dict[str, Any] = {"version": 1, "model": "foreign", "objects": [], "operators": {}}
+    manifest["run"] = {"inputs": {}, "outputs": {}, "steps": []}
+    for name in names:
+        for block in found[name]:
+            if path := block.marked("file"):
+                (folder / path).write_text(block.text, encoding="utf-8")
+            elif block.language == "sh":
+                _run(block.text, folder, tools)
+            elif block.language == "yaml":
+                _join(manifest, yaml.safe_load(block.text))
+    arrays: Arrays = {}
+    for name in names:
+        arrays |= TOOLS[name].inputs
+    for path in folder.glob("*.npz"):
+        arrays |= _loaded(path)
+    for name in names:
+        arrays |= {one: answer(arrays) for one, answer in TOOLS[name].outputs.items() if answer is not None}
+    np.savez(folder / "answers.npz", **arrays)
+    (folder / "joined.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+
+
+def _loaded(path: Path) -> Arrays:
+    with np.load(path) as file:
+        return dict(file)
+
+
+def _join(manifest: dict[str, Any], part: dict[str, Any]) -> None:
+    """Add the keys of a section; equal inputs are one input."""
+    run = part["run"]
+    assert not manifest["operators"].keys() & part["operators"].keys()
+    assert all(manifest["run"]["inputs"].get(name, one) == one for name, one in run["inputs"].items())
+    manifest["objects"] += part["objects"]
+    manifest["operators"] |= part["operators"]
+    for key in ("inputs", "outputs"):
+        manifest["run"][key] |= run[key]
+    manifest["run"]["steps"] += run["steps"]
+
+
+def _programs(folder: Path) -> dict[str, str]:
+    """Return the variables of the commands, with the tools that are Python packages or outside the path."""
+    folder.mkdir()
+    for name, text in (("python3", '"$@"'), ("zig", '-m ziglang "$@"')):
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {text}\n')
+        (folder / name).chmod(0o755)
+    for name in ("mlir-opt", "mlir-translate"):
+        if path := program(name):
+            (folder / name).symlink_to(path)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("HL_")}
+    cache = str(folder.parent / "zig-cache")
+    env |= {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache, "MODULES": str(modules())}
+    return env | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def _run(text: str, folder: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
