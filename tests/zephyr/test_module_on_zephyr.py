@@ -163,12 +163,12 @@ def built_again(workspace: Workspace, built: Built) -> str:
 
 def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
     """Changed operators are examined and compiled without CMake, unless the list of files or their needs change."""
-    source, header, manifest = (app / "one" / name for name in ("add.c", "how.h", "manifest.yaml"))
+    source, header, manifest = (app / "one" / name for name in ("add.c", "headers/how.h", "manifest.yaml"))
 
     source.write_text(OPERATOR.replace("*y = ", "*y = 1 + "))
     log = built_again(workspace, built)
     assert compiled(log) == {OBJECT, *(f"{GENERATED}/{file}.obj" for file in ("note.S", "src/one_metadata.c"))}, log
-    assert CONFIGURED not in log and "two" not in log
+    assert CONFIGURED not in log and "opwest/two" not in log
     assert f"Hello World! {NATIVE} 32 232 end 0" in built.run(r"end -?[0-9]+\s")
 
     helper = "int32_t half(int32_t value);\nint32_t half(int32_t value) { return value / 2; }\n"
@@ -219,7 +219,7 @@ def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     assert code != 0 and "Start the build again" in " ".join(log.split()), log
     code, log = again(workspace, built.folder, NATIVE, target)
     assert code == 0 and CONFIGURED in log, log
-    (app / "one" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
+    (app / "one" / "headers" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
     code, log = again(workspace, built.folder, NATIVE, target)
     assert code != 0 and STATE in log
 
@@ -245,7 +245,7 @@ def test_state_with_instrumentation_and_lto(
     (obj,) = built.folder.rglob("add.c.obj")
     assert (b".gnu.lto_" if board == AN385 else b"__gcov") in obj.read_bytes()
 
-    (app / "one" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
+    (app / "one" / "headers" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
     opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
     code, log = again(workspace, built.folder, board, target)
     assert code != 0 and CONFIGURED not in log
