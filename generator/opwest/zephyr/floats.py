@@ -13,6 +13,8 @@ from opwest.zephyr.workspace import Workspace
 
 _OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI")
 """The options of floating point in the conditions of targets; all others are properties of the processor."""
+_WITH_FPU = "CPU_HAS_FPU && !ARCH_POSIX"
+"""Threads of a host have their own registers; Zephyr 3.4 does not link native_posix with the option FPU_SHARING."""
 _LISTED = 8
 
 
@@ -26,10 +28,10 @@ def fpu_conditions(model: Model) -> list[str]:
     found = []
     for build in model.builds:
         if build.target is None:
-            found += ["CPU_HAS_FPU"] if has_floats(model) else []
+            found += [_WITH_FPU] if has_floats(model) else []
         elif _uses_fpu(build.target):
             own = [(symbol.removeprefix("CONFIG_"), value) for symbol, value in _processor(build.target)]
-            found.append(" && ".join(["CPU_HAS_FPU", *(s if value == "y" else f"!{s}" for s, value in own)]))
+            found.append(" && ".join([_WITH_FPU, *(s if value == "y" else f"!{s}" for s, value in own)]))
     return list(dict.fromkeys(found))
 
 

@@ -76,7 +76,7 @@ def test_options_of_boards(model, tmp_path: Path) -> None:
 
 
 def test_conditions_of_kconfig(model) -> None:
-    assert fpu_conditions(model) == ["CPU_HAS_FPU"]
+    assert fpu_conditions(model) == ["CPU_HAS_FPU && !ARCH_POSIX"]
     assert fpu_conditions(built_for(model, "cortex-m4", "x86-64", "cortex-m3")) == []
     assert fpu_conditions(built_for(model, "cortex-m4f", "cortex-m4f-softfp", "cortex-m7f")) == [
         "CPU_HAS_FPU && CPU_CORTEX_M4",
@@ -92,7 +92,7 @@ def test_emitted_files(tmp_path: Path) -> None:
         assert [path.name for path in (folder / "boards").iterdir()] == ["mps2_an386.conf"]
         assert (folder / "boards" / "mps2_an386.conf").read_text().splitlines()[2:] == lines
     kconfig = (app / "models" / "m" / "Kconfig").read_text()
-    assert "\timply FPU if CPU_HAS_FPU\n\timply FPU_SHARING if CPU_HAS_FPU\n" in kconfig
+    assert "\timply FPU if CPU_HAS_FPU && !ARCH_POSIX\n\timply FPU_SHARING if CPU_HAS_FPU && !ARCH_POSIX\n" in kconfig
 
 
 def test_notes(model) -> None:
