@@ -80,7 +80,7 @@ def test_conditions_of_kconfig(model) -> None:
     assert fpu_conditions(built_for(model, "cortex-m4", "x86-64", "cortex-m3")) == []
     assert fpu_conditions(built_for(model, "cortex-m4f", "cortex-m4f-softfp", "cortex-m7f")) == [
         "CPU_HAS_FPU && !ARCH_POSIX && CPU_CORTEX_M4",
-        "CPU_HAS_FPU && CPU_CORTEX_M7 && !CPU_HAS_FPU_DOUBLE_PRECISION",
+        "CPU_HAS_FPU && !ARCH_POSIX && CPU_CORTEX_M7 && !CPU_HAS_FPU_DOUBLE_PRECISION",
     ]
 
 
