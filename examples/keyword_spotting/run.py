@@ -18,7 +18,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     wav = {"type": speech.load, "metavar": "FILE.wav", "help": "sound: 1 channel, 16 bits, 16 kHz, repeatable"}
     parser.add_argument("--wav", action="append", default=[], **wav)
     parser.add_argument(
-        "--say", action="append", default=[], metavar="WORD", help="a word to speak, repeatable (default: nine words)"
+        "--say",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="word to synthesise; repeatable (default: nine words)",
     )
 
 

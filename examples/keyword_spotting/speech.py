@@ -98,7 +98,7 @@ def main() -> int:
     """Write an array, and a WAV file on request."""
     parser = argparse.ArgumentParser(description="Make blocks of sound for keyword spotting.")
     parser.add_argument("recordings", nargs="*", type=load, metavar="FILE.wav", help="1 channel, 16 bits, 16 kHz")
-    parser.add_argument("--say", action="append", default=[], metavar="WORD", help="a word to speak, repeatable")
+    parser.add_argument("--say", action="append", default=[], metavar="WORD", help="word to synthesise; repeatable")
     parser.add_argument("--wav", type=Path, help="write the sound as a WAV file too")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.npy")
     given = parser.parse_args()

@@ -31,7 +31,7 @@ def coefficients() -> Array:
 
 
 def at_rest(streams: int = 1) -> Array:
-    """Return the state of the filters, [4, 2, streams], that have seen nothing but gravity for a long time."""
+    """Return the steady state of the filters for a sensor at rest, [4, 2, streams]: the input is gravity only."""
     z = np.zeros((BANDS, 2, streams), np.float32)
     b1, b2 = coefficients()[0, 1:3]
     z[0, 0], z[0, 1] = GRAVITY_MG * (b1 + b2), GRAVITY_MG * b2

@@ -15,7 +15,7 @@
  *
  * @param frame Acceleration in mg.
  *
- * @return The number of frames that were lost because nobody read them.
+ * @return The number of frames that were lost because the queue was full.
  */
 int sensor_read(int16_t frame[SENSOR_SAMPLES]);
 
