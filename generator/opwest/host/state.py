@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,8 @@ class StateCheck:
             return
         at = Location(self._model["manifest"], place["line"], place["column"])
         try:
-            found = self._program.object_states(str(obj), command, str(obj.parent), f"{self._model['name']}__")
+            # The command has paths relative to the current directory.
+            found = self._program.object_states(str(obj), command, os.curdir, f"{self._model['name']}__")
         except self._program.NotElfError:
             return  # a host without ELF: docs/supported-hosts.md
         except subprocess.CalledProcessError as error:
