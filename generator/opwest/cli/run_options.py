@@ -99,8 +99,8 @@ def add_runs(run: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE.npy",
         action="append",
         default=[],
-        help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
-        "--profile, --host runs the application's main()",
+        help="content of an input, or FILE.npz with inputs by name; without --input, --stream, --reference, "
+        "--output-dir and --profile, --host runs the application's main()",
     )
     run.add_argument(
         "--stream",
