@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwest.diagnostics import Diagnostics
-from opwest.model.builds import Target
+from opwest.model.builds import Target, TargetBuild
 from opwest.model.model import Model
 from opwest.zephyr.processors import fits_processor, processor_symbols
 from opwest.zephyr.workspace import Workspace
@@ -29,7 +29,7 @@ def fpu_conditions(model: Model) -> list[str]:
     for build in model.builds:
         if build.target is None:
             found += [_WITH_FPU] if has_floats(model) else []
-        elif _uses_fpu(build.target):
+        elif _uses_fpu(build.target) and _needs_it(model, build):
             own = [(symbol.removeprefix("CONFIG_"), value) for symbol, value in _processor(build.target)]
             found.append(" && ".join([_WITH_FPU, *(s if value == "y" else f"!{s}" for s, value in own)]))
     return list(dict.fromkeys(found))
@@ -46,7 +46,7 @@ def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for model in models:
         builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]
-        targets = [build.target for build in builds if build.target is not None]
+        targets = [build.target for build in builds if build.target is not None and _needs_it(model, build)]
         used = [target for target in targets if _uses_fpu(target)]
         if used:
             options |= dict(_floats(used[0]))
@@ -100,6 +100,14 @@ def _functions(names: list[str]) -> str:
     found = sorted(set(names))
     rest = f" and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
     return ", ".join(found[:_LISTED]) + rest
+
+
+def _needs_it(model: Model, build: TargetBuild) -> bool:
+    """Whether the operators of a build depend on the options of floating point: objects do, C sources with floats do.
+
+    A model with only C sources has targets for its metadata, which exists for every float ABI.
+    """
+    return bool(build.objects) or not build.sources or has_floats(model)
 
 
 def _uses_fpu(target: Target) -> bool:

@@ -146,3 +146,14 @@ def test_functions_of_software_floating_point() -> None:
     names += " __fixunsdfsi __truncdfsf2 __powisf2 __gnu_h2f_ieee"
     assert all(map(is_soft_float, names.split()))
     assert not any(map(is_soft_float, "__aeabi_idiv __aeabi_lmul __divdi3 __cmpdi2 expf __aeabi_memcpy".split()))
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("int32", {}), ("float32", HARD)])
+def test_metadata_objects_of_c_sources_need_no_fpu(dtype: str, expected: dict[str, str], tmp_path: Path) -> None:
+    """The firmware compiles the operators; its options select the metadata."""
+    ((model, _),) = projects.check([manifest(tmp_path, dtype)], Diagnostics())
+    (sources,) = model.builds
+    targets = [build.target for build in built_for(model, "cortex-m4", "cortex-m4f", "cortex-m4f-softfp").builds]
+    model = replace(model, builds=tuple(replace(sources, target=target) for target in targets))
+    assert board_options([model], "mps2/an386") == expected
+    assert bool(fpu_conditions(model)) == bool(expected)
