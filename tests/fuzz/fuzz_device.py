@@ -34,7 +34,11 @@ FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-missing-field-init
 SANITIZERS = ("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
 _CONFIG = ("-DCONFIG_SHELL_CMD_BUFF_SIZE=1024", "-DCONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE=384")
 _CONFIG += ("-DCONFIG_OPWEST_SERVICE_SMP_GROUP=28535",)
-_PACKED = ("operators", "memory", "host_port", "zephyr_port")
+_PACKED = (
+    "fuzz_packed",
+    "foreign_operators",
+    *(f"packed_{part}" for part in ("operators", "memory", "host_port", "zephyr_port")),
+)
 _WORDS = "open close run read write describe m empty a absent y 0 1 4 299 300 4294967295 00 ffFF zz -1".split()
 
 
@@ -112,7 +116,7 @@ def build_call(work: Path) -> Path:
         objects.append(target)
     sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata", "registry"))]
     sources += [model / "src/many_kinds_run.c", model / "constants.S"]
-    sources += [RUNTIME / "src" / f"{part}.c" for part in ("call", "registry", "status", "metadata", "port_host")]
+    sources += [RUNTIME / "src" / f"{part}.c" for part in ("registry", "status", "metadata", "port_host")]
     options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}", *map(str, objects)]
     stub = work / "externals.c"
     head = "uint32_t crc32_ieee(const uint8_t *data, unsigned long size)"
@@ -126,10 +130,19 @@ def build_packed(work: Path) -> Path:
     shutil.rmtree(source, ignore_errors=True)
     app = generate_quickly(copy_project("conventions", source), work / "packed_app", vendored=False)
     model = app / "models" / "conventions"
-    sources = [HERE / f"{part}.c" for part in ("fuzz_packed", *(f"packed_{part}" for part in _PACKED))]
+    sources = [HERE / f"{part}.c" for part in _PACKED]
     sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
     sources += [model / "constants.S"]
-    parts = ("call", "device_calls", "devices", "registry", "status", "metadata", "port_host_cache", "tvm_backend")
+    parts = (
+        "device_calls",
+        "devices",
+        "registry",
+        "status",
+        "metadata",
+        "port_host_cache",
+        "tvm_backend",
+        "halide_backend",
+    )
     sources += [RUNTIME / "src" / f"{part}.c" for part in parts]
     options = [*_include(HERE / "stubs", model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
     return _compile(work, "fuzz_packed", sources, options)
@@ -188,8 +201,8 @@ def _call_seeds() -> Sequence[bytes]:
 
 
 def _packed_seeds() -> Sequence[bytes]:
-    by_name = [bytes([0, number]) + bytes(range(1, 90)) for number in range(11)]
-    in_table = [bytes([5, number, how]) + bytes(range(40)) for number in range(11) for how in (0, 3, 13)]
+    by_name = [bytes([0, number]) + bytes(range(1, 90)) for number in range(18)]
+    in_table = [bytes([5, number, how]) + bytes(range(40)) for number in range(18) for how in (0, 3, 13)]
     return [*by_name, *in_table, b"\2" + bytes(300), b"\7" + b"\x01\x04\x28\x05\x00\x08\x05\x04\x09\x04\x03\x07" * 9]
 
 

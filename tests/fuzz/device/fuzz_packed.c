@@ -13,6 +13,8 @@
 #include "packed_operators.h"
 
 #define MOST 8
+#define INPUTS 5U
+#define OUTPUTS 8U
 
 static void *buffer(const struct opwest_tensor *arg, size_t extra)
 {
@@ -50,6 +52,8 @@ static void fill(struct opwest_value *values, void **blocks, const uint8_t *offs
 		} else {
 			values[i].kind = OPWEST_VALUE_INTEGER;
 			values[i].as.integer = arg->dtype == OPWEST_INT8     ? (int8_t)bits
+					       : arg->dtype == OPWEST_UINT8  ? (uint8_t)bits
+					       : arg->dtype == OPWEST_INT16  ? (int16_t)bits
 					       : arg->dtype == OPWEST_UINT16 ? (uint16_t)bits
 					       : arg->dtype == OPWEST_BOOL   ? (int64_t)(bits & 1U)
 					       : arg->dtype == OPWEST_INT32  ? (int32_t)bits
@@ -97,6 +101,7 @@ static void call_by_name(void)
 	const int code = opwest_call(entry, values, called->arg_count, on_device ? &device : NULL);
 
 	CHECK(entered == 1 && launches == 0U);
+	CHECK(memcmp(values[called->arg_count - 1U].as.out, returned, returned_size) == 0);
 	if (expected != 0) {
 		CHECK(code == (expected > 0 ? -EIO : expected));
 	} else {
@@ -206,13 +211,15 @@ static void run_all(void)
 	struct conventions_workspace workspace;
 	struct conventions_inputs inputs;
 	struct conventions_outputs outputs;
-	void *in[5], *out[3];
+	void *in[INPUTS], *out[OUTPUTS];
+
+	CHECK(model->input_count == INPUTS && model->output_count == OUTPUTS);
 
 	open_workspace(&workspace);
-	for (size_t i = 0; i < 5U; i++) {
+	for (size_t i = 0; i < INPUTS; i++) {
 		in[i] = buffer(&model->inputs[i], 0U);
 	}
-	for (size_t i = 0; i < 3U; i++) {
+	for (size_t i = 0; i < OUTPUTS; i++) {
 		out[i] = buffer(&model->outputs[i], 0U);
 	}
 	memcpy(&inputs, in, sizeof(inputs));
@@ -231,10 +238,10 @@ static void run_all(void)
 	}
 	CHECK(launches == 0U);
 	close_workspace(&workspace);
-	for (size_t i = 0; i < 5U; i++) {
+	for (size_t i = 0; i < INPUTS; i++) {
 		free(in[i]);
 	}
-	for (size_t i = 0; i < 3U; i++) {
+	for (size_t i = 0; i < OUTPUTS; i++) {
 		free(out[i]);
 	}
 }
@@ -249,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input = &from;
 	entered = 0;
 	expected = 0;
+	returned_size = 0U;
 	sync_code = 0;
 	launches = 0U;
 	choose_port((how & 4U) != 0U);

@@ -19,7 +19,8 @@ const struct opwest_operator *called;
 const struct opwest_value *given;
 struct source *input;
 int32_t entered, expected, sync_code;
-size_t launches;
+size_t launches, returned_size;
+uint8_t returned[8];
 
 /* Arrays of launched operators: they must be kept until the wait. */
 static const void *launched[2];
@@ -117,8 +118,7 @@ static void check_tensor(const DLTensor *tensor, const struct opwest_tensor *arg
 	}
 }
 
-/* The work of every operator with valid arguments: allocate, fail or not. */
-static int32_t work(void)
+int32_t decide(bool *failed)
 {
 	struct opwest_tvm_workspace *const note = opwest_port_tvm_current();
 	const struct opwest_tensor *const last = &called->args[called->arg_count - 1U];
@@ -129,15 +129,25 @@ static int32_t work(void)
 		CHECK(((size_t)note->units << note->shift) + 2U * ((note->units + 7U) / 8U) == last->size);
 	}
 
-	const bool failed = allocate(input) && note != NULL;
+	*failed = allocate(input) && note != NULL;
+
 	const uint8_t how = (uint8_t)take(input, 1);
 	const int32_t code = how < 128U ? 0 : how < 160U ? -1 : how < 192U ? (int8_t)how : (int32_t)take(input, 4);
 
-	expected = code != 0 && failed ? -ENOMEM : code == -1 ? -EIO : code;
 	entered++;
 	if (code != 0 && (called->flags & OPWEST_OPERATOR_ASYNC) != 0U) {
 		launches--; /* a failing operator has launched no work */
 	}
+	return code;
+}
+
+/* The work of operators whose result the runtime converts as TVM's. */
+static int32_t work(void)
+{
+	bool failed;
+	const int32_t code = decide(&failed);
+
+	expected = code != 0 && failed ? -ENOMEM : code == -1 ? -EIO : code;
 	return code;
 }
 
@@ -235,8 +245,7 @@ static int32_t ffi(void *handle, TVMFFIAny *values, int32_t count, TVMFFIAny *re
 	return work();
 }
 
-/* run() calls operators in the order of its steps. */
-static void is_called(size_t index)
+void is_called(size_t index)
 {
 	if (called == NULL || given == NULL) {
 		called = &conventions_operators[conventions_model.steps[entered].operator_index];

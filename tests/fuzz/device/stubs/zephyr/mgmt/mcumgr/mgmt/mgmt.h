@@ -27,6 +27,7 @@ enum {
 	MGMT_ERR_ENOENT = 5,
 	MGMT_ERR_EBADSTATE = 6,
 	MGMT_ERR_EMSGSIZE = 7,
+	MGMT_ERR_EACCESSDENIED = 11,
 };
 
 void mgmt_register_group(struct mgmt_group *group);
