@@ -71,7 +71,7 @@ def sounds():
     yield "words", np.concatenate([speech.say("yes"), speech.say("no")]) if speech.shutil.which("espeak-ng") else []
 
 
-@pytest.mark.parametrize(("name", "sound"), sounds(), ids=[name for name, _ in sounds()])
+@pytest.mark.parametrize(("name", "sound"), list(sounds()), ids=[name for name, _ in sounds()])
 def test_c_equals_numpy_bit_for_bit(operators, name, sound):
     if not len(sound):
         need("espeak-ng")

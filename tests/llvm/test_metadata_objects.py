@@ -28,13 +28,15 @@ from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 
 RUNTIME_SYMBOLS = {
-    *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already")),
+    *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already", "invalid", "unreached")),
     *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     *(f"opwest_state_{name}" for name in ("reset", "save", "restore")),
-    *("opwest_call_on_device", "memcpy", "opwest_port_take", "opwest_port_give"),
+    *("opwest_halide_code", "opwest_call_on_device", "memcpy", "opwest_port_take", "opwest_port_give"),
 }
+# Operators of `conventions` that are not of TVM's conventions; the last three are of MLIR's.
+OTHERS = ("total", "negate", "label", "mean", "blur", "limited", "turn", "shift", "sum")
 STATEFUL = ("many_kinds",)
 FLAG = re.compile(r"\.s?bss\.in_use")
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
@@ -69,7 +71,7 @@ def test_object_fits_the_target(app, model, target):
     expected = {f"{model}_{name}" for name in PUBLIC}
     if model == "conventions":
         expected.add("TVMSystemLibEntryPoint")
-        expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
+        expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", *OTHERS)}
     if model not in ("many_kinds", "streams"):
         expected |= {f"{model}_device_table", f"{model}_device_set"}
     if model == "streams":
@@ -88,7 +90,8 @@ def _operators(model):
         return ["scale", "fold", "move", "dsp_filter", "start", "add"]
     if model == "conventions":
         packed = [f"tvmgen_conventions_{n}" for n in ("scale", "smooth", "gather", "move", "kinds", "launch")]
-        return [*packed, *(f"__tvm_ffi_{n}" for n in ("add", "mix", "launch")), "total", "negate"]
+        mlir = [f"_mlir_ciface_{n}" for n in ("turn", "shift", "sum")]
+        return [*packed, *(f"__tvm_ffi_{n}" for n in ("add", "mix", "launch")), *mlir, *OTHERS[:-3]]
     integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     copies = [f"copy_{dtype}" for dtype in (*integers, "float16", "float32", "float64", "bool")]
     return [*copies, "store", "store_ir", "start", "add", "finish", "tick"]

@@ -162,7 +162,7 @@ FAULTS = [
     (
         "boards: [own_board, native_sim]",
         (),
-        "manifest.yaml:2:8: error: --metadata=llvm: unknown processor of board 'own_board' of model 'tiny'\n"
+        "manifest.yaml:3:10: error: --metadata=llvm: unknown processor of board 'own_board' of model 'tiny'\n"
         "  expected: --target NAME for each target of its boards, or a target under 'targets' in the manifest\n"
         "  hint: set ZEPHYR_BASE or give --zephyr-base: the processor is read from Zephyr's tree\n",
     ),
