@@ -12,8 +12,8 @@ import pytest
 from c_support import ROOT
 from opwest.cli.main import main
 from opwest.objects import judgement
-from opwest.objects.tvm_symbols import CONTEXTS
-from requirements_support import need
+from opwest.objects.inspect import inspect_object
+from requirements_support import need, need_x86_64
 
 SCRIPT = ROOT / "zephyr_module" / "scripts" / "check_state.py"
 _spec = importlib.util.spec_from_file_location("check_state", SCRIPT)
@@ -40,11 +40,14 @@ CASES = {
     ),
     "code_in_ram": (f"{AWX.format(name='.ramcode')} {CODE.split(';', 1)[1]}", []),
     "data_in_code": (f"{AWX.format(name='.ramtext')} int total = 1;", [("total", ".ramtext")]),
+    "local_pointers": ("void use(const char **p); void f(void); void f(void) {\n"
+                       "const char *p[] = {\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\"}; use(p); }", []),
+    "data_of_assembly": (f'__asm__(".data\\n.Lown: .long 1\\n.text"); {CODE}', [("unnamed", ".data")]),
     "context_of_tvm": ("void *__tvm_module_ctx = 0;", []),
 }  # fmt: skip
 FLAGS = {
     "plain": [],
-    "pic": ["-fPIC"],
+    "pic": ["-Os", "-fPIC"],
     "lto": ["-flto"],
     "coverage": ["--coverage"],
     "profile": ["-fprofile-arcs", "-ftest-coverage", "-pg"],
@@ -93,6 +96,8 @@ def test_flags_hide_or_add_state(tmp_path):
     need("gcc")
     obj, _ = compiled(tmp_path, CASES["bss"][0], FLAGS["lto"])
     assert "n" not in [symbol for state in check_state.states(obj.read_bytes()) for symbol in state.symbols]
+    obj, _ = compiled(tmp_path, CASES["local_pointers"][0], FLAGS["pic"])
+    assert shown(check_state.states(obj.read_bytes())) == [("unnamed", ".data")]
     for name in ("coverage", "sanitizers"):
         obj, _ = compiled(tmp_path, CASES["code"][0], FLAGS[name])
         assert check_state.states(obj.read_bytes()), name
@@ -130,7 +135,44 @@ def test_texts_are_those_of_check():
     source = judgement.CSource(Path("a.c"), b"", (), (), ("n",), ())
     (reason,) = judgement.judge(source)
     assert (reason.expected, reason.hint) == (check_state.EXPECTED, check_state.HINT)
-    assert check_state.IGNORED == CONTEXTS
+    assert check_state.IGNORED == judgement._IGNORED_STATE
+
+
+SECTIONS = {
+    "function": '.section .itcm,"awx",@progbits\n.type f,@function\nf: .zero 40\n.size f, 40\n',
+    "variable": '.section .itcm,"awx",@progbits\n.type v,@object\nv: .zero 4\n.size v, 4\n',
+    "both": '.section .itcm,"awx",@progbits\n.type f,@function\nf: .zero 40\n.size f, 40\n'
+    ".type v,@object\nv: .zero 4\n.size v, 4\n",
+    "variables without symbols": '.section .itcm,"awx",@progbits\n.type f,@function\nf: .zero 16\n'
+    ".size f, 16\n.Lv: .zero 256\n",
+    "padding": '.section .itcm,"awx",@progbits\n.zero 12\n.type f,@function\nf: .zero 16\n.size f, 16\n',
+    "labels only": '.section .itcm,"awx",@progbits\nstart: .zero 16\n',
+    "no symbols": '.section .itcm,"awx",@progbits\n.zero 16\n',
+    "empty": '.section .itcm,"awx",@progbits\n.type f,@function\nf:\n',
+    "relocated": '.section .data.rel.ro,"aw"\n.type v,@object\nv: .quad other\n.size v, 8\n',
+    "relocated local": '.section .data.rel.ro.local.v,"aw"\n.type v,@object\nv: .quad other\n.size v, 8\n',
+    "similar name": '.section .data.rel.rolling,"aw"\n.type v,@object\nv: .quad other\n.size v, 8\n',
+    "TVM's pointer": ".bss\n.type __TVMFuncCall,@object\n__TVMFuncCall: .zero 8\n.size __TVMFuncCall, 8\n",
+    "common": ".comm n,4,4\n",
+    "bss": ".bss\n.type n,@object\nn: .zero 12\n.size n, 12\n",
+}
+
+
+def test_judgement_is_that_of_check(tmp_path):
+    """The builds and `opwest check` find the same bytes of state in the same objects."""
+    need_x86_64()
+    need("gcc")
+    differing = {}
+    for name, text in SECTIONS.items():
+        source, obj = tmp_path / "s.s", tmp_path / "s.o"
+        source.write_text(f".globl op\n.type op,@function\nop: ret\n.size op, 1\n{text}")
+        subprocess.run(["gcc", "-c", source, "-o", obj], check=True)
+        state = judgement.state_of(inspect_object(obj).members[0])
+        sizes = {found.section: found.size for found in check_state.states(obj.read_bytes())}
+        # A section with functions and variables is counted as its variables.
+        if sum(sizes.values()) != (state.bytes or 0):
+            differing[name] = sizes, state
+    assert not differing
 
 
 MANIFEST = """version: 1

@@ -6,7 +6,8 @@ compiled objects: ELF relocatable files (System V ABI, gABI 4.1, chapters "Secti
 Python 3.8 and the standard library only. pyelftools takes seconds for objects with thousands of sections.
 
 Link-time optimisation removes state from objects, and instrumentation (coverage, sanitizers, profiling) adds counters.
-Operators that were compiled with such flags are compiled again without them, for this check only.
+Operators that were compiled with such flags are compiled again without them, for this check only. Operators with data
+that has no symbols are compiled again as position-dependent code.
 """
 
 from __future__ import annotations
@@ -25,17 +26,29 @@ from typing import Any, NamedTuple
 
 EXPECTED = "operators without .data and .bss, so that models are reentrant"
 HINT = "make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`"
-IGNORED = frozenset(("__tvm_module_ctx", "__tvm_ffi__library_ctx"))
-"""Variables in sources that TVM writes: handles of a library, which nothing writes here."""
+IGNORED = frozenset(
+    """
+    __TVMAPISetLastError __TVMArrayAlloc __TVMArrayFree __TVMBackendAllocWorkspace __TVMBackendFreeWorkspace
+    __TVMBackendGetFuncFromEnv __TVMBackendParallelBarrier __TVMBackendParallelLaunch __TVMBackendRunOnce
+    __TVMCFuncSetReturn __TVMDeviceAllocDataSpace __TVMDeviceAllocDataSpaceWithScope __TVMDeviceCopyDataFromTo
+    __TVMDeviceFreeDataSpace __TVMFFIEnvModLookupFromImports __TVMFFIErrorMoveFromRaised __TVMFFIErrorSetRaised
+    __TVMFFIErrorSetRaisedFromCStr __TVMFFIErrorSetRaisedFromCStrParts __TVMFFIFunctionCall
+    __TVMFFIFunctionGetGlobal __TVMFFIObjectDecRef __TVMFFIObjectIncRef __TVMFuncCall __TVMFuncGetGlobal
+    __TVMSetStream __TVMSynchronize __tvm_ffi__library_ctx __tvm_module_ctx
+    """.split()
+)
+"""Variables in sources that TVM writes, which nothing writes here: handles of a library, pointers to functions."""
 
 _SHT_NULL, _SHT_SYMTAB, _SHT_SYMTAB_SHNDX = 0, 2, 18
 _SHF_WRITE, _SHF_ALLOC, _SHF_EXECINSTR = 0x1, 0x2, 0x4
-_STT_OBJECT, _STT_FUNC, _STT_SECTION, _STT_FILE, _STT_COMMON, _STT_TLS = 1, 2, 3, 4, 5, 6
+_STT_OBJECT, _STT_FUNC, _STT_SECTION, _STT_FILE, _STT_COMMON, _STT_TLS, _STT_IFUNC = 1, 2, 3, 4, 5, 6, 10
+_PADDING = 15
+"""Bytes before a function that compilers insert to align it, at most."""
 _COMMON = (0xFFF2, 0xFF02)
 """SHN_COMMON, and that of the large code model of x86-64."""
 _XINDEX = 0xFFFF
-_CONSTANT = (".data.rel.ro", ".gnu.linkonce.d.rel.ro")
-"""Sections that are constant after relocation, by the beginning of their names."""
+_CONSTANT = ".data.rel.ro"
+"""The section that is constant after relocation; a period and more can follow."""
 _CONSTANT_SYMBOL = "DW.ref."
 """References to the personality routine of C++ exceptions."""
 
@@ -69,6 +82,15 @@ class State(NamedTuple):
     section: str
     size: int
     symbols: tuple[str, ...]
+
+
+class Symbol(NamedTuple):
+    """A symbol: its offset in the section and its size, bytes."""
+
+    name: str
+    kind: int
+    value: int
+    size: int
 
 
 class Source(NamedTuple):
@@ -110,24 +132,24 @@ def _states(content: bytes, prefix: str) -> Iterator[State]:
             continue
         name = _name(strings, section[0])
         own = symbols.get(index, [])
-        data = [symbol for symbol in own if symbol[1] in (_STT_OBJECT, _STT_TLS, _STT_COMMON)]
-        if flags & _SHF_EXECINSTR and not data and own:
-            continue  # code in RAM
-        shown = _shown(data or own, prefix)
-        if name.startswith(_CONSTANT) or (data and not shown):
+        data = [symbol for symbol in own if symbol.kind in (_STT_OBJECT, _STT_TLS, _STT_COMMON)]
+        if flags & _SHF_EXECINSTR:
+            size = _variables(own, data, size)
+        shown = _shown([symbol.name for symbol in data or own], prefix)
+        if not size or f"{name}.".startswith(f"{_CONSTANT}.") or (data and not shown):
             continue
         yield State(name, size, shown)
     for name, size in common:
-        shown = _shown([(name, _STT_COMMON)], prefix)
+        shown = _shown([name], prefix)
         if shown:
             yield State("COMMON", size, shown)
 
 
 def _symbols(
     content: bytes, sections: Sequence[tuple[int, ...]], order: str, wide: bool
-) -> tuple[dict[int, list[tuple[str, int]]], list[tuple[str, int]]]:
-    """Return the symbols with their types by section, and the common symbols with their sizes."""
-    found: dict[int, list[tuple[str, int]]] = {}
+) -> tuple[dict[int, list[Symbol]], list[tuple[str, int]]]:
+    """Return the symbols by section, and the common symbols with their sizes."""
+    found: dict[int, list[Symbol]] = {}
     common: list[tuple[str, int]] = []
     entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
     for number, section in enumerate(sections):
@@ -136,7 +158,7 @@ def _symbols(
         strings = _data(content, sections[section[6]])
         extended = [_data(content, s) for s in sections if s[1] == _SHT_SYMTAB_SHNDX and s[6] == number]
         for position, fields in enumerate(entry.iter_unpack(_data(content, section))):
-            name, info, index, size = (fields[i] for i in ((0, 1, 3, 5) if wide else (0, 3, 5, 2)))
+            name, info, index, value, size = (fields[i] for i in ((0, 1, 3, 4, 5) if wide else (0, 3, 5, 1, 2)))
             kind = info & 0xF
             if kind in (_STT_SECTION, _STT_FILE) or index == 0:
                 continue
@@ -146,16 +168,38 @@ def _symbols(
                 continue
             if index == _XINDEX and extended:
                 index = struct.unpack_from(order + "I", extended[0], 4 * position)[0]
-            if kind != _STT_FUNC and (not text or text.startswith((".L", "$"))):
+            if kind not in (_STT_FUNC, _STT_IFUNC) and (not text or text.startswith((".L", "$"))):
                 continue  # local labels, mapping symbols of Arm and RISC-V
-            found.setdefault(index, []).append((text, kind))
+            found.setdefault(index, []).append(Symbol(text, kind, value, size))
     return found, common
 
 
-def _shown(symbols: Sequence[tuple[str, int]], prefix: str) -> tuple[str, ...]:
+def _variables(symbols: Sequence[Symbol], data: Sequence[Symbol], size: int) -> int:
+    """Return the bytes of variables in a writable section with code; functions there are code in RAM."""
+    functions = [symbol for symbol in symbols if symbol.kind in (_STT_FUNC, _STT_IFUNC)]
+    if not functions:
+        return size
+    variables = _covered(data, size)
+    # Local variables without symbols: bytes that belong to no function. Assembly may give no sizes.
+    rest = size - _covered(functions, size) if all(symbol.size for symbol in functions) else 0
+    return max(variables, rest) if rest > _PADDING * len(functions) else variables
+
+
+def _covered(symbols: Sequence[Symbol], size: int) -> int:
+    """Return the number of bytes of a section that symbols cover. Bit 0 of a function's address is set for Thumb."""
+    end = total = 0
+    places = ((s.value & ~1 if s.kind in (_STT_FUNC, _STT_IFUNC) else s.value, s.size) for s in symbols)
+    for begin, length in sorted(places):
+        stop = min(begin + length, size)
+        total += max(0, stop - max(begin, end))
+        end = max(end, stop)
+    return total
+
+
+def _shown(symbols: Sequence[str], prefix: str) -> tuple[str, ...]:
     """Return the names as in the source: without the model's prefix and the compiler's number of a static variable."""
     names = []
-    for name, _ in symbols:
+    for name in symbols:
         plain = re.sub(r"\.\d+$", "", name[len(prefix) :] if prefix and name.startswith(prefix) else name)
         if plain not in IGNORED and not plain.startswith(_CONSTANT_SYMBOL):
             names.append(plain)
@@ -170,13 +214,11 @@ def _name(strings: bytes, offset: int) -> str:
     return strings[offset : strings.index(b"\0", offset)].decode("utf-8", "backslashreplace") if strings else ""
 
 
-def plain_command(command: Sequence[str], output: str) -> list[str] | None:
-    """Return a compiler's command without flags that hide or add state, None if it has none.
+def plain_command(command: Sequence[str], output: str) -> list[str]:
+    """Return a compiler's command without flags that hide or add state.
 
     The new command writes its object to `output`, and no list of dependencies.
     """
-    if not any(word.startswith(_HIDES_OR_ADDS) or word in _HIDES_OR_ADDS_EXACTLY for word in command):
-        return None
     words: list[str] = []
     waiting = iter(command)
     for word in waiting:
@@ -185,11 +227,7 @@ def plain_command(command: Sequence[str], output: str) -> list[str] | None:
         elif word == "-o":
             next(waiting, None)
             words += ["-o", output]
-        elif (
-            not word.startswith(_HIDES_OR_ADDS)
-            and word not in (*_HIDES_OR_ADDS_EXACTLY, *_DEPENDENCY_FLAGS)
-            and not word.startswith("-Wp,-M")
-        ):
+        elif not _hides_or_adds(word) and word not in _DEPENDENCY_FLAGS and not word.startswith("-Wp,-M"):
             words.append(word)
     return words
 
@@ -199,15 +237,27 @@ def object_states(obj: str, command: Sequence[str], folder: str, prefix: str = "
 
     `command` compiled it in the directory `folder`. Raises NotElfError, OSError and subprocess.CalledProcessError.
     """
-    plain = f"{obj}.plain"
-    again = plain_command(command, plain)
-    if again is None:
-        return states(Path(folder, obj).read_bytes(), prefix)
+    plain = plain_command(command, f"{obj}.plain")
+    if any(map(_hides_or_adds, command)):
+        found = _compiled_states(plain, f"{obj}.plain", folder, prefix)
+    else:
+        found = states(Path(folder, obj).read_bytes(), prefix)
+    if any(not state.symbols for state in found):
+        # In position-independent code, GCC writes the initial values of local arrays of pointers to .data.
+        found = _compiled_states([*plain, "-fno-pic", "-fno-pie"], f"{obj}.plain", folder, prefix)
+    return found
+
+
+def _hides_or_adds(word: str) -> bool:
+    return word.startswith(_HIDES_OR_ADDS) or word in _HIDES_OR_ADDS_EXACTLY
+
+
+def _compiled_states(command: Sequence[str], obj: str, folder: str, prefix: str) -> list[State]:
     try:
-        subprocess.run(again, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        return states(Path(folder, plain).read_bytes(), prefix)
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        return states(Path(folder, obj).read_bytes(), prefix)
     finally:
-        Path(folder, plain).unlink(missing_ok=True)
+        Path(folder, obj).unlink(missing_ok=True)
 
 
 def message(name: str, found: Sequence[State]) -> str:
@@ -216,6 +266,12 @@ def message(name: str, found: Sequence[State]) -> str:
     more = f" and {len(found) - 5} more sections" if len(found) > 5 else ""
     size = sum(state.size for state in found)
     return f"{name} has writable state of {size} bytes when compiled: {'; '.join(parts)}{more}"
+
+
+def failure(name: str, error: subprocess.CalledProcessError) -> str:
+    """Return the text of the error for a source whose second compilation failed, without position."""
+    text = error.stderr.decode("utf-8", "replace").strip()
+    return f"{name} cannot be compiled again to check its state:\n{text}"
 
 
 def _listed(symbols: Sequence[str]) -> str:
@@ -286,8 +342,7 @@ def _check(source: Source, obj: str, command: Sequence[str], folder: str, prefix
     except (NotElfError, OSError) as error:
         return f"{source.place}: error: {source.path}: cannot read its object {obj}: {error}"
     except subprocess.CalledProcessError as error:
-        text = error.stderr.decode("utf-8", "replace").strip()
-        return f"{source.place}: error: {source.path} cannot be compiled without instrumentation:\n{text}"
+        return f"{source.place}: error: {failure(source.path, error)}"
     if not found:
         return None
     return f"{source.place}: error: {message(source.path, found)}\n  expected: {EXPECTED}\n  hint: {HINT}"

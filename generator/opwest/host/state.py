@@ -14,6 +14,9 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 
+_WITHOUT_ELF = ("darwin", "win32", "cygwin")
+"""Hosts whose objects have another format."""
+
 
 class StateCheck:
     """The checks of one model's operators; `runtime` is the directory of the runtime."""
@@ -34,12 +37,13 @@ class StateCheck:
         try:
             # The command has paths relative to the current directory.
             found = self._program.object_states(str(obj), command, os.curdir, f"{self._model['name']}__")
-        except self._program.NotElfError:
-            return  # a host without ELF: docs/supported-hosts.md
-        except subprocess.CalledProcessError as error:
-            text = error.stderr.decode("utf-8", "replace").strip()
-            message = f"{source} cannot be compiled without instrumentation:\n{text}"
+        except self._program.NotElfError as error:
+            if sys.platform in _WITHOUT_ELF:
+                return  # docs/supported-hosts.md
+            message = f"{source}: cannot read its object: {error}"
             raise OpwestError([Diagnostic("error", message, at)]) from error
+        except subprocess.CalledProcessError as error:
+            raise OpwestError([Diagnostic("error", self._program.failure(source, error), at)]) from error
         if found:
             message = self._program.message(source, found)
             self._faults.append(Diagnostic("error", message, at, self._program.EXPECTED, self._program.HINT))
