@@ -33,6 +33,7 @@ SEVERAL = {
     "state/initial_out_of_range": 3,
     "state/initial_file": 2,
     "state/view_of_itself": 2,
+    "objects/flag_of_other_files": 2,
     "state/view_with_pool": 2,
     "state/view_of_unknown": 2,
     "state/view_too_long": 2,

@@ -18,10 +18,11 @@ from opwest.model.builds import NO_OPTIONS, CompileOptions
 from opwest.model.context import Context, located_items
 from opwest.model.headers import normal
 from opwest.objects.facts import CSource
+from opwest.objects.producers import abi_effect
 from opwest.records import dataclass
 
 KEYS = ("include_dirs", "defines", "cflags")
-_DEFINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=[A-Za-z0-9_+*/.,:<>()\[\]{}\"' =!&|^~?-]*)?")
+_DEFINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=[A-Za-z0-9_+*/.,:<>(){}\"' =!&|^~?-]*)?")
 _FLAG = re.compile(r"-(O|f|m|W|w$|std=|g|pedantic)[A-Za-z0-9_=+.,:-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDINARY = "a flag of code generation, optimization or warnings: -O3, -fno-math-errno, -mfpu=auto, -Wno-unused"
@@ -45,6 +46,11 @@ _REFUSED = {
         ("-flto", "-fprofile", "-fsanitize", "-finstrument", "--coverage"),
         _Refusal("hides or adds state", "set it for the whole firmware"),
     ),
+    **dict.fromkeys(
+        ("-fdump", "-fstack-usage", "-fcallgraph-info", "-fsave-optimization", "-fopt-info", "-ftime-trace", "-gsplit"),
+        _Refusal("writes files besides the object"),
+    ),
+    "-fsyntax-only": _Refusal("writes no object"),
     **dict.fromkeys(("-fplugin", "-Wl,", "-Wa,", "-Wp,"), _Refusal("passes options to another program")),
 }
 """By the begin of a flag."""
@@ -62,7 +68,7 @@ def compile_options(context: Context, entry: Mapping) -> CompileOptions:
             context.faults.error(
                 f"invalid macro definition {define!r}",
                 at,
-                expected="NAME or NAME=VALUE, without ; $ # % \\ ` and @",
+                expected="NAME or NAME=VALUE, without ; $ # % \\ ` @ [ and ]",
                 hint="define other values in a header",
             )
         elif found[1] in defines:
@@ -117,6 +123,8 @@ def _accepted(context: Context, flag: str, at: Location) -> bool:
     refusal = next((refusal for begin, refusal in _REFUSED.items() if flag.startswith(begin)), None)
     if refusal is not None:
         context.faults.error(f"flag {flag!r} {refusal.reason}", at, expected=_ORDINARY, hint=refusal.hint)
+    elif (effect := abi_effect(flag)) is not None:
+        context.faults.error(f"flag {flag!r} changes the calling convention: {effect}", at, expected=_ORDINARY)
     elif _FLAG.fullmatch(flag) is None:
         context.faults.error(f"invalid flag {flag!r}", at, expected=_ORDINARY)
     else:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from opwest.manifest.arrays import ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context
+from opwest.model.repeats import listed_steps
 
 Shape = tuple[int, ...]
 
@@ -13,16 +14,16 @@ Shape = tuple[int, ...]
 def constant_shapes(context: Context) -> dict[tuple[str, str], Shape]:
     """Return the shapes of constants by operator and argument, for arguments without a shape.
 
-    The first step that passes a constant decides; other steps are compared with it like any tensor.
+    The shape is that of the first step that passes a constant; other steps are compared with it like any tensor.
     """
     found: dict[tuple[str, str], Shape] = {}
     operators, constants = context.section("operators"), context.section("constants")
-    for step in context.items("steps", context.section("run")):
-        entry = operators.get(step.get("call", ""))
+    for step, _ in listed_steps(context):
+        entry = operators.get(step["call"])
         if entry is None:
             continue
         arguments = [a for a in context.items("args", entry) if a.get("direction") != "scratch"]
-        for argument, given in zip(arguments, step.get("args", ()), strict=False):
+        for argument, given in zip(arguments, step["args"], strict=False):
             key = step["call"], argument["name"]
             if _needs_shape(argument) and key not in found and isinstance(given, str) and given in constants:
                 shape = _shape(context, given, constants[given])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -20,7 +21,7 @@ MOST_STEPS = 65534
 
 def listed_steps(context: Context) -> list[tuple[Mapping, Location]]:
     """Return all steps with their locations in the order of the run."""
-    return [(entry, at) for entry, at in _expanded(context) if "call" in entry][:MOST_STEPS]
+    return list(islice(_expanded(context), MOST_STEPS))
 
 
 def check_step_count(context: Context) -> None:
@@ -53,12 +54,13 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
     `types` contains all declared tensors.
     """
     found: dict[str, View] = {}
+    used = _used(context)
     for entry, _ in located_items(context.items("steps", context.section("run"))):
         over = context.section("over", entry) if "repeat" in entry else Mapping(entry.file, entry.start)
         for name, tensor in over.items():
             at = over.value_location(name)
             check_name("tensor", name, over.key_location(name), context.faults)
-            if name in types or name in views:
+            if name in types or name in views or name in used:
                 context.faults.error(
                     f"{name!r} is the name of another tensor", over.key_location(name), expected="a new name"
                 )
@@ -79,6 +81,16 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
                 )
             else:
                 found |= _parts(tensor, whole, view, at)
+    return found
+
+
+def _used(context: Context) -> set[str]:
+    """Return the tensors of all steps, without the names of parts inside their own repetitions."""
+    found: set[str] = set()
+    for entry in context.items("steps", context.section("run")):
+        own = context.section("over", entry) if "repeat" in entry else {}
+        inner = context.items("steps", entry) if "repeat" in entry else [entry]
+        found |= {given for step in inner for given in step["args"] if isinstance(given, str) and given not in own}
     return found
 
 

@@ -20,7 +20,13 @@ _OPTIONS: Final = (
     (re.compile(r"-mrtd$"), "the function removes its arguments from the stack"),
     (re.compile(r"-fcall-(?:saved|used)-"), "other registers are preserved by calls"),
 )
+"""Options of GCC and clang, with their effects."""
 _RECORDED = re.compile(r"GNU .* -|.*\brustc version |.*\bzig\b", re.IGNORECASE)
+
+
+def abi_effect(option: str) -> str | None:
+    """Return how an option of the compiler changes the ABI of functions; None if it does not."""
+    return next((effect for pattern, effect in _OPTIONS if pattern.match(option)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +47,10 @@ def abi_options(member: Member) -> AbiOptions:
     if isinstance(found, str):
         return AbiOptions(unknown=f"{found}; {_undetected(member)}")
     faults: dict[str, str] = {}
-    for words in {word for producer in found for word in producer.split()}:
-        for pattern, effect in _OPTIONS:
-            if pattern.match(words):
-                faults[words] = effect
+    for option in {word for producer in found for word in producer.split()}:
+        effect = abi_effect(option)
+        if effect is not None:
+            faults[option] = effect
     silent = next((p for p in found if not _RECORDED.match(p) and " -" not in p), None)
     unknown = (
         None
