@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opwest is doing: stages and commands of other programs, with their times, for `--verbose`."""
+"""Stages, and commands of other programs, with their times, for `--verbose`."""
 
 from __future__ import annotations
 

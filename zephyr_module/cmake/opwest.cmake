@@ -239,9 +239,9 @@ function(opwest_operator_library library model folder sources)
   # Sources written by TVM include its headers: TVM's own if they are in the path, else the replacements. A wrapper
   # includes its header by the path below the sources.
   target_compile_options(${library} PRIVATE
-    "SHELL:-include ${folder}/objects/${${model}_TARGET}/rename.h"
-    "SHELL:-iquote ${sources}"
-    "SHELL:-idirafter ${OPWEST_TVM_HEADERS}")
+    "SHELL:-include \"${folder}/objects/${${model}_TARGET}/rename.h\""
+    "SHELL:-iquote \"${sources}\""
+    "SHELL:-idirafter \"${OPWEST_TVM_HEADERS}\"")
   add_dependencies(${library} zephyr_generated_headers)
 endfunction()
 

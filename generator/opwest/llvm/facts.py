@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from opwest.diagnostics import printable as escaped
 from opwest.llvm.target import LlvmTarget
 from opwest.records import dataclass
 
@@ -26,7 +27,7 @@ class LlvmError(Exception):
 
 def printable(text: str) -> str:
     """Return text of an untrusted file as one line without control characters."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = escaped(text)
     return shown if len(shown) <= 500 else f"{shown[:500]}…"
 
 

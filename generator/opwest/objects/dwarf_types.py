@@ -92,7 +92,7 @@ class Types:
     data: DebugData
     units: list[Unit]
     machine: str
-    """As `Abi.machine`: it decides alignments."""
+    """As `Abi.machine`: it determines alignments."""
     _known: dict[int, DwarfType] = field(default_factory=dict)
 
     def of(self, unit: Unit, entry: Entry, depth: int = 0) -> DwarfType:

@@ -20,9 +20,9 @@ UNWIND_PREFIX: Final = "__aeabi_unwind_cpp_pr"
 _LINKER_DEFINED: Final = frozenset(["_GLOBAL_OFFSET_TABLE_"])
 # GCC internals, "Routines for floating point emulation", and the run-time ABI of Arm (IHI0043), section 5.1.2.
 _SOFT_FLOAT: Final = re.compile(
-    r"__aeabi_(?:c?[fd](?:add|sub|rsub|mul|div|neg|r?cmp\w*)|[fd]2(?:u?(?:iz|lz)|[fdh]\w*)|h2[fd]\w*|u?[il]2[fd])|__gnu_[dfh]2[dfh]_\w+"
-    r"|__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|cmp|unord|powi)[hsdtx]f[23]"
-    r"|__fix(?:uns)?[hsdtx]f[sdt]i|__float(?:un)?[sdt]i[hsdtx]f|__(?:extend|trunc)[hsdtx]f[hsdtx]f2"
+    r"__aeabi_(?:c?[fd](?:add|sub|rsub|mul|div|neg|r?cmp\w*)|[fd]2(?:u?(?:iz|lz)|[fdh]\w*)|h2[fd]\w*|u?[il]2[fd])"
+    r"|__gnu_[dfh]2[dfh]_\w+|__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|cmp|unord|powi)[hsdtx]f[23]"
+    r"|__fix(?:uns)?[hsdtx]f[sdt]i|__float(?:un)?[sdt]i[hsdtx]f|__(?:extend|trunc)[hbsdtx]f[hbsdtx]f2"
 )
 _SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
 
