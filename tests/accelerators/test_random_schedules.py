@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import projects
 import pytest
+from campaign import sized
 from machine_model import (
     MODES,
     Machine,
@@ -24,7 +25,7 @@ from opwest.plan.schedule import Life, Schedule
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from random_graphs import RandomGraph
 
-GRAPHS = 300
+GRAPHS = sized(300, 3000)
 RUNS = 3
 
 

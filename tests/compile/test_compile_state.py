@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import streams
 from c_support import SANITIZED, build, execute, golden_app
+from campaign import sized
 from golden_support import Metadata
 from requirements_support import need
 
 PROGRAM = Path(__file__).parent / "programs" / "two_streams.c"
-FRAMES = 1000
+FRAMES = sized(1000, 10_000)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import streams
+from campaign import sized
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -19,6 +20,8 @@ Opwest = Callable[..., subprocess.CompletedProcess[str]]
 FRAMES = 1000
 PROGRAM = ROOT / "tests" / "compile" / "programs" / "two_streams.c"
 TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
+SAMPLE = [("native_sim/native/64", "c"), ("mps2/an385", "llvm")]
+PAIRS = sized(SAMPLE, [(board, metadata) for board in TARGETS for metadata in ("c", "llvm")])
 
 
 def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
@@ -33,7 +36,7 @@ def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
     return app
 
 
-@pytest.mark.parametrize(("board", "metadata"), [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+@pytest.mark.parametrize(("board", "metadata"), PAIRS)
 def test_two_streams_equal_numpy(
     board: str, metadata: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The size of a campaign: a sample in ordinary runs, the whole with `make campaign`."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+_Size = TypeVar("_Size")
+
+
+def sized(sample: _Size, whole: _Size) -> _Size:
+    """Return the size of this run; OPWEST_CAMPAIGN=1 chooses the whole campaign."""
+    return whole if os.environ.get("OPWEST_CAMPAIGN") else sample
