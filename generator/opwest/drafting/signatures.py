@@ -21,15 +21,17 @@ _CONSTANT = re.compile(
     r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)\d*$",
     re.IGNORECASE,
 )
+# Functions that declare other arguments `const` also write tensors with the other names: a mean, a table.
+_CERTAIN = re.compile(r"(^|_)(weights?|bias(es)?|gamma|beta|coeff(icient)?s?|lut)\d*$", re.IGNORECASE)
 _SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
 _INPUT = re.compile(r"(^|_)(in|inputs?|src|features)\d*$", re.IGNORECASE)
 _OUTPUT = re.compile(r"(^|_)(out|outputs?|dst|results?)\d*$", re.IGNORECASE)
 STRUCT_DEVICE = "const struct device *"
 
 
-def is_constant_name(name: str) -> bool:
-    """Return whether a tensor is probably a constant, by its name."""
-    return _CONSTANT.search(name) is not None
+def is_constant_name(name: str, *, certain: bool = False) -> bool:
+    """Return whether a tensor is probably a constant, by its name; `certain` excludes names that results have too."""
+    return (_CERTAIN if certain else _CONSTANT).search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[P
                 continue
             if one.access != "reads" and _SCRATCH.search(one.name):
                 one = replace(one, direction="scratch", remarks=("guessed by name: scratch", *one.remarks))
-            elif one.access == "both" and is_constant_name(one.name):
+            elif one.access == "both" and is_constant_name(one.name, certain=some_only_read):
                 one = replace(one, direction="in", remarks=("guessed by name: in", *one.remarks))
             elif one.access == "both" and returns_value:
                 one = replace(one, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *one.remarks))

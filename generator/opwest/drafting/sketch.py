@@ -102,7 +102,8 @@ def _links(operators: Sequence[Chosen]) -> Link:
     for operator in operators:
         for argument in _arguments(operator, "in"):
             matches = writers.get((argument.name, argument.dtype), [])
-            if len(matches) == 1 and matches[0] != operator.name and not is_constant_name(argument.name):
+            constant = is_constant_name(argument.name, certain=True)
+            if len(matches) == 1 and matches[0] != operator.name and not constant:
                 links[operator.name, argument.name] = (matches[0], argument.name)
     return links
 

@@ -183,6 +183,20 @@ def test_run_is_drafted_from_names(tmp_path: Path) -> None:
     }
 
 
+def test_results_can_have_names_of_constants(tmp_path: Path) -> None:
+    """With `const` on other arguments, a mean without it is a result; a weight without it is a constant."""
+    path = tmp_path / "mean.c"
+    path.write_text(
+        "#include <stdint.h>\n"
+        "void average(const float x[4], float weights[4], float mean[1]) {}\n"
+        "void push(const float mean[1], float history[8]) {}\n"
+    )
+    draft = drafted(path)
+    assert [a.get("direction", "in") for a in draft["operators"]["average"]["args"]] == ["in", "in", "out"]
+    assert [step["args"] for step in draft["run"]["steps"]] == [["x", "average_weights", "mean"], ["mean", "history"]]
+    assert list(draft["constants"]) == ["average_weights"]
+
+
 @pytest.mark.parametrize(
     "source",
     [
