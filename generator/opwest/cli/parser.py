@@ -70,7 +70,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         metavar="FILE",
         nargs="+",
         type=Path,
-        help="a .o, .a, .c, .cc, .cpp, .cxx, .ll or .bc file, or a linked image",
+        help="a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, or a linked image",
     )
     inspect.add_argument(
         "--target",
@@ -182,7 +182,7 @@ def _add_init(init: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="+",
         type=Path,
-        help="a .o, .a, .c, .cc, .cpp, .cxx, .ll or .bc file, for any target",
+        help="a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, for any target",
     )
     init.add_argument(
         "-o",

@@ -14,7 +14,7 @@ from opwest.model.views import declared_types, views
 
 
 def declared_names(context: Context) -> tuple[Names, list[Constant]]:
-    """Return the names that a step may use, and the constants with the first contents of states."""
+    """Return the names that a step may use, and the constants with the initial contents of states."""
     operators = declarations.operators(context)
     devices = hardware.devices(context)
     inputs = declarations.interface(context, "inputs")

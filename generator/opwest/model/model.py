@@ -319,7 +319,7 @@ class State:
     quantization: Quantization | None
     description: str | None
     initial: str | None
-    """The constant that contains the first content, or one period of it; None for zeros."""
+    """The constant that contains the initial content, or one period of it; None for zeros."""
     next: Binding | None
     """The tensor whose content a successful run copies to the state at its end."""
     pool: str | None

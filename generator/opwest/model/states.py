@@ -15,7 +15,7 @@ ZEROS = "zeros"
 
 
 def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
-    """Return the states by name, and the constants with their first contents."""
+    """Return the states by name, and the constants with their initial contents."""
     section = context.section("state", context.section("run"))
     constants = context.section("constants")
     found: dict[str, State] = {}
@@ -48,7 +48,7 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
 
 
 def _initial(context: Context, name: str, entry: Mapping, type_: TensorType) -> Constant | None:
-    """Return the constant with the first content, or one element for all; None for zeros."""
+    """Return the constant with the initial content, or one element for all; None for zeros."""
     given = entry.get("initial", ZEROS)
     if given == ZEROS:
         return None

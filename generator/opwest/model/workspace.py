@@ -133,7 +133,7 @@ class _Placing:
         entry = self.context.section("state", self.run)[state.name]
         align = max(state.align, self.flow.alignments.get(state.name, 1))
         at = entry.value_location("pool") if state.pool else state.location
-        agents = self.flow.agents.get(state.name, set()) | {"cpu"}  # which writes the first content
+        agents = self.flow.agents.get(state.name, set()) | {"cpu"}  # which writes the initial content
         self._add("state", state.name, state.type, align, agents, state.pool, at)
 
 

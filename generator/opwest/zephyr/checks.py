@@ -112,11 +112,12 @@ def _note_full_libc(models: Sequence[Model], workspace: Workspace, faults: Diagn
             called = sorted({name for build in model.builds for name in build.libm})
             uses = f"calls {', '.join(called)}" if called else "includes <math.h>"
             faults.note(
-                f"model {model.name!r} {uses}: builds compile the module picolibc, about 1,000 files, unless the "
-                "toolchain contains picolibc",
+                f"model {model.name!r} {uses}, which excludes Zephyr's minimal C library: builds compile the module "
+                "picolibc, about 1,000 files, unless the toolchain contains picolibc",
                 model.location,
                 hint="use the Zephyr SDK, which contains it; set CONFIG_NEWLIB_LIBC=y; or remove <math.h> where only "
-                "fabsf, sqrtf and the like are used, which are __builtin_fabsf, __builtin_sqrtf without a header",
+                "fabsf, sqrtf and the like are used, which are __builtin_fabsf, __builtin_sqrtf without a header, and "
+                "set CONFIG_MINIMAL_LIBC=y",
             )
             return
 

@@ -135,8 +135,8 @@ def test_note_about_the_c_library(tmp_path: Path) -> None:
             []
             if uses is None
             else [
-                f"model 'm' {uses}: builds compile the module picolibc, about 1,000 files, unless the toolchain "
-                "contains picolibc"
+                f"model 'm' {uses}, which excludes Zephyr's minimal C library: builds compile the module picolibc, "
+                "about 1,000 files, unless the toolchain contains picolibc"
             ]
         )
 

@@ -19,7 +19,7 @@ extern "C" {
 
 /** One state. */
 struct opwest_state_tensor {
-	/** The first content, which is repeated; NULL: zeros. */
+	/** The initial content, which is repeated; NULL: zeros. */
 	const void *initial;
 	/** Bytes of @ref initial: those of the state, or of one element. */
 	uint32_t initial_size;
@@ -48,7 +48,7 @@ struct opwest_state {
 };
 
 /**
- * @brief Set the state of a workspace to its first content.
+ * @brief Set the state of a workspace to its initial content.
  *
  * Called by generated code only.
  *

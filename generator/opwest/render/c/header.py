@@ -123,7 +123,7 @@ def _failure_words(model: Model) -> str:
     """Return the effect of a failed step on the state."""
     if not model.states:
         return ""
-    effect = "has its first content again" if resets_after_failure(model) else "is unchanged"
+    effect = "has its initial content again" if resets_after_failure(model) else "is unchanged"
     return f".\n * After a failed step the state {effect}; after an error before the first step it is unchanged."
 
 

@@ -166,7 +166,7 @@ class Code:
         ]
 
     def reset_state(self) -> list[str]:
-        """Set the states to their first content."""
+        """Set the states to their initial content."""
         if not self.model.states:
             return []
         return [f"  call void @opwest_state_reset(ptr @{self.names.function('state')}, ptr %workspace)"]

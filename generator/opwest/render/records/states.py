@@ -19,7 +19,7 @@ _HEADER = 8
 
 
 def resets_after_failure(model: Model) -> bool:
-    """Whether a failed run sets the states to their first content: steps may have changed some of them."""
+    """Whether a failed run sets the states to their initial content: steps may have changed some of them."""
     return any(state.next is None for state in model.states)
 
 

@@ -170,7 +170,7 @@ int streams_open(struct streams_workspace *workspace, const struct streams_devic
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status.
- * After a failed step the state has its first content again; after an error before the first step
+ * After a failed step the state has its initial content again; after an error before the first step
  * it is unchanged.
  */
 #ifndef CONFIG_OPWEST_PROFILE
