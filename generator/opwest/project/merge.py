@@ -62,10 +62,16 @@ def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[lis
                 done = subprocess.run(command, cwd=work, capture_output=True, check=False)
         except OSError as error:
             raise _no_git(f"cannot run git: {error.strerror}") from error
-    if done.returncode > 127:  # exit codes up to 127 are the number of conflicts
-        raise _no_git(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
-    merged = _lines(done.stdout.decode(), windows=False)
-    return merged, [number for number, line in enumerate(merged, 1) if line == YOURS] if done.returncode else []
+    text = decoded(done.stdout)
+    merged = _lines(text or "", windows=False)
+    conflicts = [number for number, line in enumerate(merged, 1) if line == YOURS] if done.returncode else []
+    # Exit codes from 1 to 127 are the number of conflicts, at most 127. Others, and a text without them, are failures:
+    # also of a program in place of git, or a git that was ended. The user's file must not become their output.
+    failed = not 0 <= done.returncode <= 127 or len(conflicts) < done.returncode
+    if failed or text is None or (yours and new and not merged):
+        reason = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        raise _no_git(f"git merge-file failed: {reason}")
+    return merged, conflicts
 
 
 def _no_git(message: str) -> OpwestError:

@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opwest.diagnostics import OpwestError
 from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
 from opwest.write import Merged
 
@@ -89,6 +90,30 @@ def test_merge_keeps_every_added_line(base, yours, new):
         assert merged == Merged(texts[1])
     if texts[1] == texts[2]:
         assert merged == Merged(texts[1])
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("kill -KILL $$", "exit code -9"),
+        ("exit 1", "exit code 1"),
+        ("exit 69", "exit code 69"),
+        ("exit 0", "exit code 0"),
+        ("printf 'one\\n'; exit 2", "exit code 2"),
+        ("printf '\\377'", "exit code 0"),
+        ("echo 'git: merge-file is not a git command' >&2; exit 1", "git: merge-file is not a git command"),
+        ("echo broken >&2; exit 255", "broken"),
+    ],
+)
+def test_failures_of_git_do_not_replace_the_users_text(tmp_path, monkeypatch, program, reason):
+    git = tmp_path / "git"
+    git.write_text(f"#!/bin/sh\n{program}\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(OpwestError) as caught:
+        merge_text(BASE, b"zero\n" + BASE, BASE + b"six\n")
+    (fault,) = caught.value.diagnostics
+    assert fault.message == f"git merge-file failed: {reason}"
 
 
 def test_files_with_many_equal_lines_are_merged_quickly():
