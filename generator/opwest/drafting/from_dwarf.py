@@ -13,6 +13,7 @@ from opwest.objects.dwarf import DwarfSignature, DwarfType
 ORIGIN = "debug information"
 _STATUS_BYTES = 4
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(r"(struct|union|class) ")
 _FIXED = re.compile(r"u?int\d+_t")
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
@@ -77,7 +78,7 @@ def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
 
 def _tag(target: DwarfType) -> str | None:
     """Return the tag or the typedef of a structure."""
-    names = [name.removeprefix("struct ").removeprefix("union ") for name in (target.name, *sorted(target.names))]
+    names = [_KEY.sub("", name, count=1) for name in (target.name, *sorted(target.names))]
     return next((name for name in names if is_symbol(name)), None)
 
 

@@ -147,7 +147,8 @@ def _struct_differences(argument: Argument, seen: DwarfType, single: bool) -> It
     if argument.struct is None or target is None or target.kind != "struct":
         return
     head = f"argument {argument.name!r} is struct {argument.struct}"
-    if not {argument.struct, f"struct {argument.struct}", f"union {argument.struct}"} & target.names:
+    keys = ("", "struct ", "union ", "class ")
+    if not {f"{key}{argument.struct}" for key in keys} & target.names:
         yield f"{head}, the function takes {seen}"
     elif argument.type.size < target.size or (single and target.size and argument.type.size != target.size):
         yield f"{head} with {argument.type.size} bytes, it has {target.size} (shape: [{target.size}])"

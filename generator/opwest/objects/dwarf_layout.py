@@ -34,6 +34,8 @@ def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mach
         return max(explicit, _of_members(data, units, unit, entry, machine, depth))
     if tag in _POINTERS:
         return max(explicit, unit.address)
+    if tag == units_.TAG_ARRAY and units_.AT_GNU_VECTOR in entry.attributes:
+        return max(explicit, _of_vector(data, units, unit, entry, machine))
     if tag in _INNER:
         return max(explicit, _of_type(data, units, unit, entry, machine, depth))
     if size is None or not size.number:
@@ -42,6 +44,37 @@ def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mach
     if encoding and encoding.number == _COMPLEX_FLOAT:
         return max(explicit, min((size.number // 2) & -(size.number // 2), _LARGEST.get(machine, 16)))
     return max(explicit, min(size.number & -size.number, _LARGEST.get(machine, 16)))
+
+
+def _of_vector(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str) -> int:
+    """Return the alignment of a type of SIMD registers: its size, at most 8 on 32-bit Arm (AAPCS32).
+
+    Compilers align vectors that are larger than the registers of the target less; DWARF does not record these registers.
+    """
+    given = entry.attributes.get(units_.AT_BYTE_SIZE)
+    size = given.number if given else _size_of_element(data, units, unit, entry)
+    if not given:
+        for child in list_children(data, unit, entry):
+            if child.abbreviation.tag == units_.TAG_SUBRANGE:
+                count = child.attributes.get(units_.AT_COUNT)
+                last = child.attributes.get(units_.AT_UPPER_BOUND)
+                size *= count.number if count else last.number + 1 if last else 0
+    return min(size & -size, 8) if machine == "arm" else size & -size
+
+
+def _size_of_element(data: DebugData, units: list[Unit], unit: Unit, entry: Entry) -> int:
+    """Return the size of the elements of an array in bytes; 0 if it is unknown."""
+    for _ in range(_DEEPEST):
+        value = entry.attributes.get(units_.AT_TYPE)
+        place = reference(data, unit, units, value) if value else None
+        target = read_entry(data, *place) if place else None
+        if place is None or target is None:
+            return 0
+        unit, entry = place[0], target
+        size = entry.attributes.get(units_.AT_BYTE_SIZE)
+        if size is not None:
+            return size.number
+    return 0
 
 
 def _of_type(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str, depth: int) -> int:

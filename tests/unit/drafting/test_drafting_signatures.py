@@ -58,6 +58,18 @@ def test_debug_information(tmp_path: Path, compiler: str, flags: list[str]) -> N
     check_all(ordered(drafted(path)))
 
 
+def test_class(tmp_path: Path) -> None:
+    """A pointer to an object of a class is a context, like that to a structure."""
+    need("g++")
+    source = "class Biquad { public: double z; float a; };\n"
+    source += 'extern "C" int step(Biquad *state, const float *x, float *y) { return !(state->a + x[0] + y[0]); }\n'
+    path = compile_object(tmp_path, source, "g++", ["-g", "-x", "c++"])
+    draft = drafted(path)
+    found = {"name": "state", "dtype": "uint8", "shape": [16], "direction": "inout", "align": 8, "struct": "Biquad"}
+    assert draft["operators"]["step"]["args"][0] == found
+    assert draft["run"]["state"] == {"step_state": {"dtype": "uint8", "shape": [16]}}
+
+
 def test_source(tmp_path: Path) -> None:
     path = tmp_path / "operators.c"
     path.write_text(SOURCE)

@@ -24,6 +24,8 @@ STRUCTURES = {
     "empty": "char a[0]; short b;",
     "complex": "float _Complex a[2];",
     "set": "char a; int b __attribute__((aligned(32)));",
+    "vectors": "float a; ints_t b;",
+    "short_vectors": "const shorts_t a[2]; char b;",
     "typed": "char a; index_t b; const volatile index_t c;",
 }
 FLAGS = [
@@ -36,6 +38,8 @@ FLAGS = [
 def test_sizes_and_alignments(tmp_path: Path, compiler: str, flags: list[str]) -> None:
     """The sizes and alignments of structures are those that the compiler uses."""
     lines = ["typedef long long index_t;"]
+    lines.append("typedef int ints_t __attribute__((vector_size(16)));")
+    lines.append("typedef short shorts_t __attribute__((vector_size(8)));")
     for name, members in STRUCTURES.items():
         lines += [
             f"struct {name} {{ {members} }}; int use_{name}(struct {name} *s) {{ return !s; }}",
