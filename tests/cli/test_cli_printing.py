@@ -80,6 +80,14 @@ def test_shared_remarks_are_printed_once() -> None:
     assert texts[12:] == ["opwest: note: n\n  hint: z\n  (also for b)", "b: error: o"]
 
 
+def test_places_of_shared_remarks_are_wrapped() -> None:
+    found = [Diagnostic("error", "e", Location(f"directory/file_{n}.yaml"), None, "z") for n in range(3)]
+    assert shown(found, {}, DETAILED)[0].split("\n")[2:] == [
+        "  (also for directory/file_1.yaml,",
+        "    directory/file_2.yaml)",
+    ]
+
+
 def test_text_is_wrapped_between_words() -> None:
     assert wrapped("one two three four", 10, 4, 2) == "one\n  two\n  three\n  four"
     assert wrapped("値値 値値 値値", 11, 0, 2) == "値値 値値\n  値値"

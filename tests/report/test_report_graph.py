@@ -8,6 +8,7 @@ from dataclasses import replace
 from opwest.report import data
 from opwest.report.graph import MOST_STEPS, Edge, edges_of, graph_row
 from opwest.report.page import page
+from opwest.report.sizes import ram_rows
 from report_support import buffer, example, model, report_of, step
 
 
@@ -45,6 +46,21 @@ def test_lines_in_one_lane_do_not_overlap() -> None:
 def test_a_tensor_that_a_step_updates_has_all_writers_and_readers() -> None:
     found = {edge.name: edge for edge in edges_of(made(("x", "a"), ("a", "a"), ("a", "y")))}
     assert (found["a"].writers, found["a"].readers) == ((1, 2), (2, 3))
+
+
+def test_states_last_from_run_to_run() -> None:
+    graph = made(("x s", "a"), ("a", "s"), ("a", "y"))
+    graph = replace(graph, buffers=tuple(replace(b, role="state") if b.name == "s" else b for b in graph.buffers))
+    (edge,) = [one for one in edges_of(graph) if one.name == "s"]
+    assert (edge.role, edge.writers, edge.readers) == ("state", (0, 2), (1, 4))
+    row = graph_row(graph)
+    assert row is not None
+    assert [(row["rows"][i]["label"], row["rows"][i]["detail"]) for i in (0, -1)] == [
+        ("inputs and state", "x, s"),
+        ("outputs and state", "y, s"),
+    ]
+    (pool,) = ram_rows(graph)
+    assert pool["note"] == "no limit; 4 bytes of them state, kept between runs"
 
 
 def test_large_graphs_are_not_drawn() -> None:

@@ -53,7 +53,7 @@ def _remarks(diagnostic: Diagnostic, others: Sequence[Diagnostic], terminal: Ter
         text = _wrapped(text, terminal, len(f"  {label}: "))
         lines.append(f"  {terminal.styled(f'{label}:', 'label')} {text}")
     if lines and others:
-        lines.append(f"  (also for {_listed(diagnostic, others)})")
+        lines.append(f"  {_wrapped(f'(also for {_listed(diagnostic, others)})', terminal, 2)}")
     return lines
 
 

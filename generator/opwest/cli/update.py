@@ -118,11 +118,13 @@ def _text(rows: list[_Row], options: argparse.Namespace) -> str:
 
 
 def _line(row: _Row) -> str:
-    """Return the line for one project."""
+    """Return the line for one project; a preview has changed no files."""
     if row.outcome is None:
         return f"{row.project}: {row.state}"
     done = row.outcome.result
-    counts = ((len(done.written), "written"), (len(done.merged), "merged"), (len(done.removed), "removed"))
+    preview = row.outcome.changes is not None
+    verbs = ("to write", "to merge", "to remove") if preview else ("written", "merged", "removed")
+    counts = zip(map(len, (done.written, done.merged, done.removed)), verbs, strict=True)
     text = ", ".join(f"{count} {what}" for count, what in counts if count)
     return f"{row.project}: {row.state}" + (f": {text}" if text else "")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import Literal
 
 from opwest.model.identifiers import fault_of_name
@@ -79,7 +80,9 @@ class Signature:
         """The tensor for the value that the function returns."""
         if self.value is None:
             return None
-        name = next(n for n in ("result", "value", "returned") if n not in {p.name for p in self.parameters})
+        taken = {p.name for p in self.parameters}
+        names = chain(("result", "value", "returned"), (f"result_{n}" for n in count(2)))
+        name = next(n for n in names if n not in taken)
         return Parameter(name, "tensor", self.value, (1,), "writes", "out")
 
     @property

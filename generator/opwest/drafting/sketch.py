@@ -193,7 +193,8 @@ def _set_interface(found: Sketch, *, single: bool) -> None:
     if certain and (single or len(found.open_outputs) == 1):
         for end in found.open_outputs:
             own = f"{end.operator}_{end.argument.name}"
-            name = end.argument.name if end.argument.name not in found.inputs else own
+            taken = {name for step in found.steps for name in step.args}
+            name = end.argument.name if end.argument.name not in taken else own
             found.outputs[name] = end.argument
             _rename(found, end.operator, own, name)
         found.open_outputs = []

@@ -49,7 +49,7 @@ def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mach
 def _of_vector(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str) -> int:
     """Return the alignment of a type of SIMD registers: its size, at most 8 on 32-bit Arm (AAPCS32).
 
-    Compilers align vectors that are larger than the registers of the target less; DWARF does not record these registers.
+    Compilers align vectors that are larger than the target's registers less; DWARF does not record the registers.
     """
     given = entry.attributes.get(units_.AT_BYTE_SIZE)
     size = given.number if given else _size_of_element(data, units, unit, entry)

@@ -45,7 +45,7 @@ class Buffer:
 
     name: str
     role: str
-    """intermediate, scratch, input, output or constant (copied to memory)."""
+    """intermediate, scratch, input, output, state or constant (copied to memory)."""
     dtype: str
     shape: tuple[int, ...]
     bytes: int

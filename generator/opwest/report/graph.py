@@ -34,12 +34,13 @@ class Edge:
 def edges_of(model: data.Model) -> list[Edge]:
     """Return the tensors between rows; row 0 has the inputs, row s + 1 is step s, and the last row has the outputs.
 
-    Lanes of tensors that overlap in rows differ.
+    States begin in row 0 and end in the last row: they last from run to run. Lanes of tensors that overlap in rows
+    differ.
     """
     last = len(model.steps) + 1
     roles = {one.name: one.role for one in model.buffers} | {one.name: one.role for one in model.tensors}
-    writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role == "input"}
-    readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role == "output"}
+    writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role in ("input", "state")}
+    readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role in ("output", "state")}
     for step in model.steps:
         for name in step.writes:
             writers.setdefault(name, []).append(step.index + 1)
@@ -66,13 +67,15 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
     lanes = max((edge.lane for edge in edges), default=-1) + 1
     text = _NODE + (lanes + 1) * _LANE + 6
     by_role = {role: [one.name for one in model.tensors if one.role == role] for role in ("input", "output")}
+    states = [one.name for one in model.buffers if one.role == "state"]
+    kept = " and state" if states else ""
     rows = [
-        _row(0, "inputs", ", ".join(by_role["input"]), None),
+        _row(0, f"inputs{kept}", ", ".join([*by_role["input"], *states]), None),
         *(
             _row(s.index + 1, f"{s.index} {s.operator}", f"{', '.join(s.reads)} → {', '.join(s.writes)}", s.device)
             for s in model.steps
         ),
-        _row(len(model.steps) + 1, "outputs", ", ".join(by_role["output"]), None),
+        _row(len(model.steps) + 1, f"outputs{kept}", ", ".join([*by_role["output"], *states]), None),
     ]
     return {
         "width": round(text + max(len(row["label"]) + len(row["detail"]) + 3 for row in rows) * _CHARACTER),

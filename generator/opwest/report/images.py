@@ -93,13 +93,14 @@ def _float_code(elf: Elf) -> tuple[data.ImageItem, ...]:
     if table is None:
         return ()
     names = elf.strings_of(table)
-    found: dict[int, tuple[str, int]] = {}
+    found: dict[tuple[int, int], tuple[str, int]] = {}
     for symbol in elf.raw_symbols(table):
         if symbol.section > 0 and symbol.info & 0xF == _FUNCTION and 0 < symbol.size <= len(elf.content):
             name = names.name(symbol.name)
             if is_float_code(name):
-                known, size = found.get(symbol.value, (name, 0))
-                found[symbol.value] = (min(known, name), max(size, symbol.size))
+                place = symbol.section, symbol.value
+                known, size = found.get(place, (name, 0))
+                found[place] = (min(known, name), max(size, symbol.size))
     items = sorted(found.values(), key=lambda item: (-item[1], item[0]))
     return tuple(data.ImageItem(name, "code", size) for name, size in items)
 

@@ -99,6 +99,8 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
     rows = []
     for pool in model.pools:
         note = f"of {words.size(pool.limit)}" if pool.limit is not None else "no limit"
+        kept = sum(one.bytes for one in model.buffers if one.pool == pool.name and one.role == "state")
+        note += f"; {words.size(kept)} of them state, kept between runs" if kept else ""
         rows.append(_ram_row(f"pool {pool.name}", pool.planned, note, pool.limit))
     for target in targets(model):
         state = sum(one.state or 0 for one in model.objects if one.target == target)

@@ -197,6 +197,20 @@ def test_results_can_have_names_of_constants(tmp_path: Path) -> None:
     assert list(draft["constants"]) == ["average_weights"]
 
 
+def test_outputs_take_no_names_of_other_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "chain.c"
+    path.write_text(
+        "#include <stdint.h>\n"
+        "int f1(const int8_t *x, float *y) { return 0; }\n"
+        "int f2(const float *y, float *z) { return 0; }\n"
+        "int f3(const float *z, int8_t *y) { return 0; }\n"
+        "float f4(const float *value, const float *result, int returned, int *z) { return 0; }\n"
+    )
+    draft = drafted(path)
+    assert draft["operators"]["f4"]["returns"] == {"name": "result_2", "dtype": "float32"}
+    assert [step["args"][1] for step in draft["run"]["steps"][:3]] == ["y", "z", "f3_y"]
+
+
 @pytest.mark.parametrize(
     "source",
     [
