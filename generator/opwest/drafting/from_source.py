@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
 from opwest.model.dtypes import dtype_of_c
@@ -12,6 +13,8 @@ from opwest.objects.facts import CFunction, CParameter, CSource
 ORIGIN = "C"
 _DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
+_TAG = re.compile(rb"\b(?:struct|union)\s+([A-Za-z_]\w*)\s*\{")
+_TYPEDEF = re.compile(rb"\}\s*([A-Za-z_]\w*)\s*;")
 _LONGEST_REMARK = 60
 
 
@@ -84,9 +87,19 @@ def _defined_struct(base: str, source: CSource) -> str | None:
     name = base.removeprefix("struct ").removeprefix("union ")
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         return None
-    tag, typedef = rf"\b(?:struct|union)\s+{name}\s*\{{", rf"\}}\s*{name}\s*;"
-    pattern = tag if name != base else typedef
-    return name if re.search(pattern.encode(), source.text) else None
+    tags, typedefs = _structures(source.text)
+    return name if name.encode() in (tags if name != base else typedefs) else None
+
+
+@lru_cache(maxsize=8)
+def _structures(text: bytes) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Return the tags and the typedefs of the structures that a source defines."""
+    return frozenset(_TAG.findall(text)), frozenset(_TYPEDEF.findall(text))
+
+
+@lru_cache(maxsize=8)
+def _lines(text: bytes) -> list[str]:
+    return text.decode("utf-8", "replace").split("\n")
 
 
 def _points_to_const(text: str) -> bool:
@@ -111,11 +124,11 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 def _comments(source: CSource, function: CFunction) -> dict[str, str]:
     """Return the descriptions of parameters in the comment before a function, by name."""
-    lines = source.text.decode("utf-8", "replace").split("\n")[: function.line]
-    at = "\n".join(lines[:-1]).rfind("/**")
+    before = _before(_lines(source.text), function.line - 1)
+    at = before.rfind("/**")
     if at < 0:
         return {}
-    comment, closed, rest = "\n".join(lines[:-1])[at:].partition("*/")
+    comment, closed, rest = before[at:].partition("*/")
     if not closed or ";" in rest or "}" in rest:  # the comment of another declaration
         return {}
     plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
@@ -124,3 +137,20 @@ def _comments(source: CSource, function: CFunction) -> dict[str, str]:
         comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
         found[name] = comment if len(comment) <= _LONGEST_REMARK else f"{comment[:_LONGEST_REMARK]}…"
     return found
+
+
+def _before(lines: list[str], end: int) -> str:
+    """Return the lines before line `end` from its comment on, at most up to the declaration before."""
+    first, inside = end, False
+    while first > 0:
+        first -= 1
+        line = lines[first]
+        if "*/" in line:
+            inside = "/*" not in line
+        elif not inside and (";" in line or "}" in line):
+            break
+        if "/**" in line:
+            break
+        if "/*" in line:
+            inside = False
+    return "\n".join(lines[first:end])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
 from fnmatch import fnmatchcase
+from itertools import chain, count
 
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.drafting.files import Given, Unit
@@ -20,7 +21,7 @@ from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
-from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, origin_by_symbols
+from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, evidence, origin_by_symbols
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
 from opwest.records import dataclass
@@ -205,18 +206,21 @@ def _choose_operators(
         for symbol in unit.needs:
             callers.setdefault(symbol, unit.label)
     chosen: set[str] = set()
+    used: set[str] = set()
     for unit in units:
+        defined, refers = unit.variables | unit.defines.keys(), evidence(unit.needs)
         for symbol in unit.defines:
             if symbol in found.left_out or symbol in chosen or not _is_requested(symbol, patterns):
                 continue
-            origin = origin_by_symbols(symbol, unit.variables | unit.defines.keys(), unit.needs)
+            origin = origin_by_symbols(symbol, defined, refers)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:
                 found.left_out[symbol] = reason
             else:
-                name = _name(symbol, origin, every.keys() | {one.name for one in found.operators})
+                name = _name(symbol, origin, every.keys(), used)
+                used.add(name)
                 missing = _missing_in(symbol, found.entries)
                 chosen.add(symbol)
                 found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
@@ -230,14 +234,23 @@ def _candidates(given: Given) -> list[Unit]:
 
 
 def _is_requested(symbol: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatchcase(symbol, pattern) for pattern in patterns)
+    return not patterns or any(_matches(symbol, pattern) for pattern in patterns)
+
+
+def _matches(symbol: str, pattern: str) -> bool:
+    """Whether a pattern matches a symbol, or the name of the function without the prefix of MLIR or of tvm-ffi."""
+    return fnmatchcase(symbol, pattern) or fnmatchcase(_plain(symbol), pattern)
+
+
+def _plain(symbol: str) -> str:
+    return symbol.removeprefix(MLIR_PREFIX).removeprefix(FFI_PREFIX)
 
 
 def _report_unmatched(patterns: Sequence[str], linked: Sequence[Given], faults: Diagnostics) -> None:
     """Report patterns that match no function."""
     functions = [symbol for given in linked for unit in _candidates(given) for symbol in unit.defines]
     for pattern in patterns:
-        if not any(fnmatchcase(symbol, pattern) for symbol in functions):
+        if not any(_matches(symbol, pattern) for symbol in functions):
             known = [symbol for symbol in functions if not is_rust_symbol(symbol) and not symbol.startswith("_")]
             faults.error(
                 f"no function matches --symbols {pattern!r}",
@@ -256,14 +269,14 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     return enriched(signature, source), place
 
 
-def _name(symbol: str, origin: Origin | None, taken: Set[str]) -> str:
-    """Return the name of the operator for a function."""
-    name = symbol.removeprefix(MLIR_PREFIX).removeprefix(FFI_PREFIX)
+def _name(symbol: str, origin: Origin | None, symbols: Set[str], used: Set[str]) -> str:
+    """Return the name of the operator for a function; `used` has the names of other operators."""
+    name = _plain(symbol)
     if fault_of_name(name) is not None:
-        return f"op_{name}"
-    if name != symbol and name in taken and not symbol.startswith(MLIR_PREFIX):
-        return f"{name}_{origin.convention if origin else 'operator'}"
-    return name
+        name = f"op_{name}"
+    elif name != symbol and name in symbols and not symbol.startswith(MLIR_PREFIX):
+        name = f"{name}_{origin.convention if origin else 'operator'}"
+    return next(one for one in chain((name,), (f"{name}_{n}" for n in count(2))) if one not in used)
 
 
 def _foreign(symbol: str, origin: Origin) -> str | None:

@@ -150,6 +150,7 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
     if sum(s.size for s in used) > _LARGEST:
         return f"{_NOT_CHECKED}the object has more than {_LARGEST >> 20} MiB of debug information"
     relocations = Relocations(elf)
+    budget = units_.Budget(4 * sum(s.size for s in used) + 256 * len(used) + (1 << 20))
     parts = {
         name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
     }
@@ -161,6 +162,7 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
             StringTable(parts[".debug_line_str"], ".debug_line_str"),
             parts[".debug_str_offsets"],
             elf.layout.order,
+            budget,
         )
         for index in names[_INFO]
     )

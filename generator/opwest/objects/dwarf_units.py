@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from opwest.objects.elf import StringTable, damaged
-from opwest.objects.leb import fixed, sleb, text, uleb
+from opwest.objects.leb import fixed, sleb, uleb
 from opwest.records import dataclass
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01, 0x02, 0x04, 0x05, 0x0F, 0x10
@@ -91,6 +91,13 @@ class Unit:
 
 
 @dataclass(slots=True)
+class Budget:
+    """The steps that all sections of a file may take."""
+
+    left: int
+
+
+@dataclass(slots=True)
 class DebugData:
     """The sections that one `.debug_info` refers to, relocations applied."""
 
@@ -100,16 +107,18 @@ class DebugData:
     line_strings: StringTable
     string_offsets: bytes
     order: str
-    budget: int = 0
+    budget: Budget
+    inline: StringTable = field(init=False)
+    """The names in `.debug_info` itself."""
     _tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.budget = 4 * (len(self.info) + len(self.abbreviations)) + (1 << 20)
+        self.inline = StringTable(self.info, ".debug_info")
 
     def spend(self, steps: int) -> None:
         """Count steps, to bound the time for damaged data."""
-        self.budget -= steps
-        if self.budget < 0:
+        self.budget.left -= steps
+        if self.budget.left < 0:
             raise damaged("the debug information requires too many steps for its size")
 
     def number(self, at: int, size: int) -> int:
@@ -216,7 +225,7 @@ def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
     if form in _ULEBS or form == _SDATA:
         return uleb(info, at)[1]
     if form == _STRING:
-        return text(info, at)[1]
+        return data.inline.end(at) + 1
     if form in _BLOCKS:
         width = _BLOCKS[form]
         length, at = (data.number(at, width), at + width) if width else uleb(info, at)
@@ -347,7 +356,7 @@ def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> t
 def string(data: DebugData, unit: Unit, value: Value) -> str:
     """Return the text of an attribute, empty if it is in another file."""
     if value.form == _STRING:
-        return text(data.info, value.at)[0].decode("utf-8", "backslashreplace")
+        return data.inline.name(value.at)
     if value.form == _STRP:
         return data.strings.name(value.number)
     if value.form == _LINE_STRP:

@@ -122,6 +122,10 @@ class StringTable:
 
     def raw(self, offset: int) -> bytes:
         """Return the bytes of the name at `offset`."""
+        return self._data[offset : self.end(offset)]
+
+    def end(self, offset: int) -> int:
+        """Return the offset of the end of the name at `offset`."""
         end = self._data.find(b"\0", offset, offset + _LONGEST_NAME)
         if end < 0:
             if offset >= len(self._data):
@@ -130,7 +134,7 @@ class StringTable:
         self._budget -= end - offset
         if self._budget < 0:
             raise damaged(f"the names in {self._what} are too long in total")
-        return self._data[offset:end]
+        return end
 
     def name(self, offset: int) -> str:
         """Return the name at `offset`; bytes that are not UTF-8 are shown as `\\xNN`."""

@@ -12,7 +12,7 @@ calls functions `iree_*`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final, Literal
 
 from opwest.objects.facts import CSource, Member
@@ -57,8 +57,16 @@ def origin_of(symbol: str, item: Member | CSource) -> Origin | None:
     return origin_by_symbols(symbol, item.defined, item.undefined)
 
 
+def evidence(undefined: Iterable[str]) -> frozenset[str]:
+    """Return the symbols that an object refers to and that identify its compiler."""
+    return frozenset(name for name in undefined if name.startswith(_IREE_PREFIX) or name in _TVM_CHECKS)
+
+
 def origin_by_symbols(symbol: str, defined: Collection[str], undefined: Collection[str]) -> Origin | None:
-    """Return the origin of a function from the symbols that its object defines and refers to."""
+    """Return the origin of a function from the symbols that its object defines and refers to.
+
+    `undefined` contains at least the `evidence` of the symbols that the object refers to.
+    """
     return (
         _halide(symbol, defined)
         or _mlir(symbol, defined)

@@ -88,6 +88,8 @@ class Relocations:
         for index, section in enumerate(self.elf.sections):
             if section.kind in (SHT_RELA, SHT_REL):
                 found.setdefault(section.info, []).append(index)
+        if sum(self.elf.sections[index].size for table in found.values() for index in table) > len(self.elf.content):
+            raise damaged("sections of relocations overlap")
         return found
 
     @cached_property

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from opwest.diagnostics import OpwestError
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
+from scaling import check_linear
 
 F = "int f(const int *x, int *y) { return *y = *x; }"
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
@@ -209,6 +211,29 @@ def test_outputs_take_no_names_of_other_tensors(tmp_path: Path) -> None:
     draft = drafted(path)
     assert draft["operators"]["f4"]["returns"] == {"name": "result_2", "dtype": "float32"}
     assert [step["args"][1] for step in draft["run"]["steps"][:3]] == ["y", "z", "f3_y"]
+
+
+def test_patterns_match_names_without_the_prefix_of_a_compiler(tmp_path: Path) -> None:
+    source = "void conv(int *a, int *b) { *b = *a; } void _mlir_ciface_conv(int *a, int *b) { conv(a, b); }"
+    path = compile_object(tmp_path, source)
+    for pattern in ("conv", "co*", "_mlir_*"):
+        assert drafted(path, patterns=[pattern])["operators"]["conv"]["symbol"] == "_mlir_ciface_conv"
+
+
+def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
+    def use(count: int) -> Callable[[], None]:
+        path = tmp_path / f"f{count}.c"
+        text = (
+            "struct s@ { int v; };\n/** @param x the @ */\nint f@(const signed char *x, struct s@ *s) { return 0; }\n"
+        )
+        path.write_text("".join(text.replace("@", str(n)) for n in range(count)))
+
+        def draft() -> None:
+            assert len(drafted(path)["operators"]) == count
+
+        return draft
+
+    check_linear(use(100), use(800))
 
 
 @pytest.mark.parametrize(

@@ -303,6 +303,43 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     check_linear(use(200), use(1600))
 
 
+def test_names_and_relocations_bound_the_time(tmp_path: Path) -> None:
+    """A long name that many entries share, and sections of relocations over the same bytes, are faults."""
+    uses = "\n".join(f"f{n}: nop\n.section .debug_info; .uleb128 3; .long 12; .section .text" for n in range(20_000))
+    for length, fault in (
+        (12_000, "the names in .debug_info are too long in total"),
+        (40_000, "more than 16384 bytes"),
+    ):
+        source = tmp_path / "hostile.s"
+        source.write_text(
+            ".section .debug_abbrev\n.uleb128 1; .uleb128 0x11; .byte 1; .byte 0, 0\n"
+            ".uleb128 2; .uleb128 0x2e; .byte 0; .uleb128 0x3; .uleb128 8; .byte 0, 0\n"
+            ".uleb128 3; .uleb128 0x2e; .byte 0; .uleb128 0x31; .uleb128 0x13; .byte 0, 0, 0\n"
+            ".section .debug_info\n.long end - . - 4; .short 4; .long 0; .byte 8; .uleb128 1\n"
+            f'.uleb128 2; .asciz "{"n" * length}"\n.section .text\n{uses}\n'
+            ".section .debug_info; .byte 0\nend:\n"
+        )
+        subprocess.run(["gcc", "-c", source.name, "-o", "hostile.o"], cwd=tmp_path, check=True)
+        member = read_member("hostile.o", (tmp_path / "hostile.o").read_bytes())
+        started = time.process_time()
+        result = signatures(member)
+        assert time.process_time() - started < 10
+        assert isinstance(result, str) and fault in result
+    content = compile_object(tmp_path, SOURCE, flags=["-g", *QUIET]).read_bytes()
+    elf = parse_elf(content)
+    member = read_member("x.o", content)
+    size, count = elf.layout.section.size, len(elf.sections)
+    (again,) = [i for i, s in enumerate(elf.sections) if s.name == ".rela.debug_info"]
+    table = content[elf.table_offset : elf.table_offset + count * size]
+    table += 200 * table[again * size : (again + 1) * size]
+    changed = bytearray(content + table)
+    changed[40:48] = len(content).to_bytes(8, "little")  # e_shoff
+    changed[60:62] = (count + 200).to_bytes(2, "little")  # e_shnum
+    object.__setattr__(member, "content", bytes(changed))
+    result = signatures(member)
+    assert isinstance(result, str) and "sections of relocations overlap" in result
+
+
 NESTED = """
 namespace outer { namespace inner {
 int plain(const signed char *x, float *y) { return x[0] + (int)y[0]; }
