@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of an import: read, check, lower, emit, run a reference, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest.diagnostics import Diagnostics
+from opwest.importers.child import Progress
+from opwest.importers.faults import fault
+from opwest.importers.folder import npz, refuse_occupied, write_folder
+from opwest.importers.models.comparison import comparison
+from opwest.importers.models.control import resolve_control
+from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.graph.types import Graph, Rules
+from opwest.importers.models.hybrid import dequantise_weights
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.manifest import SOURCE, Described, manifest_text
+from opwest.importers.models.names import name_values
+from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
+from opwest.importers.models.request import Imported, Options
+from opwest.importers.models.simplify.folding import Folding
+from opwest.importers.models.simplify.simplify import simplify
+from opwest.importers.models.vectors import Vectors, make_vectors
+from opwest.importers.text import identifier
+from opwest.records import dataclass
+
+
+def _silent(_: str) -> None:
+    """Ignore progress."""
+
+
+def import_model(path: Path, folder: Path, options: Options | None = None, progress: Progress = _silent) -> Imported:
+    """Import a model file. Raises OpwestError before anything is written."""
+    options = options or Options()
+    refuse_occupied(folder)
+    content, place = read_file(path), str(path)
+    found = format_of(content, place)
+    progress(f"reading {path.name}, {FORMATS[found]}")
+    if options.format not in (None, found):
+        raise fault(
+            f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
+        )
+    graphs = _selected(read_model(content, place, Rules(float_requantization=options.exact)), options.signature, place)
+    if options.compare and len(graphs) > 1:
+        names = ", ".join(graph.name for graph in graphs)
+        raise fault(f"--compare: the model has {len(graphs)} signatures", place, f"--signature with one of: {names}")
+    done = [_convert(graph, content, path, options, progress) for graph in graphs]
+    nested = [(f"{one.model}/" if len(done) > 1 else "", one) for one in done]
+    files = {f"{start}{name}": data for start, one in nested for name, data in one.files.items()}
+    progress(f"writing {folder}")
+    write_folder(folder, files)
+    return Imported(
+        folder,
+        tuple(one.model for one in done),
+        tuple(sorted(files)),
+        sum(one.operators for one in done),
+        sum(one.steps for one in done),
+        sum(one.constant_bytes for one in done),
+        tuple(dict.fromkeys(remark for graph in graphs for remark in graph.remarks)),
+    )
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """The files of one signature."""
+
+    model: str
+    files: dict[str, bytes]
+    operators: int
+    steps: int
+    constant_bytes: int
+
+
+def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> tuple[Graph, ...]:
+    """Return the signature that the options select."""
+    if signature is None:
+        return graphs
+    found = tuple(graph for graph in graphs if graph.name == signature)
+    if not found:
+        names = ", ".join(graph.name for graph in graphs) or "none"
+        raise fault(f"the model has no signature '{signature}'", place, f"one of: {names}")
+    return found
+
+
+def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
+    """Return the files of one signature. Raises OpwestError."""
+    faults, place = Diagnostics(), str(path)
+    if options.dequantise_weights:
+        dequantise_weights(graph)
+    graph = resolve_control(graph, place, faults)
+    faults.raise_if_errors()
+    check_graph(graph, place, faults, Folding(graph.rules))
+    faults.raise_if_errors()
+    program = lower_graph(simplify(graph), place, faults)
+    emitted = emit_program(program, f"Operators of {path.name}, written by `opwest import`. You can edit this file.")
+    names = name_values(program, emitted)
+    if options.vectors:
+        progress(f"running a reference on {options.vectors} inputs")
+    vectors = make_vectors(graph, content, options.vectors) if options.vectors else None
+    if options.compare and options.arrays is not None:
+        progress(f"running all operators of the reference on {options.compare} inputs")
+        arrays = comparison(graph, content, program, names, options.compare, place)
+        Path(options.arrays).write_bytes(npz(arrays))
+    model = options.model or identifier(path.stem, "model")
+    if graph.name:
+        model = f"{model}_{identifier(graph.name, 'signature')}"
+    origin = f"Imported from {path.name} by `opwest import`."
+    described = Described(model, origin, graph.remarks, program, emitted, names, graph.labels, vectors)
+    files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode(), SOURCE: emitted.source.encode()}
+    constants = {name: one.content for one, name in names.items() if one.content is not None}
+    if constants:
+        files["constants.npz"] = npz(constants)
+    if vectors is not None:
+        files["vectors.npz"] = npz(_stacked(names, program, vectors))
+    return _Converted(
+        model,
+        files,
+        len({step.symbol for step in emitted.steps}),
+        len(emitted.steps),
+        sum(one.nbytes for one in constants.values()),
+    )
+
+
+def _stacked(names: Mapping[Value, str], program: Program, vectors: Vectors) -> dict[str, Any]:
+    """Return the vectors by name: the first dimension counts the cases."""
+    found = {}
+    for values, cases in ((program.inputs, vectors.inputs), (program.outputs, vectors.outputs)):
+        for number, value in enumerate(values):
+            found[names[value]] = np.stack([case[number] for case in cases])
+    return found

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions as matrix products: windows become rows, unless the rows of the data are the windows already."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.finish import ending
+from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
+from opwest.importers.models.emit.matrix import Product, accumulator, blocks, bound_of, tile
+from opwest.importers.models.emit.patches import Gather
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.ir.operations import Convolution
+
+
+def folded(weights: Any, bias: Any, zero: int, dtype: str) -> Any:
+    """Return the bias that includes the data's zero point: weights [o, ...]. None: zeros."""
+    if dtype == "float32":
+        return bias
+    sums = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1) * -zero
+    total = sums + (0 if bias is None else bias.astype(np.int64))
+    if dtype == "int16":
+        return None if not total.any() else total
+    return total.astype(np.int32)
+
+
+def plain_weights(weights: Any, zero: int) -> Any:
+    """Return weights without their zero point, as int8 where they fit, else int16."""
+    if weights.dtype == np.float32:
+        return weights
+    whole = weights.astype(np.int16) - np.int16(zero)
+    return whole.astype(np.int8) if whole.min() >= -128 and whole.max() <= 127 else whole
+
+
+@emits(Convolution)
+def render(operation: Convolution, shared: bool = False) -> Call:
+    """Return the call."""
+    data, result = operation.inputs[0], operation.results[0]
+    dtype = data.dtype
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    results, kh, kw, inner = weights.shape
+    group_results = results // operation.groups
+    bias = folded(weights, operation.bias, operation.zero, dtype)
+    bound = bound_of(weights, bias, dtype) if dtype in ("int8", "uint8") else None
+    window = operation.window
+    is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and operation.groups == 1
+    is_plain = is_plain and data.size // inner == result.size // results
+    rows = result.size // results
+    # Rows that are copied before they are multiplied can be replaced by their results.
+    can_replace = is_plain and rows >= 8 and results <= inner and data.dtype == result.dtype
+    # The number of channels of a single row is only a bound of a loop.
+    is_counted = shared and is_plain and rows == 1 and dtype != "float32"
+    is_counted = is_counted and results % 4 == 0 and results * inner >= SMALL
+    counts = {"channels": results} if is_counted else {}
+    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", counts)
+    is_padded = not is_plain and window.is_padded((data.shape[1], data.shape[2]))
+    length = kh * kw * inner
+    product = Product(
+        length,
+        group_results,
+        length,
+        results,
+        accumulator(dtype),
+        end,
+        bias is not None,
+        dtype != "float32",
+        is_counted,
+    )
+    high, wide = _blocking(rows, results * length, dtype)
+    lines = Lines()
+    lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
+    types = (c_type(dtype), c_type(str(weights.dtype)))
+    if is_plain:
+        _rows(lines, product, (rows, high, wide), types, c_type(result.dtype), can_replace)
+        scratch = high * length if can_replace else 0
+    else:
+        gather = Gather(window, data.shape if len(data.shape) == 4 else (1, 1, 1, data.size), inner, dtype, end.fill)
+        scratch = min(high, rows) * length
+        _windows(lines, operation, gather, product, (rows, high, wide), types, result.dtype)
+    parameters = [
+        Parameter("data", dtype),
+        Parameter("weights", str(weights.dtype)),
+        *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
+        *(Parameter(name, kind) for name, kind, _ in end.arrays),
+        Parameter("result", result.dtype, "out", ("data",) if can_replace else ()),
+        *([Parameter("windows", dtype, "scratch", elements=scratch)] if scratch else []),
+    ]
+    headers = (*end.headers, *(("string.h",) if scratch else ()))
+    base = "dense" if is_plain and rows == data.size // length and data.size == length else "convolution"
+    function = Function(base, tuple(parameters), str(lines), end.helpers, headers)
+    arrays = [weights, *([] if bias is None else [bias]), *(array for _, _, array in end.arrays)]
+    return Call(function, (data, *arrays, result), operation.label)
+
+
+SMALL = 1024
+"""The products of a row below which the size of the code matters more than its speed."""
+
+
+def _blocking(rows: int, products: int, dtype: str) -> tuple[int, int]:
+    """Return the rows and channels of a tile: as many sums as fit into the registers of a Cortex-M."""
+    if rows == 1:
+        return 1, 2 if products < SMALL else 4
+    if dtype == "int16":
+        return 2, 2
+    return 4, 2
+
+
+def _rows(
+    lines: Lines, product: Product, blocking: tuple[int, int, int], types: tuple[str, str], result: str, copied: bool
+) -> None:
+    """Append the products of all rows of the data."""
+    rows, high, wide = blocking
+    source = "from" if copied else "x"
+    lines.add(f"const {types[0]} *{source} = data;", f"{result} *y = result;")
+    lines.add(*([f"const {types[0]} *x = windows;"] if copied else []), "")
+    for first, turns, some in blocks(rows, high):
+        is_last = first + turns * some == rows and turns == 1
+        with lines.loop("row", turns) if turns > 1 else nullcontext():
+            if copied:
+                lines.add(f"memcpy(windows, from, {some * product.length} * sizeof(*from));")
+            _channels(lines, product, some, wide, types)
+            if not is_last:
+                lines.add(f"{source} += {some * product.length};", f"y += {some * product.result_row};")
+
+
+def _channels(
+    lines: Lines, product: Product, rows: int, wide: int, types: tuple[str, str], group: str | None = None
+) -> None:
+    """Append the tiles of some rows: pointers x and y, weights and the arrays of channels; `group` is a variable."""
+    for start, turns, some in blocks(product.channels, wide):
+        begin = str(start) if group is None else f"{group} * {product.channels} + {start}"
+        if turns > 1:
+            end = start + turns * some
+            last = str(end) if group is None else f"{group} * {product.channels} + {end}"
+            last = "channels" if product.is_counted else last
+            with lines.block(f"for (int c = {begin}; c < {last}; c += {some})"):
+                lines.add(f"const {types[1]} *w = weights + c * {product.length};")
+                tile(lines, product, rows, some, types, "c")
+        else:
+            with lines.block(""):
+                if group is None:
+                    lines.add(f"const {types[1]} *w = weights + {start * product.length};")
+                    tile(lines, product, rows, some, types, begin)
+                else:
+                    lines.add(f"const int c = {begin};", f"const {types[1]} *w = weights + c * {product.length};")
+                    tile(lines, product, rows, some, types, "c")
+
+
+def _windows(
+    lines: Lines,
+    operation: Convolution,
+    gather: Gather,
+    product: Product,
+    blocking: tuple[int, int, int],
+    types: tuple[str, str],
+    result: str,
+) -> None:
+    """Append loops that copy windows, and multiply them when a block of rows is complete."""
+    rows, high, wide = blocking
+    high = min(high, rows)
+    n, height, width, depth = gather.data
+    group = "g" if operation.groups > 1 else None
+    source = "data" if n == 1 else f"data + n * {height * width * depth}"
+    source += f" + g * {gather.channels}" if group else ""
+    with _loop(lines, "g", operation.groups):
+        lines.add(f"{c_type(result)} *y = result;", f"const {types[0]} *x = windows;", "int filled = 0;", "")
+        with (
+            _loop(lines, "n", n),
+            lines.loop("oy", gather.window.result[0]),
+            lines.loop("ox", gather.window.result[1]),
+        ):
+            with lines.block(""):
+                gather.add(lines, f"windows + filled * {gather.length}", source)
+            with lines.block(f"if (++filled < {high})"):
+                lines.add("continue;")
+            _channels(lines, product, high, wide, types, group)
+            lines.add(f"y += {high * product.result_row};", "filled = 0;")
+        for _, turns, some in blocks(rows % high, max(1, high // 2)):
+            for _ in range(turns):
+                _channels(lines, product, some, wide, types, group)
+                lines.add(f"x += {some * gather.length};", f"y += {some * product.result_row};")
+
+
+def _loop(lines: Lines, name: str, count: int) -> AbstractContextManager[None]:
+    return lines.loop(name, count) if count > 1 else nullcontext()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program as calls of C functions, and the C file with these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import opwest.importers.models.emit  # noqa: F401 - fills the table of variants
+from opwest.importers.models.emit.function import Call, Function
+from opwest.importers.models.emit.helpers import HELPERS
+from opwest.importers.models.emit.registry import render
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.text import free_name
+from opwest.records import dataclass
+
+PREFIX = "op_"
+"""The start of the symbols of operators; the build adds the model's name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call with values for all arguments."""
+
+    function: Function
+    symbol: str
+    arguments: tuple[Value, ...]
+    label: str
+    variant: str
+
+
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """The operators of a program and their calls."""
+
+    steps: tuple[Step, ...]
+    source: str
+    """The C file."""
+
+
+def emit_program(program: Program, heading: str, preferred: str = "portable", prefix: str = PREFIX) -> Emitted:
+    """Return the operators; equal functions and equal constants are emitted once."""
+    calls = _calls(program, preferred)
+    symbols: dict[Function, str] = {}
+    taken: set[str] = set()
+    for _, call in calls:
+        if call.function not in symbols:
+            symbols[call.function] = free_name(prefix + call.function.base, taken)
+    constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
+    steps = []
+    for variant, call in calls:
+        arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, _names(call), strict=True))
+        steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant))
+    return Emitted(tuple(steps), source_of(symbols, heading))
+
+
+def _calls(program: Program, preferred: str) -> list[tuple[str, Call]]:
+    """Return the calls. Layers that differ only in their numbers share one function."""
+    folded = [render(operation, preferred) for operation in program.operations]
+    shared = [render(operation, preferred, shared=True) for operation in program.operations]
+    distinct: dict[Function, set[Function]] = {}
+    for (_, one), (_, other) in zip(folded, shared, strict=True):
+        distinct.setdefault(other.function, set()).add(one.function)
+    return [
+        second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
+    ]
+
+
+def _names(call: Call) -> Iterator[str]:
+    """Yield the name of the parameter of each argument."""
+    yield from (one.name for one in call.function.parameters if one.direction != "scratch")
+
+
+def _value(argument: Any, name: str, constants: dict[tuple[str, tuple[int, ...], bytes], Value]) -> Value:
+    """Return an argument as a value; equal arrays are one constant."""
+    if isinstance(argument, Value):
+        if argument.role != "constant" or argument.root is not None:
+            return argument
+        array = argument.content
+    else:
+        array = argument
+    key = (str(array.dtype), tuple(array.shape), np.ascontiguousarray(array).tobytes())
+    if key not in constants:
+        constants[key] = Value(name, "constant", str(array.dtype), tuple(array.shape), None, array)
+    return constants[key]
+
+
+def source_of(symbols: dict[Function, str], heading: str) -> str:
+    """Return the C file."""
+    headers = sorted({"stdint.h", *(h for function in symbols for h in function.headers)})
+    used = {h for function in symbols for h in function.helpers}
+    parts = [
+        f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
+        "".join(f"#include <{one}>\n" for one in headers),
+        *(text for name, text in HELPERS.items() if name in used),
+        *(function.text(symbol) for function, symbol in symbols.items()),
+    ]
+    return "\n".join(parts)
+
+
+def _comment(text: str) -> str:
+    lines, line = [], " *"
+    for word in text.replace("*/", "* /").split():
+        if len(line) + 1 + len(word) > 100:
+            lines.append(line)
+            line = " *"
+        line += f" {word}"
+    return "".join(f"\n{one}" for one in [*lines, line])

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers with float32 data and int8 weights."""
+
+from __future__ import annotations
+
+import contextlib
+
+from opwest.importers.models.emit.finish import ending
+from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.ir.hybrid import HybridConvolution, QuantiseRows
+
+
+@emits(QuantiseRows)
+def quantise(operation: QuantiseRows) -> Call:
+    """Return the call."""
+    data, is_asymmetric = operation.inputs[0], len(operation.results) == 3
+    rows = data.shape[0]
+    length = data.size // rows
+    lines = Lines()
+    with lines.block(f"for (int n = 0; n < {rows}; n++, data += {length}, result += {length})"):
+        lines.add("float low = 0.0f;", "float high = 0.0f;", "")
+        with lines.loop("i", length):
+            lines.add("low = data[i] < low ? data[i] : low;", "high = data[i] > high ? data[i] : high;")
+        if is_asymmetric:
+            lines.add("zeros[n] = 0;")
+        lines.add("scales[n] = 1.0f;")
+        with lines.block("if (low == high)"):
+            lines.add(f"memset(result, 0, {length});", "continue;")
+        if is_asymmetric:
+            _asymmetric(lines, length)
+        else:
+            lines.add("const float reach = -low > high ? -low : high;")
+            lines.add("const float factor = 127.0f / reach;", "", "scales[n] = reach / 127.0f;")
+            with lines.loop("i", length):
+                lines.add("result[i] = clamp((int32_t)roundf(data[i] * factor), -127, 127);")
+    names = ("result", "scales", "zeros")
+    parameters = (
+        Parameter("data", "float32"),
+        *(Parameter(name, value.dtype, "out") for name, value in zip(names, operation.results, strict=False)),
+    )
+    base = "quantise_rows_asymmetric" if is_asymmetric else "quantise_rows"
+    function = Function(base, parameters, str(lines), ("clamp",), ("math.h", "string.h"))
+    return Call(function, (data, *operation.results), operation.label)
+
+
+def _asymmetric(lines: Lines, length: int) -> None:
+    """Append the quantisation of a row: scale and zero point are computed as double numbers."""
+    lines.add(
+        "const double scale = ((double)high - (double)low) / 255.0;",
+        "const double below = (double)low / scale;",
+        "const double above = (double)high / scale;",
+        "const double zero = 128.0 - below < 127.0 + above ? -128.0 - below : 127.0 - above;",
+        "",
+        "zeros[n] = zero <= -128.0 ? -128 : zero >= 127.0 ? 127 : (int32_t)round(zero);",
+        "scales[n] = (float)scale;",
+        "",
+        "const float factor = 1.0f / scales[n];",
+        "",
+    )
+    with lines.loop("i", length):
+        lines.add("const float value = data[i] * factor;", "")
+        lines.add("result[i] = clamp((int32_t)roundf((float)zeros[n] + value), -128, 127);")
+
+
+@emits(HybridConvolution)
+def convolution(operation: HybridConvolution) -> Call:
+    """Return the call."""
+    data, result, window = operation.inputs[0], operation.results[0], operation.window
+    n, height, width, depth = data.shape
+    kh, kw = window.size
+    results = len(operation.scales)
+    inner = 1 if operation.is_depthwise else operation.weights.shape[3]
+    has_zeros = len(operation.inputs) == 3
+    end, lines = ending(operation.finish, results), Lines()
+    lines.add("float *y = result;", "")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lines.loop("n", n))
+        for name, count in (("oy", window.result[0]), ("ox", window.result[1])):
+            if (height, width) != (1, 1):
+                stack.enter_context(lines.loop(name, count))
+        stack.enter_context(lines.loop("o", results))
+        lines.add("int32_t sum = 0;", "")
+        x = "(data[{}] - zeros[n])" if has_zeros else "data[{}]"
+        if (height, width, kh, kw) == (1, 1, 1, 1) and not operation.is_depthwise:
+            with lines.loop("k", inner):
+                lines.add(f"sum += {x.format(f'n * {depth} + k')} * weights[o * {inner} + k];")
+        else:
+            if (height, width) == (1, 1):
+                lines.add("const int oy = 0;", "const int ox = 0;", "")
+            _taps(lines, operation, x, inner)
+        lines.add(f"const float value = (float)sum * (scales[n] * weight_scales[o]){_bias(operation)};", "")
+        lines.add(f"*y++ = {end.result('value')};")
+    bias = [] if operation.bias is None else [operation.bias]
+    names = ["data", "scales", *(["zeros"] if has_zeros else [])]
+    parameters = [
+        *(Parameter(name, value.dtype) for name, value in zip(names, operation.inputs, strict=True)),
+        Parameter("weights", "int8"),
+        Parameter("weight_scales", "float32"),
+        *([Parameter("bias", "float32")] if bias else []),
+        Parameter("result", "float32", "out"),
+    ]
+    base = "hybrid_depthwise" if operation.is_depthwise else "hybrid_convolution"
+    function = Function(base, tuple(parameters), str(lines), end.helpers, end.headers)
+    arguments = (*operation.inputs, operation.weights, operation.scales, *bias, result)
+    return Call(function, arguments, operation.label)
+
+
+def _bias(operation: HybridConvolution) -> str:
+    return "" if operation.bias is None else " + bias[o]"
+
+
+def _taps(lines: Lines, operation: HybridConvolution, x: str, inner: int) -> None:
+    """Append the loops over the elements of a window."""
+    window, (_, height, width, depth) = operation.window, operation.inputs[0].shape
+    results = len(operation.scales)
+    kh, kw = window.size
+    with contextlib.ExitStack() as taps:
+        for axis, size, limit in (("y", kh, height), ("x", kw, width)):
+            which = 0 if axis == "y" else 1
+            place = f"o{axis} * {window.stride[which]} + k{axis} * {window.dilation[which]} - {window.before[which]}"
+            taps.enter_context(lines.loop(f"k{axis}", size))
+            lines.add(f"const int i{axis} = {place};", "")
+            with lines.block(f"if (i{axis} < 0 || i{axis} >= {limit})"):
+                lines.add("continue;")
+        at = f"((n * {height} + iy) * {width} + ix) * {depth}"
+        if operation.is_depthwise:
+            channel = f"{at} + o / {results // depth}" if results != depth else f"{at} + o"
+            lines.add(f"sum += {x.format(channel)} * weights[(ky * {kw} + kx) * {results} + o];")
+            return
+        group = f" + o / {results // operation.groups} * {inner}" if operation.groups > 1 else ""
+        lines.add(
+            f"const int from = {at}{group};", f"const int8_t *q = weights + ((o * {kh} + ky) * {kw} + kx) * {inner};"
+        )
+        lines.add("")
+        with lines.loop("k", inner):
+            lines.add(f"sum += {x.format('from + k')} * q[k];")

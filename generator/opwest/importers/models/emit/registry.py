@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variants of operations. The first one that applies is used, unless the import selects another."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from opwest.importers.models.emit.function import Call
+from opwest.importers.models.ir.program import Operation
+from opwest.records import dataclass
+
+Render = Callable[..., Call | None]
+"""From an operation to its call; None if the variant does not apply.
+
+With a parameter `shared` it can also return a function that takes the numbers of the layer from a constant array.
+"""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute an operation."""
+
+    name: str
+    """portable: C for every processor; cmsis-nn."""
+    render: Render
+
+
+VARIANTS: dict[type, list[Variant]] = {}
+"""Importing `emit` fills it."""
+
+
+def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]:
+    """Register a variant."""
+
+    def register(render: Render) -> Render:
+        VARIANTS.setdefault(operation, []).append(Variant(name, render))
+        return render
+
+    return register
+
+
+def render(operation: Operation, preferred: str = "portable", shared: bool = False) -> tuple[str, Call]:
+    """Return the name of the variant and the call: the preferred variant if it applies, otherwise the portable one."""
+    variants = sorted(VARIANTS[type(operation)], key=lambda one: (one.name != preferred, one.name != "portable"))
+    for one in variants:
+        call = one.render(operation, shared=True) if shared and can_share(one.render) else one.render(operation)
+        if call is not None:
+            return one.name, call
+    raise AssertionError(f"no variant of {type(operation).__name__}")
+
+
+def can_share(render: Render) -> bool:
+    """Whether a variant can take the numbers of a layer from an array."""
+    return "shared" in inspect.signature(render).parameters

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a graph against the specification, and report all operators that cannot be imported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.spec import check_node
+from opwest.importers.models.graph.types import Graph, Node, Tensor
+
+MOST_ELEMENTS = 1 << 28
+"""The most elements of a tensor."""
+
+
+def _keep(node: Node) -> None:
+    """Fold nothing."""
+
+
+def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[Node], None] = _keep) -> None:
+    """Check every node, and set the shape of every result. Reports to `faults`.
+
+    `fold` is called with each node that passed; it can set the content of results, on which later shapes can depend.
+    After an operator without results the shapes of the file are used, so that the others are checked as well.
+    """
+    known: set[Tensor] = {*graph.inputs}
+    for node in graph.nodes:
+        for tensor in node.inputs:
+            if tensor is not None and not (tensor in known or tensor.is_constant or tensor.is_state):
+                known.add(tensor)  # reported once
+                _report(
+                    faults,
+                    place,
+                    node.label,
+                    Unsupported(f"input '{tensor.name}' is not the result of an earlier operator"),
+                )
+        known.update(node.outputs)
+        try:
+            if node.refusal is not None:
+                raise node.refusal
+            results = check_node(node)
+            if len(results) != len(node.outputs):
+                raise Unsupported(f"{len(node.outputs)} results", f"{len(results)} results")
+            for tensor, (dtype, shape) in zip(node.outputs, results, strict=True):
+                _check_result(tensor, dtype, shape)
+                tensor.shape = shape
+            fold(node)
+            for tensor in node.outputs:
+                if not tensor.size and not tensor.is_constant:
+                    raise Unsupported(
+                        f"result '{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element"
+                    )
+        except Unsupported as reason:
+            _report(faults, place, node.label, reason)
+
+
+def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
+    if tensor.dtype != dtype:
+        raise Unsupported(f"result '{tensor.name}' has dtype {tensor.dtype}", dtype)
+    if any(n < 0 for n in shape):
+        raise Unsupported(f"result '{tensor.name}' has the shape {list(shape)}", "sizes of at least 0")
+    tensor_size = 1
+    for n in shape:
+        tensor_size *= n
+    if tensor_size > MOST_ELEMENTS:
+        raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MOST_ELEMENTS}")
+
+
+def _report(faults: Diagnostics, place: str, label: str, reason: Unsupported) -> None:
+    faults.error(f"operator {label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors, nodes and graphs. The vocabulary of operators and options is TFLite's, with channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from math import prod
+from typing import Any
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.records import dataclass
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """real = scale * (value - zero): one pair, or one for each slice along `axis`.
+
+    Scales are float32 numbers. Source: TFLite's schema.fbs, QuantizationParameters.
+    """
+
+    scales: tuple[float, ...]
+    zeros: tuple[int, ...]
+    axis: int | None = None
+    """None: one pair for the tensor."""
+
+    @property
+    def scale(self) -> float:
+        """The only scale."""
+        [scale] = self.scales
+        return scale
+
+    @property
+    def zero(self) -> int:
+        """The only zero point."""
+        [zero] = self.zeros
+        return zero
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A tensor of a graph, compared by identity."""
+
+    name: str
+    dtype: str
+    """A name of numpy: int8, float32, bool."""
+    shape: Shape
+    quantization: Quantization | None = None
+    content: Any = None
+    """The numpy array of a constant; None for other tensors."""
+    number: int | None = None
+    """The number of the tensor in a TFLite file; None for other tensors."""
+    is_state: bool = False
+    """Whether the content lasts from one run to the next. `content` is then the initial content; None: zeros."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the content is known at import and never changes."""
+        return self.content is not None and not self.is_state
+
+
+@dataclass(eq=False)
+class Node:
+    """One operator of a graph."""
+
+    kind: str
+    """TFLite's name, such as CONV_2D; readers of other formats translate."""
+    inputs: tuple[Tensor | None, ...]
+    """None: an optional input that is absent."""
+    outputs: tuple[Tensor, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    """The operator in messages: its number and kind in the file, and the name of its result."""
+    refusal: Unsupported | None = None
+    """The reason why a reader cannot express the operator."""
+
+    def input(self, number: int) -> Tensor:
+        """Return a mandatory input."""
+        tensor = self.inputs[number]
+        assert tensor is not None, f"{self.label}: no input {number}"
+        return tensor
+
+    def optional(self, number: int) -> Tensor | None:
+        """Return an optional input, None if it is absent."""
+        return self.inputs[number] if number < len(self.inputs) else None
+
+    @property
+    def output(self) -> Tensor:
+        """The only result."""
+        [tensor] = self.outputs
+        return tensor
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The choices between arithmetic rules, for a whole model. Defaults: TFLite's reference kernels."""
+
+    dense_rounds_twice: bool = False
+    """int8 FULLY_CONNECTED as in CMSIS-NN: gemmlowp's two roundings instead of one."""
+    float_requantization: bool = False
+    """onnxruntime: int32 sums times a float32 scale, rounded half to even, instead of fixed-point numbers."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model: one signature of a file."""
+
+    name: str
+    """The name of the signature; empty for the only one."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    nodes: tuple[Node, ...]
+    """In order: each input is a constant, a state, an input of the graph or the result of an earlier node."""
+    rules: Rules = Rules()
+    updates: Mapping[Tensor, Tensor] = field(default_factory=dict)
+    """The tensor that becomes the content of a state after a run. Nodes can change other states in place."""
+    labels: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the classes, by the number of the output."""
+    subgraph: int = 0
+    """The number of the subgraph in a TFLite file."""
+    remarks: tuple[str, ...] = ()
+    """Facts about the file that users should know, without a final period."""

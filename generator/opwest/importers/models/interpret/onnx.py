@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that only readers of ONNX make."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.types import Node, Rules
+from opwest.importers.models.interpret.layers import patches
+from opwest.importers.models.interpret.registry import Arrays, interprets
+from opwest.importers.models.operators.fixed_point import RANGES, one_quantization
+from opwest.importers.models.operators.onnx import integer_window, zeros_of
+
+
+@interprets("ONNX_QUANTIZE")
+def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Divided in float32, rounded half to even; NaN becomes the zero point."""
+    target = one_quantization(node.output)
+    low, high = RANGES[node.output.dtype]
+    found = arrays[0] / np.float32(target.scale)
+    found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9), low - target.zero, high - target.zero)
+    return np.rint(found).astype(np.int64) + target.zero
+
+
+@interprets("ONNX_LOOKUP")
+def lookup(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The table starts with the least value of the data."""
+    data, table = arrays
+    return table[data.astype(np.int64) - RANGES[str(data.dtype)][0]]
+
+
+@interprets("ONNX_ERF")
+def erf(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """In float64."""
+    [data] = arrays
+    return np.asarray([math.erf(float(v)) for v in data.reshape(-1)]).reshape(data.shape)
+
+
+@interprets("ONNX_DYNAMIC_QUANTIZE")
+def dynamic(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The range of the data and zero becomes 0 to 255; the zero point is subtracted from the integers."""
+    [data] = arrays
+    low, high = np.float32(min(data.min(), 0)), np.float32(max(data.max(), 0))
+    scale = np.float32(1) if low == high else np.float32(high - low) / np.float32(255)
+    zero = np.rint(np.clip(-low / scale, 0, 255))
+    found = np.clip(np.rint(data / scale) + zero, 0, 255) - zero
+    return found, np.asarray(scale)
+
+
+@interprets("ONNX_CONV_INTEGER")
+def convolution(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Padding is the zero point."""
+    zero, weight_zero = zeros_of(node)
+    data, weights = arrays[0].astype(np.int64) - zero, arrays[1].astype(np.int64) - weight_zero
+    taken = patches(data, integer_window(node), 0)
+    results, inner = len(weights), weights.shape[3]
+    groups = data.shape[3] // inner
+    sums = []
+    for group in range(groups):
+        part = taken[..., group * inner : (group + 1) * inner].reshape(*taken.shape[:3], -1)
+        some = weights[group * results // groups : (group + 1) * results // groups]
+        sums.append(part @ some.reshape(len(some), -1).T)
+    return np.concatenate(sums, axis=-1)
+
+
+@interprets("ONNX_DENSE_INTEGER")
+def dense(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Weights [results, length]."""
+    zero, weight_zero = zeros_of(node)
+    return (arrays[0].astype(np.int64) - zero) @ (arrays[1].astype(np.int64) - weight_zero).T

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations with loops of their own. Elementwise functions are in `functions.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.importers.models.ir.program import Operation
+from opwest.importers.models.operators.fixed_point import Requantisation
+from opwest.importers.models.operators.windows import Window
+from opwest.records import dataclass
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """The end of a float layer: limits, None for none."""
+
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The end of an integer layer whose int32 results are its sums."""
+
+
+Finish = Requantisation | Clamp | Sums
+"""What a layer does with its sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution(Operation):
+    """inputs [data [n,h,w,c]], results [[n,rows,columns,o]]; a 1x1 window over [rows,1,1,c] is a matrix product.
+
+    sum = bias + sum((data - zero) * (weights - weight_zero)); elements of the padding are `zero`.
+    """
+
+    window: Window
+    groups: int
+    weights: Any
+    """[o,kh,kw,c / groups]."""
+    bias: Any
+    """[o] int64 or float32; None: zeros."""
+    zero: int
+    weight_zero: int
+    finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class Depthwise(Operation):
+    """inputs [data [n,h,w,c]], results [[n,rows,columns,o]]: result o reads channel o // (o_total / c)."""
+
+    window: Window
+    weights: Any
+    """[kh,kw,o]."""
+    bias: Any
+    zero: int
+    weight_zero: int
+    finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(Operation):
+    """inputs [data [n,h,w,c]], results [[n,rows,columns,c]]; elements of the padding do not count."""
+
+    kind: str
+    """average, maximum, l2: the root of the mean of squares."""
+    window: Window
+    low: int | float | None
+    high: int | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Copy(Operation):
+    """inputs [data], results [the same elements]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Elementwise(Operation):
+    """One result, whose elements are a function of those of the inputs, under numpy's rule of broadcasting."""
+
+    function: Any
+    """A record of `functions.py`."""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from math import prod
+from typing import Any
+
+from opwest.importers.models.graph.types import Quantization, Shape, Tensor
+from opwest.records import dataclass
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor in memory, compared by identity."""
+
+    name: str
+    """The name in the model; it need not be an identifier."""
+    role: str
+    """input, output, state, constant, intermediate."""
+    dtype: str
+    shape: Shape
+    quantization: Quantization | None = None
+    content: Any = None
+    """The array of a constant, or the initial content of a state."""
+    root: Value | None = None
+    """The value that contains this view, which has no memory of its own."""
+    offset: int = 0
+    """The first element of a view, in elements of its root."""
+    next: Value | None = None
+    """The value that becomes the content of a state after a run."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def base(self) -> Value:
+        """The value with the memory."""
+        return self if self.root is None else self.root.base
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One operation: it reads `inputs` and writes all elements of `results`. Subclasses add the semantics."""
+
+    label: str
+    """The operator of the model, for comments and messages."""
+    inputs: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(eq=False)
+class Program:
+    """A model as operations in order."""
+
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    states: list[Value] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    tensors: dict[Value, Tensor] = field(default_factory=dict)
+    """The tensors of the graph that values are."""
+
+    def values(self) -> Iterator[Value]:
+        """Yield every value once, with the roots of views before them."""
+        seen: set[Value] = set()
+
+        def whole(value: Value) -> Iterator[Value]:
+            if value.root is not None:
+                yield from whole(value.root)
+            if value not in seen:
+                seen.add(value)
+                yield value
+
+        for value in (*self.inputs, *self.outputs, *self.states):
+            yield from whole(value)
+        for operation in self.operations:
+            for value in (*operation.inputs, *operation.results):
+                yield from whole(value)

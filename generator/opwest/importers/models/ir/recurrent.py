@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that change a state in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.importers.models.ir.operations import Finish
+from opwest.importers.models.ir.program import Operation
+from opwest.importers.models.operators.fixed_point import Requantisation
+from opwest.records import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Operation):
+    """SVDF: inputs [data [n,length], state [n,filters,memory]], results [[n,filters / rank]]."""
+
+    rank: int
+    feature: Any
+    """[filters,length]."""
+    time: Any
+    """[filters,memory]."""
+    bias: Any
+    zeros: tuple[int, int]
+    """Of the data and the state."""
+    inner: Requantisation | None
+    finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class Memory(Operation):
+    """An LSTM: inputs [data, last result, cells], results [as the data, with one element for each cell]."""
+
+    is_time_major: bool
+    weights: Any
+    """[4,cells,length + cells]: input, forget, cell and output gate."""
+    bias: Any
+    """[4,cells]."""
+    clip: float

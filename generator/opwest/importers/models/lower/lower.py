@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower a checked graph to a program."""
+
+from __future__ import annotations
+
+import opwest.importers.models.lower  # noqa: F401 - fills the table of lowerings
+from opwest.diagnostics import Diagnostics, Location
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Graph
+from opwest.importers.models.ir.program import Program
+from opwest.importers.models.lower.builder import LOWERINGS, Builder
+
+
+def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
+    """Return the program; report every node without a lowering."""
+    builder = Builder(graph)
+    for node in graph.nodes:
+        try:
+            LOWERINGS[node.kind](node, builder)
+        except Unsupported as reason:
+            faults.error(
+                f"operator {node.label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint
+            )
+    faults.raise_if_errors()
+    return builder.finish()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of an imported model, for users to read and edit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opwest.importers.models.emit.emit import Emitted, Step
+from opwest.importers.models.emit.function import Parameter
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.vectors import Vectors
+from opwest.importers.text import ObjectFile, opening
+from opwest.manifest import writer
+from opwest.records import dataclass
+
+SOURCE = "operators.c"
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """The content of a manifest."""
+
+    model: str
+    origin: str
+    remarks: Sequence[str]
+    program: Program
+    emitted: Emitted
+    names: Mapping[Value, str]
+    labels: Mapping[int, tuple[str, ...]]
+    vectors: Vectors | None
+
+
+def manifest_text(of: Described) -> str:
+    """Return the manifest; ends with a line end."""
+    operators = _operators(of.emitted.steps)
+    return writer.document(
+        opening(of.model, of.origin, of.remarks),
+        ["objects:", *writer.object_entry([ObjectFile(SOURCE).name])],
+        ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
+        _constants(of),
+        _run(of, operators),
+        () if of.vectors is None else _tests(of),
+    )
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """An operator of the manifest: a function with dtypes and shapes. One function can serve several shapes."""
+
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    has_status: bool
+
+
+def _key(step: Step) -> _Operator:
+    return _Operator(
+        step.symbol,
+        step.function.parameters,
+        tuple(_declared(one).shape for one in step.arguments),
+        step.function.has_status,
+    )
+
+
+def _declared(value: Value) -> Value:
+    """Return the value that steps name: a view of all elements is its root."""
+    while value.root is not None and value.root.size == value.size and value.root.dtype == value.dtype:
+        value = value.root
+    return value
+
+
+def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
+    found: dict[_Operator, str] = {}
+    for step in steps:
+        key = _key(step)
+        if key not in found:
+            name, number = step.symbol.removeprefix("op_"), 1
+            base = name
+            while name in found.values():
+                number += 1
+                name = f"{base}_shape_{number}"
+            found[key] = name
+    return found
+
+
+def _operator(name: str, key: _Operator) -> Iterator[str]:
+    shapes = iter(key.shapes)
+    arguments = []
+    for one in key.parameters:
+        shape = (one.elements,) if one.direction == "scratch" else next(shapes)
+        arguments.append(
+            writer.argument(
+                one.name,
+                one.dtype,
+                writer.shape_of(shape),
+                scalar=False,
+                direction=one.direction,
+                in_place=one.in_place,
+            )
+        )
+    keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
+    return writer.operator(name, keys, arguments)
+
+
+def _constants(of: Described) -> Iterator[str]:
+    constants = [name for value, name in of.names.items() if value.role == "constant"]
+    if constants:
+        yield "constants:"
+        for name in constants:
+            yield f"  {name}: {writer.flow_map({'file': 'constants.npz', 'key': name})}"
+
+
+def _run(of: Described, operators: Mapping[_Operator, str]) -> Iterator[str]:
+    yield "run:"
+    program, names = of.program, of.names
+    yield from writer.interface("inputs", {names[one]: _interface(one) for one in program.inputs})
+    labelled = {
+        names[one]: _interface(one, _fitting(of.labels.get(number), one)) for number, one in enumerate(program.outputs)
+    }
+    yield from writer.interface("outputs", labelled)
+    if program.states:
+        yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
+    views: dict[str, writer.Keys] = {}
+    whole = {_declared(one) for step in of.emitted.steps for one in _results(step)}
+    for step in of.emitted.steps:
+        for value in map(_declared, step.arguments):
+            root = value.root
+            if root is not None:
+                if root.role == "intermediate" and root not in whole:  # steps write only its parts
+                    views[names[root]] = {"dtype": root.dtype, "shape": writer.shape_of(root.shape)}
+                views[names[value]] = _view(value, names)
+    if views:
+        yield from writer.interface("tensors", views)
+    yield "  steps:"
+    for step in of.emitted.steps:
+        yield from writer.step(operators[_key(step)], [names[_declared(one)] for one in step.arguments])
+
+
+def _results(step: Step) -> Iterator[Value]:
+    """Yield the values that a step writes."""
+    passed = [one for one in step.function.parameters if one.direction != "scratch"]
+    for parameter, value in zip(passed, step.arguments, strict=True):
+        if parameter.direction != "in":
+            yield value
+
+
+def _interface(value: Value, labels: Sequence[str] | None = None) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+    found = value.quantization
+    if found is not None and value.dtype in ("int8", "uint8", "int16") and len(found.scales) == 1:
+        keys["quantization"] = writer.flow_map({"scale": repr(found.scale), "zero_point": str(found.zero)})
+    if labels:
+        keys["labels"] = writer.flow_list(map(writer.scalar, labels))
+    return keys
+
+
+def _fitting(labels: Sequence[str] | None, value: Value) -> Sequence[str] | None:
+    """Return the class names if the output can have them: one score for each, or one class number."""
+    fits = labels is not None and (value.shape[-1:] == (len(labels),) or (value.size == 1 and value.dtype != "float32"))
+    return labels if fits else None
+
+
+def _state(value: Value, names: Mapping[Value, str]) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+    if value.content is not None and value.content.any():
+        keys["initial"] = writer.flow_map({"file": "constants.npz", "key": names[value]})
+    if value.next is not None:
+        keys["next"] = names[value.next]
+    return keys
+
+
+def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
+    assert value.root is not None
+    return {
+        "view_of": names[value.root],
+        "offset": str(value.offset) if value.offset else None,
+        "shape": writer.shape_of(value.shape),
+    }
+
+
+def _tests(of: Described) -> Iterator[str]:
+    vectors = of.vectors
+    assert vectors is not None
+    yield from writer.comment(vectors.remark)
+    yield "tests:"
+    yield "  vectors: vectors.npz"
+    tolerant = [(one, vectors.tolerances[i]) for i, one in enumerate(of.program.outputs) if vectors.tolerances[i]]
+    if tolerant:
+        yield "  tolerance:"
+        for value, values in tolerant:
+            yield f"    {of.names[value]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
+
+
+def _number(value: Any) -> str:
+    return json.dumps(float(f"{value:.3g}") if isinstance(value, float) else value)

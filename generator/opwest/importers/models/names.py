@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of values in the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opwest.importers.models.emit.emit import Emitted
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.text import free_name, identifier
+
+
+def name_values(program: Program, emitted: Emitted) -> Mapping[Value, str]:
+    """Return names: those of the model where they are usable, numbered names for intermediate tensors."""
+    names: dict[Value, str] = {}
+    taken: set[str] = set()
+    for role, values in (("input", program.inputs), ("output", program.outputs), ("state", program.states)):
+        for value in values:
+            names[value] = free_name(identifier(value.name, role), taken)
+    count = 0
+    for number, step in enumerate(emitted.steps):
+        for value in step.arguments:
+            for one in _with_roots(value):
+                if one in names:
+                    continue
+                if one.role == "constant":
+                    names[one] = free_name(f"{step.function.base}_{number}_{one.name}", taken)
+                else:
+                    names[one] = free_name(f"t{count}", taken)
+                    count += 1
+    return names
+
+
+def _with_roots(value: Value) -> list[Value]:
+    return [value] if value.root is None else [*_with_roots(value.root), value]

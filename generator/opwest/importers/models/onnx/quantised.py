@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QuantizeLinear, DequantizeLinear and integer layers whose scale is computed when the model runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Quantization, Tensor
+from opwest.importers.models.onnx.elements import arithmetic
+from opwest.importers.models.onnx.padding import image_padding, stretched
+from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.translation import (
+    Fixed,
+    Held,
+    Translation,
+    channels_last,
+    identity,
+    int8_of,
+    parameters,
+    permuted,
+)
+from opwest.importers.models.onnx.values import Op
+
+
+@translates("DequantizeLinear")
+def dequantise(op: Op, t: Translation) -> None:
+    """8-bit data with one scale remains int8; constants remain integers; other data becomes float32 here."""
+    data, result = op.input(0), op.output
+    found = parameters(op)
+    if found is None:
+        raise Unsupported("a scale or a zero point that is computed when the model runs, or block_size", "constants")
+    scales, zeros = found
+    axis = None
+    if len(scales) > 1:
+        axis = int(op.get("axis", 1))
+        if data.rank == 1 and not -1 <= axis < 1:
+            axis = 0
+        if not -data.rank <= axis < data.rank or data.known[axis] != len(scales):
+            raise Unsupported(f"{len(scales)} scales along dimension {axis} of {list(data.known)}")
+        axis %= data.rank
+    if data.content is not None:
+        t.fixed[result] = Fixed(data.content, scales, zeros, axis)
+        return
+    quantization = int8_of(op)
+    if quantization is not None:
+        t.real[result] = t.as_int8(data, quantization)
+        if data in t.columns:
+            t.columns[result] = t.columns[data]
+        return
+    held = t.stored(data)
+    shape = [1] * data.rank
+    if axis is not None:
+        shape[axis] = -1
+    wide = held.tensor.shape
+    real = t.emit("CAST", [held.tensor], wide)
+    if zeros.any():
+        zero = np.transpose(zeros.astype(np.float32).reshape(shape), held.order)
+        real = arithmetic(t, "SUB", real, t.constant(zero, "zero"))
+    t.put(
+        result,
+        arithmetic(t, "MUL", real, t.constant(np.transpose(scales.reshape(shape), held.order), "scale")),
+        held.order,
+    )
+
+
+@translates("QuantizeLinear")
+def quantise(op: Op, t: Translation) -> None:
+    """From int8 with another scale by a table; from float32 rounded half to even."""
+    data, result = op.input(0), op.output
+    quantization = int8_of(op)
+    if quantization is None:
+        found = parameters(op)
+        if found is None or len(found[0]) != 1 or result.dtype != "int16":
+            raise Unsupported(
+                f"QuantizeLinear to {result.dtype} with {op.input(1).size} scales", "8 bits and one scale"
+            )
+        quantization = Quantization((float(found[0][0]),), (int(found[1][0]),))
+        held = t.stored(data)
+        t.put(result, t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int16", quantization), held.order)
+        return
+    if data in t.columns:
+        t.columns[result] = t.columns[data]
+    if data in t.real:
+        held = t.real[data]
+        t.eight[result] = Held(t.requantised(held.tensor, quantization), held.order)
+        return
+    held = t.stored(data)
+    t.eight[result] = Held(
+        t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int8", quantization, result.name), held.order
+    )
+
+
+@translates("DynamicQuantizeLinear")
+def dynamic(op: Op, t: Translation) -> None:
+    """Only integer layers read the integers: they get them without the zero point, as int16."""
+    data = op.input(0)
+    values, scale, zero = op.outputs[0], op.outputs[1], op.outputs[2]
+    for item in (values, zero):
+        readers = t.readers.get(item, []) if item is not None else []
+        if item in t.outputs or any(one.kind not in ("MatMulInteger", "ConvInteger") for one in readers):
+            raise Unsupported("an operator other than MatMulInteger and ConvInteger reads the result")
+    assert values is not None and scale is not None
+    held = t.stored(data)
+    centred = Tensor(values.name, "int16", held.tensor.shape)
+    factor = Tensor(scale.name, "float32", ())
+    t.append("ONNX_DYNAMIC_QUANTIZE", [held.tensor], [centred, factor], {})
+    t.centred[values] = Held(centred, held.order)
+    t.put(scale, factor)
+
+
+def centred_weights(content: Any, zeros: Any, axis: int) -> tuple[Any, int]:
+    """Return weights and their zero point: int8, or int16 without zero points if they differ along `axis`."""
+    zeros = np.asarray(zeros).reshape(-1).astype(np.int64)
+    if len(set(zeros.tolist())) == 1:
+        move = 128 if content.dtype == np.uint8 else 0
+        return (content.astype(np.int16) - move).astype(np.int8), int(zeros[0]) - move
+    shape = [1] * content.ndim
+    shape[axis] = -1
+    return (content.astype(np.int64) - zeros.reshape(shape)).astype(np.int16), 0
+
+
+def _operands(op: Op, t: Translation, axis: int) -> tuple[Held, Any, int]:
+    """Return data without or with a constant zero point, weights with results along `axis`, their zero point."""
+    data, item, zero = op.input(0), op.input(1), op.optional(2)
+    if item.content is None:
+        raise Unsupported(f"the weights '{item.name}' are computed when the model runs", "constants")
+    offsets = op.constant(3)
+    content, weight_zero = centred_weights(item.content, 0 if offsets is None else offsets, axis)
+    if data in t.centred:
+        return t.centred[data], content, weight_zero
+    if zero is not None and (zero.content is None or zero.size != 1):
+        raise Unsupported(f"the zero point '{zero.name}' is computed when the model runs", "a constant")
+    value = 0 if zero is None else int(np.asarray(zero.content).reshape(-1)[0])
+    quantization = Quantization((1.0,), (value - (128 if data.dtype == "uint8" else 0),))
+    return t.as_int8(data, quantization), content, weight_zero
+
+
+@translates("MatMulInteger")
+def integer_product(op: Op, t: Translation) -> None:
+    """int32 sums."""
+    held, content, zero = _operands(op, t, 1)
+    if content.ndim != 2 or op.input(0).rank < 2:
+        raise Unsupported(f"weights {list(content.shape)}", "2 dimensions")
+    source = t.ordered(held, identity(op.input(0).rank))
+    weights = t.constant(content.T, "weights", Quantization((1.0,), (zero,)))
+    t.put(op.output, t.emit("ONNX_DENSE_INTEGER", [source, weights], op.output.known, "int32"))
+
+
+@translates("ConvInteger")
+def integer_convolution(op: Op, t: Translation) -> None:
+    """int32 sums; padding is the zero point of the data."""
+    held, content, zero = _operands(op, t, 0)
+    data = op.input(0)
+    if data.rank not in (3, 4) or content.ndim != data.rank:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 or 4 dimensions each")
+    order = channels_last(data.rank)
+    options = image_padding(op, data.known[2:], content.shape[2:])
+    options.pop("ceil")
+    kernel = content if data.rank == 4 else content[:, :, None, :]
+    kernel = np.transpose(kernel, (0, 2, 3, 1))
+    out = op.output.known
+    shape = (out[0], *((1,) if data.rank == 3 else ()), *out[2:], out[1])
+    weights = t.constant(kernel, "weights", Quantization((1.0,), (zero,)))
+    found = t.emit("ONNX_CONV_INTEGER", [stretched(t, t.ordered(held, order)), weights], shape, "int32", **options)
+    t.put(op.output, t.reshape(found, permuted(out, order)), order)

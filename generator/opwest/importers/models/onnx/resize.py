@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resize and Upsample. Source: onnx/docs/Operators.md, Resize; TFLite's reference/resize_bilinear.h.
+
+Every mode without antialiasing is a weighted sum of neighbours along one dimension after the other, with positions that
+are known at import. TFLite's operators are used where they have the same positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Tensor
+from opwest.importers.models.onnx.elements import arithmetic
+from opwest.importers.models.onnx.movement import numbers, same
+from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.translation import Held, Order, Translation, channels_last, permuted
+from opwest.importers.models.onnx.values import Op
+
+_TRANSFORMS = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+)
+_VARIANTS = ((False, False), (True, False), (False, True))
+"""align_corners and half_pixel_centers of TFLite's operators."""
+
+
+@translates("Resize", "Upsample")
+def resize(op: Op, t: Translation) -> None:
+    """By nearest, linear or cubic interpolation."""
+    data, result = op.input(0), op.output
+    mode = op.get("mode", "nearest")
+    transform = op.get("coordinate_transformation_mode", "half_pixel" if op.kind == "Resize" else "asymmetric")
+    if transform not in _TRANSFORMS or op.get("antialias", 0):
+        raise Unsupported(
+            f"{transform}, antialias={op.get('antialias', 0)}", f"{', '.join(_TRANSFORMS)}, without antialias"
+        )
+    if mode not in ("nearest", "linear", "cubic"):
+        raise Unsupported(f"mode {mode}", "nearest, linear or cubic")
+    scales = _scales(op, data.known, result.known)
+    changed = [axis for axis in range(data.rank) if data.known[axis] != result.known[axis] or scales[axis] != 1]
+    image = data.rank == 4 and set(changed) <= {2, 3}
+    if image and mode != "cubic":
+        order = channels_last(4)
+        places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
+        kind = _fitting(op, mode, data.known[2:], result.known[2:], places)
+        if kind is not None and not (mode == "linear" and data in t.real):
+            _by_operator(op, t, order, mode, kind)
+            return
+    held = t.anywhere(data) if mode == "nearest" else Held(t.stored(data).tensor, t.stored(data).order)
+    found = held.tensor
+    for axis in changed:
+        at = _positions(data.known[axis], result.known[axis], scales[axis], transform)
+        found = _along(op, t, found, held.order.index(axis), mode, at, float(scales[axis]))
+    if mode == "nearest":
+        t.home(data)[result] = Held(found, held.order)
+    else:
+        t.put(result, found, held.order)
+
+
+def _scales(op: Op, source: Sequence[int], target: Sequence[int]) -> list[Any]:
+    """Return the scale of each dimension: that of the model, or the quotient of the sizes."""
+    if op.kind == "Upsample":
+        found, sizes = op.constant(1, "scales"), None
+    elif len(op.inputs) <= 2 and op.version < 11:
+        found, sizes = op.constant(1), None
+    else:
+        found, sizes = op.constant(2), op.constant(3)
+    result = [np.float32(b / a) for a, b in zip(source, target, strict=True)]
+    axes = [int(n) for n in op.get("axes", range(len(source)))]
+    if found is not None and found.size == len(axes) and sizes is None:
+        for axis, value in zip(axes, found.reshape(-1), strict=True):
+            result[axis] = np.float32(value)
+    return result
+
+
+def _positions(source: int, target: int, scale: Any, transform: str) -> Any:
+    """Return the float32 positions in the data of the elements of the result."""
+    at = np.arange(target, dtype=np.float32)
+    scale = np.float32(scale)
+    half = np.float32(0.5)
+    if transform == "asymmetric":
+        return at / scale
+    if transform == "align_corners":
+        return at * np.float32(source - 1) / np.float32(target - 1) if target > 1 else at * 0
+    if transform == "tf_half_pixel_for_nn":
+        return (at + half) / scale
+    if transform == "pytorch_half_pixel" and target == 1:
+        return at * 0
+    offset = np.float32(0)
+    if transform == "half_pixel_symmetric":
+        adjustment = target / (float(scale) * source)
+        offset = np.float32(source / 2 * (1 - adjustment))
+    return offset + (at + half) / scale - half
+
+
+def _nearest(op: Op, at: Any, source: int) -> Any:
+    """Return the indices of the nearest elements."""
+    rounding = op.get("nearest_mode", "round_prefer_floor" if op.kind == "Resize" else "floor")
+    functions: dict[str, Callable[[Any], Any]] = {
+        "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
+        "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
+        "floor": np.floor,
+        "ceil": np.ceil,
+    }
+    if rounding not in functions:
+        raise Unsupported(f"nearest_mode {rounding}", ", ".join(functions))
+    return np.clip(functions[rounding](at), 0, source - 1).astype(np.int64)
+
+
+def _tflite_nearest(source: int, target: int, corners: bool, centres: bool) -> Any:
+    """Return the indices of RESIZE_NEAREST_NEIGHBOR. Source: TFLite's reference/resize_nearest_neighbor.h."""
+    divisor = target - 1 if corners and target > 1 else target
+    scale = np.float32(source - 1 if corners and target > 1 else source) / np.float32(divisor)
+    at = (np.arange(target, dtype=np.float32) + np.float32(0.5 if centres else 0)) * scale
+    whole = np.floor(at + np.float32(0.5)) if corners else np.floor(at)
+    return np.clip(whole, 0, source - 1).astype(np.int64)
+
+
+def _tflite_linear(source: int, target: int, corners: bool, centres: bool) -> Any:
+    """Return the positions of RESIZE_BILINEAR."""
+    scale = np.float32(source) / np.float32(target)
+    if corners and target > 1:
+        scale = np.float32(source - 1) / np.float32(target - 1)
+    at = np.arange(target, dtype=np.float32)
+    return (at + np.float32(0.5)) * scale - np.float32(0.5) if centres else at * scale
+
+
+def _fitting(op: Op, mode: str, source: Sequence[int], target: Sequence[int], places: Sequence[Any]) -> Any:
+    """Return the options of TFLite's operator with the same positions; None if there are none."""
+    for corners, centres in _VARIANTS:
+        fits = True
+        for a, b, at in zip(source, target, places, strict=True):
+            if mode == "nearest":
+                fits &= bool((_nearest(op, at, a) == _tflite_nearest(a, b, corners, centres)).all())
+            else:
+                mine = np.clip(_tflite_linear(a, b, corners, centres), 0, a - 1)
+                fits &= bool(np.allclose(np.clip(at, 0, a - 1), mine, rtol=1e-6, atol=1e-6))
+        if fits:
+            return {"align_corners": corners, "half_pixel_centers": centres}
+    return None
+
+
+def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[str, Any]) -> None:
+    data, result = op.input(0), op.output
+    size = numbers(t, result.known[2:], "size")
+    shape = permuted(result.known, order)
+    if mode == "nearest":
+        held = t.anywhere(data)
+        found = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
+        t.home(data)[result] = Held(found, order)
+        return
+    t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
+
+
+def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, scale: float) -> Tensor:
+    """Interpolate along one stored dimension."""
+    source = x.shape[axis]
+    shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
+    if mode == "nearest":
+        return same(t, "GATHER", [x, numbers(t, _nearest(op, at, source), "index")], shape, axis=axis, batch_dims=0)
+    total = None
+    for index, weight in _taps(op, mode, at, source):
+        part = same(t, "GATHER", [x, numbers(t, index, "index")], shape, axis=axis, batch_dims=0)
+        wide = [1] * len(shape)
+        wide[axis] = -1
+        part = arithmetic(t, "MUL", part, t.constant(weight.astype(np.float32).reshape(wide), "weights"))
+        total = part if total is None else arithmetic(t, "ADD", total, part)
+    assert total is not None
+    return total
+
+
+def _taps(op: Op, mode: str, at: Any, source: int) -> list[tuple[Any, Any]]:
+    """Return the indices and the weights of the neighbours."""
+    if mode == "linear":
+        at = np.clip(at, 0, source - 1)
+        low = np.floor(at)
+        weight = at - low
+        below = low.astype(np.int64)
+        return [(below, 1 - weight), (np.minimum(below + 1, source - 1), weight)]
+    a = float(op.get("cubic_coeff_a", -0.75))
+    low = np.floor(at)
+    s = (at - low).astype(np.float64)
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    weights = [far(s + 1), near(s), near(1 - s), far(2 - s)]
+    index = [low.astype(np.int64) + k for k in (-1, 0, 1, 2)]
+    if op.get("exclude_outside", 0):
+        weights = [np.where((i >= 0) & (i < source), w, 0) for i, w in zip(index, weights, strict=True)]
+        total = sum(weights)
+        weights = [w / total for w in weights]
+    return [(np.clip(i, 0, source - 1), w) for i, w in zip(index, weights, strict=True)]

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an ONNX model to a graph in TFLite's vocabulary."""
+
+from __future__ import annotations
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.spec import CUSTOM_HINT
+from opwest.importers.models.graph.types import Graph, Node, Rules, Tensor
+from opwest.importers.models.onnx import elements, gates, layers, movement, quantised, reductions, resize, windows
+from opwest.importers.models.onnx.registry import TRANSLATIONS
+from opwest.importers.models.onnx.translation import Translation
+from opwest.importers.models.onnx.values import Item, Model, Op
+
+FAMILIES = (elements, gates, layers, movement, quantised, reductions, resize, windows)
+"""The modules that fill the table of translations."""
+
+
+def translate(model: Model, rules: Rules) -> Graph:
+    """Return the graph. An operator that cannot be translated becomes a node with the reason."""
+    made = Translation(model, rules)
+    inputs = []
+    for item in model.inputs:
+        tensor = Tensor(item.name, item.dtype, item.known)
+        made.put(item, tensor)
+        inputs.append(tensor)
+    lost: set[Item] = set()
+    for op in model.ops:
+        if op in made.done:
+            continue
+        results = [one for one in op.outputs if one is not None]
+        if lost.intersection(op.inputs):
+            lost.update(results)  # the reason is that of an operator before it
+            continue
+        made.label = op.label
+        try:
+            found = TRANSLATIONS.get(op.kind)
+            if found is None:
+                raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
+            for one in results:
+                _ = one.known
+            found(op, made)
+        except Unsupported as reason:
+            _refuse(op, made, reason)
+            lost.update(one for one in results if one.shape is None)
+    outputs = []
+    for item in model.outputs:
+        made.label = "of an output"
+        try:
+            outputs.append(made.tensor(item))
+        except Unsupported:  # an operator before it is refused
+            outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
+    return Graph("", tuple(inputs), tuple(outputs), tuple(made.nodes), rules, remarks=model.remarks)
+
+
+def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
+    """Append a node that cannot be checked; operators after it are translated as far as its shape is known."""
+    results = []
+    for item in op.outputs:
+        if item is None:
+            continue
+        tensor = Tensor(item.name, item.dtype, item.shape or ())
+        results.append(tensor)
+        if item.shape is not None:
+            made.put(item, tensor)
+    inputs = [made.held[one][0].tensor for one in op.inputs if one is not None and one in made.held]
+    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason))

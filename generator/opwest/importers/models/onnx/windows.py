@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools and transposed convolutions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Quantization, Tensor
+from opwest.importers.models.onnx.elements import settle_float
+from opwest.importers.models.onnx.layers import layer_inputs, weights_of
+from opwest.importers.models.onnx.padding import image_padding, stretched
+from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.translation import End, Held, Translation, channels_last, permuted
+from opwest.importers.models.onnx.values import Item, Op
+
+
+def _image(op: Op) -> Item:
+    data = op.input(0)
+    if data.rank not in (3, 4):
+        raise Unsupported(f"data {list(data.known)}", "3 or 4 dimensions")
+    return data
+
+
+def _options(op: Op, data: Item) -> dict[str, Any]:
+    """Return the options of a pool; its windows cover what ceil_mode adds."""
+    kernel = op.get("kernel_shape", None)
+    if kernel is None or len(kernel) != data.rank - 2:
+        raise Unsupported(f"kernel_shape {kernel}", f"{data.rank - 2} numbers")
+    found = image_padding(op, data.known[2:], list(kernel))
+    if (found.pop("dilation_h_factor"), found.pop("dilation_w_factor")) != (1, 1):
+        raise Unsupported(f"dilations {op.get('dilations', None)}", "1 in each dimension")
+    sizes = [1, *kernel][-2:]
+    found["filter_height"], found["filter_width"] = sizes
+    found["fused_activation_function"] = "NONE"
+    return found
+
+
+def _pool(t: Translation, kind: str, tensor: Tensor, op: Op, options: dict[str, Any]) -> Tensor:
+    """Append a pool over [n,w,c] or [n,h,w,c], and return its result in the same form."""
+    order = channels_last(op.input(0).rank)
+    out = permuted(op.outputs[0].known, order)  # type: ignore[union-attr]
+    wide = out if len(out) == 4 else (out[0], 1, *out[1:])
+    tensor = t.emit(kind, [stretched(t, tensor)], wide, tensor.dtype, tensor.quantization, **options)
+    return t.reshape(tensor, out)
+
+
+@translates("MaxPool")
+def max_pool(op: Op, t: Translation) -> None:
+    """The greatest of integers belongs to the greatest real value."""
+    data, result = _image(op), op.output
+    options = _options(op, data)
+    top, left, bottom, right = options["padding"]
+    more = options.pop("ceil")
+    options["padding"] = (top, left, bottom + more[0], right + more[1])
+    order = channels_last(data.rank)
+    where = t.home(data)
+    source = t.tensor(data, order) if data not in t.real and data not in t.eight else t.ordered(where[data], order)
+    if source.dtype not in ("float32", "int8") and source.quantization is None:
+        raise Unsupported(f"MaxPool of {data.dtype}", "float32 or int8")
+    if source.dtype == "int8" and source.quantization is None:
+        source.quantization = Quantization((1.0,), (0,))
+    where[result] = Held(_pool(t, "MAX_POOL_2D", source, op, options), order)
+
+
+@translates("GlobalMaxPool")
+def global_max(op: Op, t: Translation) -> None:
+    """A reduction over the image."""
+    _global(op, t, "REDUCE_MAX")
+
+
+@translates("GlobalAveragePool")
+def global_average(op: Op, t: Translation) -> None:
+    """A mean, quantised if data and result are."""
+    data = op.input(0)
+    end = t.end(op, False)
+    if end.target is not None and data in t.real and data.rank in (3, 4) and t.rules.float_requantization:
+        order = channels_last(data.rank)
+        sizes = [1, *data.known[2:]][-2:]
+        _weighted(t, op, end, t.ordered(t.real[data], order), sizes, {"padding": "VALID", "stride_h": 1, "stride_w": 1})
+        return
+    _global(op, t, "MEAN")
+
+
+def _global(op: Op, t: Translation, kind: str) -> None:
+    data = op.input(0)
+    order = channels_last(data.rank)
+    end = t.end(op, False)
+    shape = permuted(op.output.known, order)
+    axes = t.constant(np.arange(1, data.rank - 1, dtype=np.int32), "axes")
+    if kind == "REDUCE_MAX" and data in t.real:
+        source = t.ordered(t.real[data], order)
+        made = t.emit(kind, [source, axes], shape, "int8", source.quantization, keep_dims=True)
+        t.real[op.output] = Held(made, order)
+        return
+    if end.target is not None and data in t.real:
+        t.finish(end, kind, [t.ordered(t.real[data], order), axes], shape, order, keep_dims=True)
+        return
+    settle_float(t, end, t.emit(kind, [t.tensor(data, order), axes], shape, keep_dims=True), order)
+
+
+def _weighted(t: Translation, op: Op, end: End, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
+    """Append a mean of whole windows as a depthwise convolution with equal weights: the sums are exact."""
+    assert end.target is not None
+    depth = source.shape[-1]
+    weights = np.ones((1, *sizes, depth), np.int8)
+    scale = Quantization((float(np.float32(1 / prod(sizes))),), (0,))
+    out = permuted(end.item.known, channels_last(end.item.rank))
+    wide = out if len(out) == 4 else (out[0], 1, *out[1:])
+    inputs = [stretched(t, source), t.constant(weights, "weights", scale)]
+    target = end.target.quantization
+    tensor = t.emit("DEPTHWISE_CONV_2D", inputs, wide, "int8", target, end.item.name, **options)
+    t.settle(end, t.reshape(tensor, out), channels_last(end.item.rank))
+
+
+@translates("AveragePool")
+def average_pool(op: Op, t: Translation) -> None:
+    """Padding counts with count_include_pad only."""
+    data = _image(op)
+    options = _options(op, data)
+    order = channels_last(data.rank)
+    end = t.end(op, False)
+    more = options.pop("ceil")
+    top, left, bottom, right = options["padding"]
+    counts = bool(op.get("count_include_pad", 0))
+    has_padding = bool(top or left or bottom or right)
+    whole = not any(more) and (counts or not has_padding)
+    # Means often lie between two integers. Between QuantizeLinear operators onnxruntime computes them in float32.
+    is_float = t.rules.float_requantization and not op.is_integer
+    if data in t.real and end.target is not None and not is_float:
+        source = t.ordered(t.real[data], order)
+        target = end.target.quantization
+        same = source.quantization == target
+        if whole and (not same or t.rules.float_requantization or has_padding):
+            sizes = [options.pop("filter_height"), options.pop("filter_width")]
+            _weighted(t, op, end, source, sizes, options)
+            return
+        if same and not counts and not t.rules.float_requantization:
+            options["padding"] = (top, left, bottom + more[0], right + more[1])
+            t.settle(end, _pool(t, "AVERAGE_POOL_2D", source, op, options), order)
+            return
+    real = t.tensor(data, order)
+    if counts and has_padding:
+        real = stretched(t, real)
+        pads = np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+        shape = (real.shape[0], real.shape[1] + top + bottom, real.shape[2] + left + right, real.shape[3])
+        real = t.emit("PAD", [real, t.constant(pads, "pads")], shape)
+        top = left = bottom = right = 0
+    options["padding"] = (top, left, bottom + more[0], right + more[1])
+    settle_float(t, end, _pool(t, "AVERAGE_POOL_2D", real, op, options), order)
+
+
+@translates("ConvTranspose")
+def transposed(op: Op, t: Translation) -> None:
+    """Without padding, then the padding is cut off; groups one by one, dilations as zeros in the weights."""
+    data, item = _image(op), op.input(1)
+    order = channels_last(data.rank)
+    spatial = data.rank - 2
+    groups = int(op.get("group", 1))
+    strides = list(op.get("strides", [1] * spatial))
+    dilations = list(op.get("dilations", [1] * spatial))
+    if groups < 1 or item.rank != data.rank or item.known[0] != data.known[1] or item.known[0] % groups:
+        raise Unsupported(f"data {list(data.known)}, weights {list(item.known)}, {groups} groups")
+    end = t.end(op, groups == 1)
+    if groups != 1:
+        end = End(op.output, "NONE", (), t.end(op, False).target)
+    weights = weights_of(t, op, 1, _without_target(end, groups))
+    kernel = weights.content  # [o / groups, c, kernel...]
+    kernel = kernel if spatial == 2 else kernel[:, :, None, :]
+    one = [1] if spatial == 1 else []
+    strides, dilations = [*one, *strides], [*one, *dilations]
+    kernel = _dilated(kernel, dilations)
+    source = stretched(t, t.ordered(t.real[data], order) if weights.quantization else t.tensor(data, order))
+    full = [(n - 1) * s + k for n, s, k in zip(source.shape[1:3], strides, kernel.shape[2:], strict=True)]
+    before, out = _cut(op, full, spatial), permuted(end.item.known, order)
+    wide = out if spatial == 2 else (out[0], 1, *out[1:])
+    parts = []
+    each, depth = len(kernel), source.shape[3] // groups
+    for group in range(groups):
+        content = np.transpose(kernel[:, group * depth : (group + 1) * depth], (0, 2, 3, 1))
+        bias = None if weights.bias is None else weights.bias[group * each : (group + 1) * each]
+        given = source if groups == 1 else _channels(t, source, group * depth, depth)
+        operands = layer_inputs(t, given, type(weights)(content, weights.quantization, bias), content, 0)
+        shape = (source.shape[0], *full, each)
+        size = t.constant(np.asarray(shape, np.int32), "shape")
+        quantization = end.target.quantization if weights.quantization and end.target else None
+        parts.append(
+            t.emit(
+                "TRANSPOSE_CONV",
+                [size, operands[1], operands[0], *operands[2:]],
+                shape,
+                "float32" if quantization is None else "int8",
+                quantization,
+                end.item.name,
+                padding="VALID",
+                stride_h=strides[0],
+                stride_w=strides[1],
+                fused_activation_function=end.activation,
+            )
+        )
+    total = parts[0]
+    if groups > 1:
+        shape = (*total.shape[:3], each * groups)
+        total = t.emit(
+            "CONCATENATION", parts, shape, total.dtype, total.quantization, axis=3, fused_activation_function="NONE"
+        )
+    total = _fitted(t, total, before, wide)
+    total = t.reshape(total, out)
+    if total.dtype == "float32":
+        settle_float(t, end, total, order)
+    else:
+        t.settle(end, total, order)
+
+
+def _without_target(end: End, groups: int) -> End:
+    """Return the end of a float layer for groups."""
+    return end if groups == 1 else End(end.item, end.activation, end.absorbed, None)
+
+
+def _dilated(kernel: Any, dilations: list[int]) -> Any:
+    if dilations == [1, 1]:
+        return kernel
+    sizes = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilations, strict=True)]
+    found = np.zeros((*kernel.shape[:2], *sizes), kernel.dtype)
+    found[:, :, :: dilations[0], :: dilations[1]] = kernel
+    return found
+
+
+def _cut(op: Op, full: list[int], spatial: int) -> list[int]:
+    """Return the rows and columns to cut off before the result. Source: onnx/docs/Operators.md, ConvTranspose."""
+    pads = list(op.get("pads", [0] * (2 * spatial)))
+    out = list(op.output.known[2:])
+    if len(pads) != 2 * spatial:
+        raise Unsupported(f"pads {pads}", f"{2 * spatial} numbers")
+    automatic = op.get("auto_pad", "NOTSET")
+    added = list(op.get("output_padding", [0] * spatial))
+    before = []
+    for axis in range(spatial):
+        first = pads[axis]
+        if "output_shape" in op.attributes or automatic.startswith("SAME"):
+            total = max(0, full[axis + 2 - spatial] + added[axis] - out[axis])
+            first = total // 2 if automatic != "SAME_LOWER" else total - total // 2
+            if automatic == "NOTSET":
+                first = total - total // 2
+        elif automatic == "VALID":
+            first = 0
+        before.append(first)
+    return before if spatial == 2 else [0, *before]
+
+
+def _channels(t: Translation, tensor: Tensor, start: int, count: int) -> Tensor:
+    begin = t.constant(np.asarray([0, 0, 0, start], np.int32), "begin")
+    shape = (*tensor.shape[:3], count)
+    size = t.constant(np.asarray(shape, np.int32), "size")
+    return t.emit("SLICE", [tensor, begin, size], shape, tensor.dtype, tensor.quantization)
+
+
+def _fitted(t: Translation, tensor: Tensor, before: list[int], wanted: Any) -> Tensor:
+    """Cut off rows and columns before, then cut or pad those after."""
+    have = list(tensor.shape)
+    shape = [have[0], min(have[1] - before[0], wanted[1]), min(have[2] - before[1], wanted[2]), have[3]]
+    if min(before) < 0 or min(shape) < 1:
+        raise Unsupported(f"pads of {before} before the result", "pads that leave a result")
+    if shape != have:
+        begin = t.constant(np.asarray([0, *before, 0], np.int32), "begin")
+        size = t.constant(np.asarray(shape, np.int32), "size")
+        tensor = t.emit("SLICE", [tensor, begin, size], tuple(shape), tensor.dtype, tensor.quantization)
+    if tuple(shape) != tuple(wanted):
+        raise Unsupported("output_padding beyond the windows", "output_padding of at most pads")
+    return tensor

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binary arithmetic with broadcasting: the rows, and the numbers of quantised operands.
+
+Sources in TFLite: kernels/add.cc, sub.cc, mul.cc, div.cc, squared_difference.cc, activations.cc (PreluPrepare);
+internal/reference/add.h, sub.h, mul.h, div.h, prelu.h. Scales are divided and multiplied as float32 where TFLite does.
+
+Where LiteRT stops a model while it runs, the emitted C has a defined result: an integer division by 0 gives 0
+(quantised: the real number 0), a negative integer exponent gives 0. Faults of LiteRT 2.3, which are not reproduced:
+
+========  =============  =======================================================================================
+Operator  dtype          LiteRT
+========  =============  =======================================================================================
+ADD       int16          with scales that are powers of two it does not broadcast, and reads out of bounds
+DIV       quantised      shifts by more than 31 places for small numerators: int8 3 / 91 gave -28, exact is -92.9
+POW       int32          undefined above 2**31 - 1; the emitted C wraps
+PRELU     int16          reads slopes as int8 in any dtype; int16 slopes are refused here
+========  =============  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.spec import Operator, Result, broadcast, specify
+from opwest.importers.models.graph.types import Node, Tensor
+from opwest.importers.models.operators.fixed_point import (
+    RANGES,
+    Multiplier,
+    activation_range,
+    limits_of,
+    one_quantization,
+    quantize_multiplier,
+)
+from opwest.records import dataclass
+
+
+def _binary(node: Node) -> Sequence[Result]:
+    one, other = node.input(0), node.input(1)
+    return [(one.dtype, broadcast((one.shape, other.shape)))]
+
+
+def _sum(node: Node) -> Sequence[Result]:
+    first = node.input(0)
+    for tensor in node.inputs:
+        if tensor is None or tensor.shape != first.shape:
+            shown = "none" if tensor is None else list(tensor.shape)
+            raise Unsupported(f"inputs {list(first.shape)} and {shown}", "equal shapes")
+    return [(first.dtype, first.shape)]
+
+
+def _prelu(node: Node) -> Sequence[Result]:
+    data, slope = node.input(0), node.input(1)
+    if broadcast((data.shape, slope.shape)) != data.shape:
+        raise Unsupported(f"slopes {list(slope.shape)} for data {list(data.shape)}")
+    return [(data.dtype, data.shape)]
+
+
+def _pairs(*dtypes: str) -> tuple[str, ...]:
+    return tuple(f"{dtype} {dtype}" for dtype in dtypes)
+
+
+_QUANTISED = ("int8", "uint8", "int16")
+_ACTIVATION = {"fused_activation_function": "NONE"}
+_POT = {**_ACTIVATION, "pot_scale_int16": True}
+specify(
+    Operator("ADD", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
+    Operator("SUB", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
+    Operator("MUL", _binary, _pairs("float32", *_QUANTISED, "int32", "int64", "uint32"), _ACTIVATION),
+    Operator("DIV", _binary, _pairs("float32", *_QUANTISED, "int32"), _ACTIVATION),
+    Operator("MINIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
+    Operator("MAXIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
+    Operator("SQUARED_DIFFERENCE", _binary, _pairs("float32", "int8", "int32")),
+    Operator("FLOOR_DIV", _binary, _pairs("float32", "int8", "int16", "int32")),
+    Operator("FLOOR_MOD", _binary, _pairs("float32", "int8", "int16", "int32", "int64")),
+    Operator("POW", _binary, _pairs("float32", "int32")),
+    Operator("ADD_N", _sum, ("float32 float32...", "int32 int32...")),
+    Operator("PRELU", _prelu, (*_pairs("float32", "int8", "uint8"), "int16 int8")),
+)
+
+
+def is_quantised(node: Node) -> bool:
+    """Whether the operands are quantised; int16 without a scale is an integer."""
+    dtype = node.output.dtype
+    return dtype in ("int8", "uint8") or (dtype == "int16" and node.input(0).quantization is not None)
+
+
+def plain_limits(node: Node) -> tuple[float | None, float | None]:
+    """Return the limits of a fused activation on plain numbers. Raises Unsupported."""
+    activation = node.options["fused_activation_function"]
+    low, high = limits_of(activation)
+    if node.output.dtype == "uint32" and low is not None:
+        if low < 0:
+            raise Unsupported(f"fused activation {activation} of uint32", "NONE, RELU, RELU6")
+        low = None
+    return low, high
+
+
+@dataclass(frozen=True)
+class AddNumbers:
+    """The numbers of a quantised addition; every multiplication rounds twice."""
+
+    left_shift: int
+    """The places that both inputs are shifted to the left before their multiplications."""
+    zeros: tuple[int, int]
+    multipliers: tuple[Multiplier, Multiplier]
+    result: Multiplier
+    zero: int
+    low: int
+    high: int
+
+
+def add_numbers(node: Node) -> AddNumbers:
+    """Return the numbers of ADD or SUB for int8, uint8 and int16."""
+    one, other, result = node.input(0), node.input(1), node.output
+    first, second, target = (one_quantization(tensor) for tensor in (one, other, result))
+    left_shift = 15 if one.dtype == "int16" else 20
+    twice = 2 * max(first.scale, second.scale)
+    low, high = activation_range(node.options["fused_activation_function"], result)
+    return AddNumbers(
+        left_shift,
+        (first.zero, second.zero),
+        (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
+        quantize_multiplier(twice / ((1 << left_shift) * target.scale)),
+        target.zero,
+        low,
+        high,
+    )
+
+
+@dataclass(frozen=True)
+class ShiftNumbers:
+    """The numbers of an int16 addition with scales that are powers of two: each input is shifted to the right."""
+
+    places: tuple[int, int]
+    low: int
+    high: int
+
+
+def shift_numbers(node: Node) -> ShiftNumbers | None:
+    """Return the numbers of ADD or SUB for int16 with pot_scale_int16; None: the general rule applies.
+
+    LiteRT does not run a model in which both inputs or the result would be shifted; tflite-micro uses the general rule.
+    """
+    if node.output.dtype != "int16" or not node.options["pot_scale_int16"]:
+        return None
+    exponents = [_log2(one_quantization(tensor).scale) for tensor in (node.input(0), node.input(1), node.output)]
+    one, other, result = exponents
+    if one is None or other is None or result is None:
+        return None
+    places = (result - one, result - other)
+    if min(places) != 0 or max(places) > 15:
+        return None
+    return ShiftNumbers(places, *activation_range(node.options["fused_activation_function"], node.output))
+
+
+def _log2(scale: float) -> int | None:
+    """Return the exponent of a power of two. Source: TFLite's CheckedLog2, with its tolerance."""
+    exact = math.log2(scale)
+    nearest = round(exact)
+    return nearest if abs(exact - nearest) < 1e-3 else None
+
+
+@dataclass(frozen=True)
+class ProductNumbers:
+    """The numbers of a quantised product or quotient, scaled with two roundings."""
+
+    zeros: tuple[int, int]
+    multiplier: Multiplier
+    zero: int
+    low: int
+    high: int
+
+
+def product_numbers(node: Node) -> ProductNumbers:
+    """Return the numbers of MUL or DIV for int8, uint8 and int16."""
+    first, second, target = (one_quantization(t) for t in (node.input(0), node.input(1), node.output))
+    one, other, result = (np.float32(q.scale) for q in (first, second, target))
+    with np.errstate(all="ignore"):
+        real = one * other / result if node.kind == "MUL" else one / (other * result)
+    low, high = activation_range(node.options["fused_activation_function"], node.output)
+    return ProductNumbers((first.zero, second.zero), quantize_multiplier(_finite(float(real))), target.zero, low, high)
+
+
+def _finite(real: float) -> float:
+    if not math.isfinite(real):
+        raise Unsupported(f"the scales give the multiplier {real:g}", "at most 2**30")
+    return real
+
+
+def squared_difference_numbers(node: Node) -> AddNumbers:
+    """Return the numbers of SQUARED_DIFFERENCE for int8: the difference of two scaled inputs is squared."""
+    first, second, target = (one_quantization(t) for t in (node.input(0), node.input(1), node.output))
+    twice = 2 * max(first.scale, second.scale)
+    left_shift = 7
+    return AddNumbers(
+        left_shift,
+        (first.zero, second.zero),
+        (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
+        quantize_multiplier(twice * twice / ((1 << left_shift * 2) * target.scale)),
+        target.zero,
+        *RANGES["int8"],
+    )
+
+
+@dataclass(frozen=True)
+class PreluNumbers:
+    """The numbers of a quantised PRELU: inputs below zero are multiplied by a slope."""
+
+    zeros: tuple[int, int]
+    positive: Multiplier
+    negative: Multiplier
+    zero: int
+    low: int
+    high: int
+
+
+def prelu_numbers(node: Node) -> PreluNumbers:
+    """Return the numbers of PRELU for int8, uint8 and int16."""
+    data, slope, target = (one_quantization(t) for t in (node.input(0), node.input(1), node.output))
+    return PreluNumbers(
+        (data.zero, slope.zero),
+        float_multiplier(node.input(0), node.output),
+        quantize_multiplier(
+            _finite(float(np.float32(data.scale) * np.float32(slope.scale) / np.float32(target.scale)))
+        ),
+        target.zero,
+        *RANGES[node.output.dtype],
+    )
+
+
+def float_multiplier(data: Tensor, result: Tensor) -> Multiplier:
+    """Return the quotient of two scales, divided as float32."""
+    source, target = one_quantization(data), one_quantization(result)
+    return quantize_multiplier(_finite(float(np.float32(source.scale) / np.float32(target.scale))))

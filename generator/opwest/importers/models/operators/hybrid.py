@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers with float32 data and int8 weights (dynamic range): the data are quantised when the model runs.
+
+Sources in TFLite: kernels/conv.cc, depthwise_conv.cc, fully_connected.cc (EvalHybrid, EvalHybridPerChannel),
+batch_matmul.cc (EvalHybrid), internal/reference/portable_tensor_utils.cc (PortableSymmetricQuantizeFloats,
+PortableAsymmetricQuantizeFloats).
+"""
+
+from __future__ import annotations
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Node
+
+KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
+
+
+def is_hybrid(node: Node) -> bool:
+    """Whether a node has float32 data and int8 weights."""
+    return node.kind in KINDS and node.input(0).dtype == "float32" and node.input(1).dtype == "int8"
+
+
+def check_hybrid(node: Node) -> None:
+    """Raise Unsupported if the weights are not symmetric constants."""
+    weights = node.input(1)
+    hint = "convert the model with float or with fully quantised tensors"
+    if not weights.is_constant:
+        raise Unsupported("int8 weights that are computed when the model runs, with float32 data", "constants", hint)
+    if weights.quantization is None:
+        raise Unsupported(f"'{weights.name}' is int8 without a scale", "a quantised tensor")
+    if any(weights.quantization.zeros):
+        raise Unsupported(
+            f"int8 weights '{weights.name}' with a zero point, with float32 data", "the zero point 0", hint
+        )
+    bias = node.optional(2)
+    if bias is not None and not bias.is_constant:
+        raise Unsupported("a bias that is computed when the model runs, with int8 weights", "a constant", hint)
+    if node.kind == "BATCH_MATMUL" and (any(n != 1 for n in weights.shape[:-2]) or node.options["adj_x"]):
+        raise Unsupported("a batch of int8 matrices with float32 data", "one matrix, without adj_x", hint)
+
+
+def is_asymmetric(node: Node) -> bool:
+    """Whether the data are quantised with a zero point: convolutions with one scale are not, or by an option."""
+    if node.kind in ("FULLY_CONNECTED", "BATCH_MATMUL"):
+        return bool(node.options["asymmetric_quantize_inputs"])
+    scales = node.input(1).quantization
+    assert scales is not None
+    is_grouped = node.kind == "CONV_2D" and node.input(0).shape[3] != node.input(1).shape[3]
+    return node.kind == "DEPTHWISE_CONV_2D" or is_grouped or len(set(scales.scales)) > 1
+
+
+def scales_of(node: Node, results: int) -> tuple[float, ...]:
+    """Return the scale of each result."""
+    found = node.input(1).quantization
+    assert found is not None
+    if len(found.scales) == 1:
+        return found.scales * results
+    if len(found.scales) != results:
+        raise Unsupported(f"{len(found.scales)} scales for {results} results")
+    return found.scales

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The request and the result of an import."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+
+from opwest.records import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """The request for an import."""
+
+    model: str | None = None
+    """The model's name; None: the file's."""
+    vectors: int = 8
+    """The number of golden vectors."""
+    format: str | None = None
+    """The format that the file must have, tflite or onnx; None: any."""
+    dequantise_weights: bool = False
+    """Whether int8 weights of layers with float32 data become float32, instead of TFLite's hybrid kernels."""
+    signature: str | None = None
+    """The signature to import; None: all of the file."""
+    compare: int = 0
+    """The number of inputs to compare with the format's runtime."""
+    exact: bool = False
+    """Whether quantised operators of ONNX are rounded as in onnxruntime, instead of TFLite's fixed-point rule."""
+    arrays: str | None = None
+    """The path for the arrays of the comparison."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import."""
+
+    folder: Path
+    models: tuple[str, ...]
+    """The names: one for each signature. With several, each has a directory of its name."""
+    files: tuple[str, ...]
+    operators: int
+    steps: int
+    constant_bytes: int
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...] = field(default=())

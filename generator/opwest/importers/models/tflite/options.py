@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of an operator by the names of schema.fbs; enumerations by their names."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from opwest.importers.models.graph.faults import Damaged
+from opwest.importers.models.tflite.tensors import DTYPES
+
+_ENUMERATIONS = {
+    "fused_activation_function": "ActivationFunctionType",
+    "padding": "Padding",
+    "mode": "MirrorPadMode",
+    "weights_format": "FullyConnectedOptionsWeightsFormat",
+    "kernel_type": "LSTMKernelType",
+    "output_type": "TensorType",
+    "out_type": "TensorType",
+    "in_data_type": "TensorType",
+    "out_data_type": "TensorType",
+    "quantized_bias_type": "TensorType",
+}
+"""The enumeration of an option, by the name of the option."""
+_MOST_NUMBERS = 64
+
+
+def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """Return the options with these names; without a table the default values of `wanted`. Raises Damaged."""
+    import tflite
+
+    number = operator.BuiltinOptionsType()
+    table = operator.BuiltinOptions()
+    if number == 0 or table is None:
+        return dict(wanted)
+    kind = names_of("BuiltinOptions").get(number)
+    if kind is None:
+        raise Damaged(f"operator {label} has options of the unknown kind {number}")
+    options = getattr(tflite, kind)()
+    options.Init(table.Bytes, table.Pos)
+    found = {}
+    for name, default in wanted.items():
+        method = re.sub(r"(?:^|_)(\w)", lambda match: match[1].upper(), name)
+        if not hasattr(options, method):
+            found[name] = default
+            continue
+        if hasattr(options, f"{method}Length"):
+            length = getattr(options, f"{method}Length")()
+            if length > _MOST_NUMBERS:
+                raise Damaged(f"operator {label} has an option '{name}' of {length} numbers")
+            found[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
+            continue
+        found[name] = _value(name, getattr(options, method)(), label)
+    return found
+
+
+def _value(name: str, value: Any, label: str) -> Any:
+    enumeration = _ENUMERATIONS.get(name)
+    if enumeration is None:
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    names = names_of(enumeration)
+    if value not in names:
+        raise Damaged(f"operator {label} has an option '{name}' of the unknown value {value}")
+    return DTYPES[names[value]] if enumeration == "TensorType" else names[value]
+
+
+@functools.cache
+def names_of(enumeration: str) -> dict[int, str]:
+    """Return the names of an enumeration of the schema by their numbers."""
+    import tflite
+
+    values = vars(getattr(tflite, enumeration))
+    return {number: name for name, number in values.items() if isinstance(number, int)}

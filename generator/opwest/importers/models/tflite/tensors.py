@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors of a subgraph: dtypes, quantisation, and constants in their plain form.
+
+int4 constants become int8, float16 constants float32, sparse constants dense. Source: TFLite's schema.fbs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Damaged
+from opwest.importers.models.graph.types import Quantization, Tensor
+from opwest.importers.models.tflite.sparse import dense
+
+DTYPES = {
+    "FLOAT32": "float32",
+    "FLOAT16": "float16",
+    "FLOAT64": "float64",
+    "BOOL": "bool",
+    "INT4": "int4",
+    "INT8": "int8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "UINT8": "uint8",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "RESOURCE": "resource",
+    "STRING": "string",
+    "VARIANT": "variant",
+    "COMPLEX64": "complex64",
+    "COMPLEX128": "complex128",
+    "UINT64": "uint64",
+    "BFLOAT16": "bfloat16",
+}
+"""The names of dtypes by those of TensorType."""
+_QUANTISED = frozenset(("int4", "int8", "int16", "uint8"))
+_MOST_DIMENSIONS = 8
+_MOST_BYTES = 1 << 31
+
+
+def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str]) -> Tensor:
+    """Return a tensor; `dtypes` are the names by the numbers of TensorType. Raises Damaged."""
+    name = (table.Name() or b"").decode("utf-8", "replace") or f"tensor_{number}"
+    if table.ShapeLength() > _MOST_DIMENSIONS:
+        raise Damaged(f"tensor '{name}' has {table.ShapeLength()} dimensions, at most {_MOST_DIMENSIONS} are possible")
+    shape = tuple(int(table.Shape(i)) for i in range(table.ShapeLength()))
+    dtype = dtypes.get(table.Type())
+    if dtype is None:
+        raise Damaged(f"tensor '{name}' has the unknown type {table.Type()}")
+    if any(n < 0 for n in shape) or math.prod(shape) > _MOST_BYTES:
+        raise Damaged(f"tensor '{name}' has the impossible shape {list(shape)}")
+    tensor = Tensor(name, dtype, shape, _quantization(table.Quantization(), name, dtype, shape))
+    tensor.number = number
+    tensor.is_state = bool(table.IsVariable())
+    if not 0 <= table.Buffer() < file.BuffersLength():
+        raise Damaged(f"tensor '{name}' refers to buffer {table.Buffer()} of {file.BuffersLength()}")
+    buffer = file.Buffers(table.Buffer())
+    if buffer.Offset() > 1:
+        raise Damaged(f"tensor '{name}' is stored after the flatbuffer, which is for files above 2 GiB")
+    if buffer.DataLength():
+        _add_content(tensor, table, buffer.DataAsNumpy())
+    elif math.prod(shape) == 0 and dtype not in ("string", "resource", "variant", "bfloat16"):
+        tensor.content = np.zeros(shape, "float32" if dtype == "float16" else "int8" if dtype == "int4" else dtype)
+    if tensor.is_state and dtype == "int8" and tensor.content is None and tensor.quantization is not None:
+        # Source: TFLite's core/subgraph.cc, ResetVariableTensors.
+        tensor.content = np.full(shape, tensor.quantization.zeros[0], "int8")
+    return tensor
+
+
+def _add_content(tensor: Tensor, table: Any, data: Any) -> None:
+    """Set the content of a constant, with a plain dtype."""
+    if tensor.dtype in ("string", "resource", "variant", "bfloat16"):
+        tensor.content = data
+        return
+    count = math.prod(tensor.shape)
+    sparse = table.Sparsity()
+    if sparse is not None:
+        count = -1
+    if tensor.dtype == "int4":
+        values = _nibbles(data, count)
+        tensor.dtype = "int8"
+    else:
+        item = np.dtype(tensor.dtype).newbyteorder("<")
+        needed = (len(data) // item.itemsize if count < 0 else count) * item.itemsize
+        if len(data) < needed:
+            raise Damaged(f"tensor '{tensor.name}' has {len(data)} bytes, {needed} are required")
+        values = data[:needed].view(item)
+        if tensor.dtype == "float16":
+            values, tensor.dtype = values.astype("float32"), "float32"
+        values = values.astype(tensor.dtype)
+    if sparse is not None:
+        values = dense(sparse, values, tensor)
+    tensor.content = values.reshape(tensor.shape)
+
+
+def _nibbles(data: Any, count: int) -> Any:
+    """Return int4 elements as int8, the low half of each byte first. Source: TFLite's UnpackDenseInt4IntoInt8."""
+    both = np.stack([data & 15, data >> 4], axis=-1).reshape(-1).astype(np.int8)
+    signed = ((both ^ 8) - 8).astype(np.int8)
+    if count > len(signed):
+        raise Damaged(f"{len(data)} bytes of int4, {count} elements are required")
+    return signed[:count] if count >= 0 else signed
+
+
+def _quantization(table: Any, name: str, dtype: str, shape: tuple[int, ...]) -> Quantization | None:
+    if table is None or not table.ScaleLength():
+        return None
+    scales = tuple(float(s) for s in table.ScaleAsNumpy())
+    zeros = tuple(int(z) for z in table.ZeroPointAsNumpy()) if table.ZeroPointLength() else (0,) * len(scales)
+    if len(zeros) == 1:
+        zeros *= len(scales)
+    valid = all(math.isfinite(s) and s > 0 for s in scales)
+    if dtype not in _QUANTISED:
+        # int32 biases: only their values count.
+        return Quantization(scales, zeros) if valid and len(scales) == len(zeros) == 1 else None
+    if not valid:
+        wrong = next(s for s in scales if not (math.isfinite(s) and s > 0))
+        raise Damaged(f"tensor '{name}' has the scale {wrong:g}, which is not a positive number")
+    if len(zeros) != len(scales):
+        raise Damaged(f"tensor '{name}' has {len(scales)} scales and {len(zeros)} zero points")
+    limits = np.iinfo("int8" if dtype == "int4" else dtype)
+    beyond = [zero for zero in zeros if not limits.min <= zero <= limits.max]
+    if beyond:
+        raise Damaged(f"tensor '{name}' is {dtype} with the zero point {beyond[0]}")
+    if len(scales) == 1:
+        return Quantization(scales, zeros)
+    axis = table.QuantizedDimension()
+    if not (0 <= axis < len(shape) and shape[axis] == len(scales)):
+        matching = [i for i, n in enumerate(shape) if n == len(scales)]
+        if len(matching) != 1:
+            raise Damaged(f"tensor '{name}' of shape {list(shape)} has {len(scales)} scales along dimension {axis}")
+        [axis] = matching
+    return Quantization(scales, zeros, axis)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden vectors: inputs, and the outputs of the format's runtime or of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.types import Graph, Tensor
+from opwest.importers.models.interpret.run import Values, outputs_of, run_graph
+from opwest.importers.models.read import MAGIC
+from opwest.importers.models.references import Cases, reference
+from opwest.records import dataclass
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Cases with their outputs."""
+
+    inputs: Cases
+    outputs: Cases
+    tolerances: tuple[dict[str, float], ...]
+    """Tolerances by output; empty for equality."""
+    remark: str
+
+
+def make_vectors(graph: Graph, content: bytes, count: int) -> Vectors | None:
+    """Return vectors from the format's runtime if it is installed and runs the model, else from the interpreter.
+
+    Indices can be outside of their dimensions: then they are 0; None if some are outside even so.
+    """
+    inputs = make_inputs(graph.inputs, count)
+    try:
+        name, outputs = results(graph, content, inputs)
+    except ValueError:
+        zeros = [np.zeros_like(one) if one.dtype in (np.int32, np.int64) else one for case in inputs for one in case]
+        inputs = [zeros[at : at + len(graph.inputs)] for at in range(0, len(zeros), len(graph.inputs))]
+        try:
+            name, outputs = results(graph, content, inputs)
+        except ValueError:
+            return None
+    tolerances = tuple(_tolerance(one, outputs, i) for i, one in enumerate(graph.outputs))
+    return Vectors(inputs, outputs, tolerances, f"The outputs in vectors.npz are from {name}.")
+
+
+def results(graph: Graph, content: bytes, inputs: Cases) -> tuple[str, Cases]:
+    """Return the name of the reference, and its outputs."""
+    found = reference(graph, content, inputs, sequence=True)
+    if found is not None and not _has_quantised(graph, content):
+        return found
+    state: Values = {}  # the cases of a model with state are a sequence
+    outputs = [outputs_of(graph, run_graph(graph, case, state)) for case in inputs]
+    if found is not None:
+        return _agreed(graph, found, outputs)
+    return "opwest's own interpreter of the model, because no runtime of the format runs it here", outputs
+
+
+def _has_quantised(graph: Graph, content: bytes) -> bool:
+    """Return whether a model of ONNX has int8 results, which can differ from the runtime by one step per operator."""
+    return content[4:8] != MAGIC and any(one.dtype == "int8" for node in graph.nodes for one in node.outputs)
+
+
+def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Cases]:
+    """Return the runtime's outputs if the interpreter has the same, else those of the interpreter."""
+    name, outputs = found
+    greatest, same = 0.0, True
+    for number, tensor in enumerate(graph.outputs):
+        limits = _tolerance(tensor, outputs, number)
+        for one, other in zip(outputs, own, strict=True):
+            wanted = np.asarray(one[number], np.float64)
+            distance = np.abs(wanted - np.asarray(other[number], np.float64))
+            greatest = max(greatest, float(distance.max(initial=0)))
+            allowed = limits.get("absolute", 0.0) + limits.get("relative", 0.0) * np.abs(wanted)
+            same = same and bool((distance <= allowed).all())
+    if same:
+        return found
+    return f"opwest's own interpreter of the model; those of {name} differ by at most {greatest:g}", own
+
+
+def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
+    """Return inputs: zeros, the ends of the range, a ramp, and then random ones."""
+    random = np.random.default_rng(seed)
+
+    def one(tensor: Tensor, case: int) -> Any:
+        size = tensor.size
+        values: Any
+        if tensor.dtype == "bool":
+            values = random.integers(0, 2, size)
+        elif tensor.dtype in ("int8", "uint8", "int16"):
+            limits = np.iinfo(tensor.dtype)
+            low, high = int(limits.min), int(limits.max)
+            values = random.integers(low, high + 1, size)
+            if case < 4:
+                ramp = low + np.arange(size) % (high - low + 1)
+                values = (np.zeros(size), np.full(size, low), np.full(size, high), ramp)[case]
+        elif tensor.dtype != "float32":
+            values = random.integers(0, 2, size)  # often an index
+        elif case < 4:
+            values = (np.zeros(size), np.full(size, -1.0), np.ones(size), np.linspace(-1, 1, size))[case]
+        else:
+            values = random.standard_normal(size)
+        return np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
+
+    return [[one(tensor, case) for tensor in tensors] for case in range(count)]
+
+
+def _tolerance(tensor: Tensor, outputs: Cases, index: int) -> dict[str, float]:
+    """Return the tolerance of an output: integers are exact, float results depend on the C library."""
+    if tensor.dtype != "float32":
+        return {}
+    largest = max((float(np.abs(case[index]).max(initial=0)) for case in outputs), default=0.0)
+    return {"absolute": 1e-5 * max(largest, 1e-3), "relative": 1e-4}
