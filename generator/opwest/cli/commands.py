@@ -156,6 +156,16 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return draft(options, faults)
 
 
+def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a trained model without TVM or TensorFlow: integer operators are exact, and written as C.
+
+    'opwest import MODEL' picks the kind of import by the file.
+    """
+    from opwest.cli.imports import import_trained as convert
+
+    return convert(options, faults)
+
+
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a TFLite or ONNX model through TVM: write a manifest, operators, constants and golden vectors.
 

@@ -7,10 +7,13 @@ import argparse
 import dataclasses
 import re
 import sys
+from collections.abc import Callable
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers import mlf
 from opwest.importers.mlf.draft import TensorOption
+from opwest.importers.models import child as models_child
+from opwest.importers.models import request as models
 from opwest.importers.tvm import Imported, Options
 from opwest.importers.tvm.child import import_in_child
 from opwest.model.dtypes import DTYPES
@@ -18,11 +21,45 @@ from opwest.model.identifiers import fault_of_name
 from opwest.result import Result
 
 
+def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a trained model: integer operators are exact, and written as C. TVM and TensorFlow are not required."""
+    _check_name(options, faults)
+    place = Location(str(options.file))
+    settings = models.Options(
+        options.model,
+        options.vectors,
+        format=options.kind,
+        signature=options.signature,
+        compare=options.compare,
+        exact=getattr(options, "exact", False),
+    )
+    done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
+    compared = ""
+    if arrays is not None:
+        from opwest.host.comparison import compare
+
+        compared = compare(done.folder, arrays, place) + "\n"
+    for remark in done.remarks:
+        faults.note(remark, place)
+    for warning in done.warnings:
+        faults.warning(warning, place)
+    words = "\n".join(_trained(done, model) for model in done.models)
+    return Result(compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def _trained(done: models.Imported, model: str) -> str:
+    """Return the summary of one signature."""
+    folder = done.folder if len(done.models) == 1 else done.folder / model
+    manifest = folder / "manifest.yaml"
+    counts = f"{done.operators} operators, {done.steps} steps, {done.constant_bytes} bytes of constants"
+    shown = f"{manifest}: {counts}" if len(done.models) == 1 else str(manifest)
+    return f"{shown}\nnext: opwest generate {manifest} -o app"
+
+
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; print progress on standard error."""
     _check_name(options, faults)
-    progress = _no_progress if options.quiet else _print_progress
-    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, progress)
+    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _progress(options))
     done = import_in_child(options.file, options.output, settings)
     place = Location(str(options.file))
     for remark in done.remarks:
@@ -80,6 +117,10 @@ def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
         found[match[1]] = TensorOption(match[2], tuple(int(n) for n in match[3].split(",")))
     faults.raise_if_errors()
     return found
+
+
+def _progress(options: argparse.Namespace) -> Callable[[str], None]:
+    return _no_progress if options.quiet else _print_progress
 
 
 def _print_progress(text: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opwest import activity
+from opwest.cli.import_kinds import with_kind
 from opwest.cli.output_options import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, parser
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, printable
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
     """Run the command line and return the exit code; `program` is its name in help and messages."""
     collecting = gc.isenabled()
     gc.disable()  # saves a fourth of the time of a large model; the process is short-lived
-    words = sys.argv[1:] if arguments is None else arguments
+    words = with_kind(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
             stream.reconfigure(errors="backslashreplace")

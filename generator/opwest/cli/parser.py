@@ -19,7 +19,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
 
   opwest inspect conv.o                         print symbols, sizes and ABI of an object
   opwest init conv.o dense.o                    draft a manifest.yaml
-  opwest import tvm model.tflite -o model       import a TFLite or ONNX model
+  opwest import model.tflite -o model           import a trained model, TFLite or ONNX
   opwest import mlf model.tar -o model          import a model in microTVM's Model Library Format
   opwest check manifest.yaml                    report every error in a manifest, with its line
   opwest generate manifest.yaml -o app          generate the application; then: west build -b BOARD app
@@ -313,9 +313,32 @@ def _add_update(update: argparse.ArgumentParser) -> None:
 
 def _add_import(command: argparse.ArgumentParser) -> None:
     kinds = command.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
-    tvm = kinds.add_parser(
-        "tvm", help="import a TFLite or ONNX model through TVM", description=commands.import_tvm.__doc__
-    )
+    for kind, format in (("tflite", "TFLite"), ("onnx", "ONNX")):
+        one = kinds.add_parser(
+            kind, help=f"import a trained model in {format}'s format", description=commands.import_trained.__doc__
+        )
+        one.add_argument("file", metavar="MODEL", type=Path, help=f"a .{kind} file")
+        one.add_argument(
+            "-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty"
+        )
+        one.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
+        one.add_argument(
+            "--vectors", metavar="N", type=_vector_count, default=8, help="number of golden vectors (default: 8)"
+        )
+        one.add_argument("--signature", metavar="NAME", help="signature to import (default: all, a model for each)")
+        one.add_argument(
+            "--compare",
+            metavar="N",
+            type=count,
+            default=0,
+            help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
+        )
+        if kind == "onnx":
+            text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
+            one.add_argument("--exact", action="store_true", help=text)
+        add_output(one)
+        one.set_defaults(function=commands.import_trained)
+    tvm = kinds.add_parser("tvm", help="import a float model through TVM", description=commands.import_tvm.__doc__)
     tvm.add_argument("file", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
     tvm.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
     tvm.add_argument(

@@ -29,10 +29,15 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
             faults.error(f"{action.option_strings[0]} requires {'--board' if options.host else '--host'}")
     if options.tolerance and not options.reference and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
+    if options.labels and not options.dataset:
+        faults.error("--labels requires --dataset")
+    for option, is_given in (("--stream", options.stream), ("--repeat", options.repeat is not None)):
+        if options.dataset and is_given:
+            faults.error(f"--dataset excludes {option}", hint="the cases define the number of runs")
     if options.stream and options.repeat is not None:
         faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
     if options.host:
-        needed = ("input", "stream", "reference", "output_dir", "profile", "output_profile")
+        needed = ("input", "stream", "dataset", "reference", "output_dir", "profile", "output_profile")
         if not any(getattr(options, name) for name in needed):
             for name in ("model", "repeat"):
                 if getattr(options, name) is not None:
@@ -136,6 +141,18 @@ def add_host(command: argparse.ArgumentParser) -> None:
             type=Path,
             help="CMSIS-NN, for operators that call it, also with --check-steps (default: $CMSIS_NN, or the module of "
             "the Zephyr workspace)",
+        ),
+        add(
+            "--dataset",
+            metavar="FILE.npz",
+            action="append",
+            default=[],
+            help="cases of all inputs, as first dimension, or NAME=FILE.npy: one run each, without state",
+        ),
+        add(
+            "--labels",
+            metavar="[NAME=]FILE.npy",
+            help="with --dataset: the class of each case; print the accuracy of output NAME (default: the only one)",
         ),
     ]
     command.set_defaults(host_actions=actions)

@@ -80,6 +80,8 @@ def read_runs(
 def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, faults: Diagnostics) -> Array | None:
     """Return an array as elements of a tensor, with a first dimension of frames if it is streamed."""
     name, dtype, shape = tensor["name"], DTYPES[tensor["dtype"]], list(tensor["shape"])
+    if option == "stream" and shape[:1] == [1] and array.ndim == len(shape) and list(array.shape[1:]) == shape[1:]:
+        array = array[:, None]  # frames without the first dimension, which has one element
     found = elements_of(array, dtype)
     whole = [len(array), *shape] if option == "stream" and array.ndim else shape
     if found is None or list(array.shape) != whole or 0 in array.shape:

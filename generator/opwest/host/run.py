@@ -12,6 +12,7 @@ from typing import Any
 
 from opwest import activity
 from opwest.diagnostics import Diagnostics
+from opwest.host.accuracy import accuracy_line, classes_of, read_labels
 from opwest.host.arrays import keep_outputs, make_folder, read_references, read_runs
 from opwest.host.compare import differences, read_tolerances
 from opwest.host.compile import HostCompiler, build_program, fail
@@ -41,7 +42,7 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         profile = options.profile or options.output_profile is not None
         compiler = HostCompiler(Path(work), options.bits, profile=profile, sanitize=options.sanitize)
-        if options.input or options.stream or options.reference or options.output_dir or profile:
+        if options.input or options.stream or options.dataset or options.reference or options.output_dir or profile:
             return _run_model(options, project, record, compiler, Path(work), faults)
         return _run_application(options, project, record, compiler, Path(work))
 
@@ -79,7 +80,13 @@ def _run_model(
 ) -> Result:
     model = choose_model(options.model, project, record)
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-    runs = read_runs(options.input, options.stream, options.repeat, inputs, faults)
+    if options.dataset and model.get("state_bytes"):
+        faults.error(
+            f"--dataset: model '{model['name']}' has state", hint="--stream runs the frames of one sequence in order"
+        )
+    runs = read_runs(options.input, [*options.stream, *options.dataset], options.repeat, inputs, faults)
+    target, _, path = (options.labels or "").rpartition("=")
+    labels = read_labels(Path(path) if path else None, target or None, outputs, runs.count, faults)
     references = read_references(options.reference, outputs, runs, faults)
     tolerances = read_tolerances(options.tolerance, model, references, faults)
     faults.raise_if_errors()
@@ -100,6 +107,10 @@ def _run_model(
         "errors": {name: error.as_json() for name, error in errors.items()},
         "clock": "host",
     }
+    if labels is not None:
+        name, classes = labels
+        line, shown["accuracy"] = accuracy_line(name, classes_of(results[name]), classes)
+        lines.append(line)
     if compiler.profile:
         profile = parse_measures(
             line.removeprefix("@opwest ") for line in output.splitlines() if line.startswith("@opwest ")

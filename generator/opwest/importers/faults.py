@@ -3,9 +3,38 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+from collections.abc import Iterable
+
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 
 def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
     """Return an error about a file, or about a module in memory."""
     return OpwestError([Diagnostic("error", message, Location(place) if place else None, expected, hint)])
+
+
+def first_line(error: BaseException) -> str:
+    """Return the message of an exception in one line; its type if there is none."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def require_packages(packages: Iterable[tuple[str, str]], purpose: str, install: str) -> None:
+    """Raise OpwestError if one of the packages, (module, name on PyPI), is not installed or cannot be loaded."""
+    missing, broken = [], []
+    for module, name in packages:
+        if importlib.util.find_spec(module) is None:
+            missing.append(name)
+            continue
+        try:
+            importlib.import_module(module)
+        except (ImportError, OSError, RuntimeError) as error:
+            broken.append(f"cannot load package '{name}': {first_line(error)}")
+    if missing:
+        what = " and ".join(missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise fault(f"{purpose} require {what}, which {verb} not installed", hint=install)
+    if broken:
+        raise fault("; ".join(broken), hint=install)

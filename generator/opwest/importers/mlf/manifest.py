@@ -79,7 +79,7 @@ def _argument(argument: Argument) -> Iterator[str]:
         direction=argument.direction,
         align=argument.align,
         pointer=argument.pointer,
-        in_place=argument.in_place,
+        in_place=() if argument.in_place is None else (argument.in_place,),
     )
 
 

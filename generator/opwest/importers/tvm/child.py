@@ -1,121 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An import in a child process: a damaged file can make TVM or LLVM abort or exhaust the memory."""
+"""An import through TVM in a child process: a damaged file can make TVM or LLVM abort."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from opwest import activity
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.importers.folder import refuse_occupied
+from opwest.importers import child
 from opwest.importers.tvm.convert import Imported, Options, import_model
-from opwest.importers.tvm.faults import fault, last_line
-from opwest.llvm.limits import limit_next_request, limit_process
-
-_MEMORY = 8 << 30
-_SECONDS = 1800
-_PROGRESS = "opwest: "
-"""The prefix of progress lines on the child's standard error."""
+from opwest.importers.tvm.source import Progress
 
 
 def import_in_child(path: Path, folder: Path, options: Options) -> Imported:
     """Import a file in a child process. Raises OpwestError before anything is written."""
-    refuse_occupied(folder)
-    request = {
-        "path": str(path),
-        "folder": str(folder),
-        "model": options.model,
-        "targets": list(options.targets),
-        "vectors": options.vectors,
-    }
-    command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
-    with (
-        activity.command(command),
-        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
-        ) as child,
-    ):
-        assert child.stdin is not None and child.stderr is not None
-        try:
-            child.stdin.write(json.dumps(request))
-            child.stdin.close()
-            last = ""
-            for line in child.stderr:
-                if line.startswith(_PROGRESS):
-                    last = line.removeprefix(_PROGRESS).strip()
-                    options.progress(last)
-            child.wait()
-        except BaseException:
-            child.kill()
-            raise
-        answers.seek(0)
-        answer = answers.read()
-    if child.returncode != 0:
-        raise fault(f"the import {_failure(child.returncode)}, after: {last or 'the start'}", str(path))
-    return _result(json.loads(answer))
+    given = {"model": options.model, "targets": list(options.targets), "vectors": options.vectors}
+    return Imported(**child.import_in_child(__name__, path, folder, given, options.progress))
 
 
-def _failure(code: int) -> str:
-    """Return a description of the exit code of the child."""
-    if code == -signal.SIGXCPU:
-        return f"took more than {_SECONDS // 60} minutes"
-    return f"was terminated by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-
-
-def _result(answer: dict[str, Any]) -> Imported:
-    """Return the result in an answer of the child. Raises OpwestError with its diagnostics."""
-    if "diagnostics" in answer:
-        found = []
-        for one in answer["diagnostics"]:
-            at = one.pop("location")
-            found.append(Diagnostic(location=Location(**at) if at else None, **one))
-        raise OpwestError(found)
-    made: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()
-    }
-    made["folder"] = Path(made["folder"])
-    return Imported(**made)
-
-
-def _serve(request: dict[str, Any]) -> dict[str, Any]:
-    """Run one import and return its result as a JSON value."""
-    path = Path(request["path"])
-    options = Options(request["model"], request["targets"], request["vectors"], _print_progress)
-    try:
-        made = import_model(path, Path(request["folder"]), options)
-    except OpwestError as error:
-        return {"diagnostics": [d.as_json() for d in error.diagnostics]}
-    except MemoryError:
-        faults = Diagnostics()
-        faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
-        return {"diagnostics": [d.as_json() for d in faults]}
-    except Exception as error:
-        faults = Diagnostics()
-        hint = "the file may be damaged, or use a feature of TVM that opwest does not support"
-        faults.error(f"TVM cannot import the model: {last_line(error)}", Location(str(path)), hint=hint)
-        return {"diagnostics": [d.as_json() for d in faults]}
-    return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
-
-
-def _print_progress(text: str) -> None:
-    print(f"{_PROGRESS}{text}", file=sys.stderr, flush=True)
-
-
-def main() -> None:
-    """Answer the request on standard input. Output of libraries is redirected to standard error."""
-    answers, sys.stdout = sys.stdout, sys.stderr
-    limit_process(_MEMORY)
-    limit_next_request(_SECONDS)
-    print(json.dumps(_serve(json.load(sys.stdin))), file=answers)
+def _run(path: Path, folder: Path, options: dict[str, Any], progress: Progress) -> Imported:
+    return import_model(path, folder, Options(**options, progress=progress))
 
 
 if __name__ == "__main__":
-    main()
+    child.serve(_run, "TVM cannot import the model")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from opwest.importers.tvm.faults import fault, last_line
-from opwest.importers.tvm.hoist import hoist_conditions
 from opwest.importers.tvm.schedule import schedule_operator
 from opwest.model.dtypes import DTYPES, round_to_float32
 from opwest.records import dataclass
@@ -88,7 +87,6 @@ def _passes() -> list[Any]:
         s.LoopPartition(),
         t.VectorizeLoop(False),
         t.StorageRewrite(),
-        t.prim_func_pass(lambda function, module, context: hoist_conditions(function), 0),
         s.HoistIfThenElse(),
         t.UnrollLoop(),
         t.StmtSimplify(),

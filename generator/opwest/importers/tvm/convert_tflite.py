@@ -14,12 +14,6 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, last_line
 from opwest.importers.tvm.fold_tflite import folded
 
-_MOVING = frozenset(
-    """ARG_MAX ARG_MIN BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER MIRROR_PAD PACK PAD PADV2 RESIZE_NEAREST_NEIGHBOR
-    REVERSE_V2 SLICE SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK""".split()
-)
-"""Operators that only move elements. TVM converts them for every type, but does not list them as quantised."""
-
 
 def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
     """Return the Relax module, and in `nodes` the kind of each operator; an error names the operator and its result."""
@@ -102,22 +96,8 @@ def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
             yield f"operator {where} has no lowering in TVM", None
             continue
         inputs, outputs = converter.get_input_tensors(operator), converter.get_output_tensors(operator)
-        data = any(t.qnn_params is not None for t in [*inputs[:1], *outputs])
-        weights = any(t.qnn_params is not None for t in inputs[1:])
-        sixteen = any(t.qnn_params is not None and t.tensor.Type() == _INT16 for t in [*inputs[:1], *outputs])
-        if sixteen:
-            yield f"unsupported int16 data (16x8 quantisation) of operator {where}", _INTO_INT8
-        elif weights and not data:
-            yield (
-                f"unsupported quantised weights with float data (dynamic-range quantisation) of operator {where}",
-                _INTO_INT8,
-            )
-        elif (
-            (data or weights)
-            and kind not in converter._SUPPORTED_QUANTIZED_OPS
-            and not (kind == "SHAPE" or (kind in _MOVING and _one_quantisation(converter, [*inputs, *outputs])))
-        ):
-            yield f"operator {where} is quantised, and TVM lowers it in float only", None
+        if any(t.qnn_params is not None for t in [*inputs, *outputs]):
+            yield f"operator {where} is quantised, and TVM computes it in float", _DIRECT
 
 
 def _folded(converter: Any, kind: str, operator: Any) -> Any:
@@ -140,18 +120,11 @@ def _folded(converter: Any, kind: str, operator: Any) -> Any:
     return None if value is None else np.asarray(value)
 
 
-_INT16 = 7
 _NAMED = 3
 """The maximum number of results of an operator in a message."""
-_INTO_INT8 = "convert the model with full int8 quantisation, or without quantisation"
+_DIRECT = "opwest import tflite MODEL computes quantised operators in integers"
 _OF_SHAPES = (2, 4)
 """TFLite's tensor types for shapes: INT32 and INT64."""
-
-
-def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
-    """Return whether all quantised tensors have the same scale and zero point."""
-    quantised = [t for t in tensors if t.qnn_params is not None]
-    return all(converter.has_same_qnn_params(quantised[0], one) for one in quantised)
 
 
 def _words(converter: Any, operator: Any) -> str:

@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterable
 
-from opwest.importers.faults import fault
+from opwest.importers.faults import fault, first_line, require_packages
 
 __all__ = ["APACHE_TVM", "fault", "first_line", "last_line", "require", "require_version"]
 
 INSTALL = "pip install 'opwest[tvm]'"
-
-
-def first_line(error: BaseException) -> str:
-    """Return the message of an exception in one line; its type if there is none."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:300] if lines else type(error).__name__
 
 
 def last_line(error: BaseException) -> str:
@@ -28,21 +20,7 @@ def last_line(error: BaseException) -> str:
 
 def require(packages: Iterable[tuple[str, str]]) -> None:
     """Raise OpwestError if one of the packages, (module, name on PyPI), is not installed or cannot be loaded."""
-    missing, broken = [], []
-    for module, name in packages:
-        if importlib.util.find_spec(module) is None:
-            missing.append(name)
-            continue
-        try:
-            importlib.import_module(module)
-        except (ImportError, OSError, RuntimeError) as error:
-            broken.append(f"cannot load package '{name}': {first_line(error)}")
-    if missing:
-        what = " and ".join(missing)
-        verb = "is" if len(missing) == 1 else "are"
-        raise fault(f"imports through TVM require {what}, which {verb} not installed", hint=INSTALL)
-    if broken:
-        raise fault("; ".join(broken), hint=INSTALL)
+    require_packages(packages, "imports through TVM", INSTALL)
     require_version()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import warnings
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +16,8 @@ from opwest.importers.tvm.faults import fault, first_line, last_line
 from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
 
-_EMULATED = (
-    "quantised layers of ONNX are emulated in float, with float weights: results can differ by one rounding, and time "
-    "and memory are those of a float model; TFLite models are computed in integers"
-)
+_DIRECT = "opwest import onnx MODEL computes quantised operators in integers"
+_QUANTISED = re.compile(r"QLinear|QuantizeLinear$|ConvInteger$|MatMulInteger$")
 
 
 def read_onnx(path: Path, content: bytes) -> Source:
@@ -50,7 +49,6 @@ def read_onnx(path: Path, content: bytes) -> Source:
         tuple(Port(one.name) for one in inputs),
         tuple(Port(one.name) for one in model.graph.output),
         tuple((node.op_type, _words(number, node)) for number, node in enumerate(model.graph.node)),
-        _remarks(model.graph),
     )
 
 
@@ -69,15 +67,17 @@ def _dynamic(inputs: list[Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _remarks(graph: Any) -> tuple[str, ...]:
-    quantised = any(node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear") for node in graph.node)
-    return (_EMULATED,) if quantised else ()
-
-
-def _unsupported(graph: Any) -> list[tuple[str, None]]:
+def _unsupported(graph: Any) -> list[tuple[str, str | None]]:
     from tvm.relax.frontend.onnx import onnx_frontend
 
     known = {*onnx_frontend._get_convert_map(), "Constant", "If"}
+    quantised: list[tuple[str, str | None]] = [
+        (f"operator {_words(number, node)} is quantised, and TVM computes it in float", _DIRECT)
+        for number, node in enumerate(graph.node)
+        if _QUANTISED.search(node.op_type)
+    ]
+    if quantised:
+        return quantised
     return [
         (f"operator {_words(number, node)} has no lowering in TVM", None)
         for number, node in enumerate(graph.node)

@@ -11,14 +11,8 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.convert_tflite import convert_tflite, indices_of
 from opwest.importers.tvm.faults import fault, last_line
-from opwest.importers.tvm.integer import left_in_float, use_integers
 from opwest.importers.tvm.layouts import channels_first
 from opwest.importers.tvm.source import Port, Source
-
-_EMULATED = (
-    "quantised operators of these kinds are emulated in float: {}; results can differ from TFLite by one quantisation "
-    "step, and time and memory are those of float operators"
-)
 
 
 def read_tflite(path: Path, content: bytes) -> Source:
@@ -39,10 +33,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
         hint = "set a fixed input shape before converting the model"
         raise OpwestError(Diagnostic("error", text, Location(place), None, hint) for text in dynamic)
     nodes: dict[str, str] = {}
-    module = use_integers(convert_tflite(model, place, nodes))
-    emulated = left_in_float(module)
-    if emulated:
-        remarks.append(_EMULATED.format(", ".join(emulated)))
+    module = convert_tflite(model, place, nodes)
     return Source("tflite", place, content, channels_first(module), inputs, outputs, _listed(nodes), tuple(remarks))
 
 

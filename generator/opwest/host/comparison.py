@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest import --compare N`: the emitted C on this machine against the runtime of the model's format."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest import pipeline
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.host.project_data import choose_model, project_record
+from opwest.host.steps import host_results
+from opwest.importers.models.comparison import INPUT, TENSOR
+from opwest.request import Request
+
+
+def compare(folder: Path, given: Mapping[str, Any], place: Location) -> str:
+    """Return a summary for users. Raises OpwestError that names the first operator whose result differs.
+
+    `given` are the arrays of importers/models/comparison.py.
+    """
+    expected = {name.removeprefix(TENSOR): one for name, one in given.items() if name.startswith(TENSOR)}
+    inputs = {name.removeprefix(INPUT): one for name, one in given.items() if name.startswith(INPUT)}
+    count = min((len(one) for one in inputs.values()), default=0)
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        project = Path(work) / "app"
+        pipeline.run(Request((folder / "manifest.yaml",), project, vendored=True), Diagnostics())
+        record = project_record(project)
+        assert record is not None
+        model = choose_model(None, project, record)
+        worst = 0.0
+        compared: set[str] = set()
+        for case in range(count):
+            results = host_results(project, record, model, {name: one[case] for name, one in inputs.items()})
+            for (point, name), found in sorted(results.items(), key=lambda item: item[0][0]):
+                if name in expected:
+                    compared.add(name)
+                    worst = max(worst, _difference(found, expected[name][case], (case, point, name), place))
+    words = "no difference" if worst == 0 else f"largest difference of a float result {worst:.3g}"
+    return f"compared with the reference on {count} inputs, {len(compared)} results of operators: {words}"
+
+
+def _difference(found: Any, expected: Any, where: tuple[int, int, str], place: Location) -> float:
+    """Return the largest difference of a float result; raise OpwestError for a wrong one."""
+    case, point, name = where
+    one, other = found.astype(np.float64), expected.reshape(found.shape).astype(np.float64)
+    gap = np.abs(one - other)
+    if expected.dtype.kind == "f":
+        limit = 1e-4 * np.maximum(1.0, np.abs(other))
+        wrong = ~((gap <= limit) | (np.isnan(one) & np.isnan(other)) | (one == other))
+    else:
+        wrong = found != expected.reshape(found.shape)
+    if wrong.any():
+        text = f"result '{name}' of step {point} differs from the reference"
+        hint = f"{int(wrong.sum())} of {wrong.size} values of input {case}, by at most {np.nanmax(gap):g}"
+        raise OpwestError([Diagnostic("error", text, place, None, hint)])
+    return float(np.nanmax(gap, initial=0.0)) if expected.dtype.kind == "f" else 0.0

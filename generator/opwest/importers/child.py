@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An import in a child process with limits: a damaged file can make a library abort, or exhaust the memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from opwest import activity
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.importers.faults import fault
+from opwest.importers.folder import refuse_occupied
+from opwest.llvm.limits import limit_next_request, limit_process
+
+Progress = Callable[[str], None]
+_MEMORY = 8 << 30
+_SECONDS = 1800
+_PROGRESS = "opwest: "
+"""The prefix of progress lines on the child's standard error."""
+
+
+def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str, Any], progress: Progress) -> Any:
+    """Import a file with a module whose main() calls serve(); return the fields of the result.
+
+    `options` are JSON values. Raises OpwestError before anything is written.
+    """
+    refuse_occupied(folder)
+    request = {"path": str(path), "folder": str(folder), "options": dict(options)}
+    command = [sys.executable, "-P", "-m", module]
+    with (
+        activity.command(command),
+        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
+        ) as child,
+    ):
+        assert child.stdin is not None and child.stderr is not None
+        try:
+            child.stdin.write(json.dumps(request))
+            child.stdin.close()
+            last = ""
+            for line in child.stderr:
+                if line.startswith(_PROGRESS):
+                    last = line.removeprefix(_PROGRESS).strip()
+                    progress(last)
+            child.wait()
+        except BaseException:
+            child.kill()
+            raise
+        answers.seek(0)
+        answer = answers.read()
+    if child.returncode != 0:
+        raise fault(f"the import {_failure(child.returncode)}, after: {last or 'the start'}", str(path))
+    return _result(json.loads(answer))
+
+
+def _failure(code: int) -> str:
+    """Return a description of the exit code of the child."""
+    if code == -signal.SIGXCPU:
+        return f"took more than {_SECONDS // 60} minutes"
+    return f"was terminated by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+
+
+def _result(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the result in an answer of the child. Raises OpwestError with its diagnostics."""
+    if "diagnostics" in answer:
+        found = []
+        for one in answer["diagnostics"]:
+            at = one.pop("location")
+            found.append(Diagnostic(location=Location(**at) if at else None, **one))
+        raise OpwestError(found)
+    made: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()
+    }
+    made["folder"] = Path(made["folder"])
+    return made
+
+
+def serve(run: Callable[[Path, Path, dict[str, Any], Progress], Any], subject: str) -> None:
+    """Answer the request on standard input; `run` returns a record with a folder.
+
+    Output of libraries is redirected to standard error. `subject` starts the message of an unexpected error.
+    """
+    answers, sys.stdout = sys.stdout, sys.stderr
+    limit_process(_MEMORY)
+    limit_next_request(_SECONDS)
+    request = json.load(sys.stdin)
+    print(json.dumps(_answer(run, request, subject)), file=answers)
+
+
+def _answer(run: Any, request: dict[str, Any], subject: str) -> dict[str, Any]:
+    """Run one import and return its result as a JSON value."""
+    path = Path(request["path"])
+    try:
+        made = run(path, Path(request["folder"]), request["options"], _print_progress)
+    except OpwestError as error:
+        return {"diagnostics": [d.as_json() for d in error.diagnostics]}
+    except MemoryError:
+        faults = Diagnostics()
+        faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
+        return {"diagnostics": [d.as_json() for d in faults]}
+    except Exception as error:
+        faults = Diagnostics()
+        text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        hint = "the file may be damaged, or use a feature that opwest does not support"
+        faults.error(f"{subject}: {text[0]}", Location(str(path)), hint=hint)
+        return {"diagnostics": [d.as_json() for d in faults]}
+    return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
+
+
+def _print_progress(text: str) -> None:
+    print(f"{_PROGRESS}{text}", file=sys.stderr, flush=True)
