@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from judgements import compare_judgements
 from requirements_support import need
+from tracing import untraced
 
 
 def compile_object(
@@ -32,7 +33,8 @@ def compile_object(
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.fail(f"{' '.join(command)}:\n{result.stderr}")
-    compare_judgements(target)
+    with untraced():
+        compare_judgements(target)
     return target
 
 
@@ -41,5 +43,6 @@ def make_archive(path: Path, members: Sequence[Path], tool: str = "ar", flags: s
     need(tool)
     path.unlink(missing_ok=True)
     subprocess.run([tool, flags, path, *members], check=True, capture_output=True)
-    compare_judgements(path)
+    with untraced():
+        compare_judgements(path)
     return path

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from opwest.objects.origins import Origin, origin_by_symbols
+from opwest.objects.origins import Origin, Origins
 
 HALIDE = {"scale", "scale_argv", "scale_metadata"}
 
@@ -32,11 +32,11 @@ def test_origin(
     symbol: str, defined: set[str], undefined: tuple[str, ...], expected: tuple[str, str | None, str] | None
 ) -> None:
     """An origin follows from the symbols of the object; unknown functions have none."""
-    found = origin_by_symbols(symbol, defined, undefined)
+    found = Origins(defined, undefined).of(symbol)
     assert (found and (found.tool, found.convention, found.symbol)) == expected
 
 
 def test_evidence() -> None:
     """An origin names what the object contains."""
-    found = origin_by_symbols("scale", HALIDE, ())
+    found = Origins(HALIDE, ()).of("scale")
     assert found == Origin("Halide", "halide", "scale", "defines 'scale_argv' and 'scale_metadata'")

@@ -125,10 +125,9 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
 
 def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
     if isinstance(item, CSource):
-        functions = {f.name: f for f in item.c_functions}
-        seen = {symbol: from_source(item, function) for symbol, function in functions.items()}
+        seen = from_source(item)
         calls, variables = frozenset(item.calls), frozenset(item.globals)
-        yield Unit(name, dict.fromkeys(functions), calls, variables, certain_needs=False, signatures=seen)
+        yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
         return
     for member in item.members:
         label = f"{name}({member.name})" if item.kind == "archive" else name

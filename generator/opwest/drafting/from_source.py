@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from bisect import bisect_left
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
 from opwest.model.dtypes import dtype_of_c
@@ -15,11 +15,63 @@ _DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _TAG = re.compile(rb"\b(?:struct|union)\s+([A-Za-z_]\w*)\s*\{")
 _TYPEDEF = re.compile(rb"\}\s*([A-Za-z_]\w*)\s*;")
+_STOP = re.compile(rb"[;}]")
 _LONGEST_REMARK = 60
 
 
-def from_source(source: CSource, function: CFunction) -> Signature:
-    """Return the signature of a function that a C source defines."""
+def from_source(source: CSource) -> dict[str, Signature]:
+    """Return the signatures of the functions that a C source defines, by name."""
+    text = _Text(source.text)
+    return {function.name: _signature(function, text) for function in source.c_functions}
+
+
+class _Text:
+    """The structures and comments of a source; each byte is searched once, however many functions there are."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._lines = [0, *(found.end() for found in re.finditer(rb"\n", content))]
+        self._starts = [found.start() for found in re.finditer(rb"/\*\*", content)]
+        self._comments: dict[int, tuple[int, int, dict[str, str]] | None] = {}
+        self._structs = {
+            pattern: {found[1].decode() for found in re.finditer(pattern, content)} for pattern in (_TAG, _TYPEDEF)
+        }
+
+    def struct(self, base: str) -> str | None:
+        """Return the tag or typedef of a structure that the source defines."""
+        name = base.removeprefix("struct ").removeprefix("union ")
+        return name if name in self._structs[_TAG if name != base else _TYPEDEF] else None
+
+    def comments(self, line: int) -> dict[str, str]:
+        """Return the descriptions of parameters in the comment before a line, counted from 1, by name."""
+        place = self._lines[min(line, len(self._lines)) - 1]
+        index = bisect_left(self._starts, place) - 1
+        if index < 0:
+            return {}
+        if index not in self._comments:
+            self._comments[index] = self._comment(index)
+        found = self._comments[index]
+        if found is None or not found[0] <= place <= found[1]:  # not closed, or the comment of another declaration
+            return {}
+        return found[2]
+
+    def _comment(self, index: int) -> tuple[int, int, dict[str, str]] | None:
+        """Return the end of a comment, the end of the declaration after it, and its descriptions; None without an end.
+
+        The search ends where the next comment of this form begins.
+        """
+        begin = self._starts[index]
+        limit = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._content)
+        end = self._content.find(b"*/", begin, limit)
+        if end < 0:
+            return None
+        stop = _STOP.search(self._content, end, limit)
+        comment = self._content[begin:end].decode("utf-8", "replace")
+        return end + 2, stop.start() if stop else limit, _descriptions(comment)
+
+
+def _signature(function: CFunction, text: _Text) -> Signature:
+    """Return the signature of a function."""
     unfit = None
     if function.parameters is None:
         unfit = "variable arguments"
@@ -27,11 +79,11 @@ def from_source(source: CSource, function: CFunction) -> Signature:
     value = None if is_status else _dtype(_unqualified(function.returns))
     if not is_status and value is None:
         unfit = unfit or f"return type {function.returns}, expected void or a number"
-    comments = _comments(source, function)
+    comments = text.comments(function.line)
     parameters = []
     last = len(function.parameter_types) - 1
     for index, seen in enumerate(function.parameter_types):
-        one = _parameter(seen, comments.get(seen.name), source, is_last=index == last)
+        one = _parameter(seen, comments.get(seen.name), text, is_last=index == last)
         if isinstance(one, str):
             unfit = unfit or f"parameter {index + 1} is {one}"
         else:
@@ -52,7 +104,7 @@ def _is_status(written: str) -> bool:
     return dtype in ("int32", "uint32") or (dtype is None and name not in ("long", "unsigned long", "long long"))
 
 
-def _parameter(seen: CParameter, comment: str | None, source: CSource, *, is_last: bool) -> Parameter | str:
+def _parameter(seen: CParameter, comment: str | None, source: _Text, *, is_last: bool) -> Parameter | str:
     """Return the parameter, or a description of an unsupported one."""
     text = seen.text.replace(" ", "")
     if ")(" in text:
@@ -63,7 +115,7 @@ def _parameter(seen: CParameter, comment: str | None, source: CSource, *, is_las
     if not seen.base:
         return f"not readable without a compiler (`{seen.text}`)"
     access: Access = "reads" if _points_to_const(seen.text) else "both"
-    struct = _defined_struct(seen.base, source)
+    struct = source.struct(seen.base)
     if struct is not None and seen.pointers:
         remarks: tuple[str, ...] = (f"shape: [SIZE] and align: those of `{seen.base}`; drafted if compiled with -g",)
         return Parameter(seen.name, "tensor", "uint8", access=access, struct=struct, remarks=remarks, comment=comment)
@@ -80,26 +132,6 @@ def _parameter(seen: CParameter, comment: str | None, source: CSource, *, is_las
     if seen.pointers == 0:
         return Parameter(seen.name, "scalar", dtype, remarks=remarks, comment=comment)
     return Parameter(seen.name, "tensor", dtype, _shape(text), access, remarks=remarks, comment=comment)
-
-
-def _defined_struct(base: str, source: CSource) -> str | None:
-    """Return the tag or typedef of a structure that the source defines."""
-    name = base.removeprefix("struct ").removeprefix("union ")
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        return None
-    tags, typedefs = _structures(source.text)
-    return name if name.encode() in (tags if name != base else typedefs) else None
-
-
-@lru_cache(maxsize=8)
-def _structures(text: bytes) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """Return the tags and the typedefs of the structures that a source defines."""
-    return frozenset(_TAG.findall(text)), frozenset(_TYPEDEF.findall(text))
-
-
-@lru_cache(maxsize=8)
-def _lines(text: bytes) -> list[str]:
-    return text.decode("utf-8", "replace").split("\n")
 
 
 def _points_to_const(text: str) -> bool:
@@ -122,35 +154,11 @@ def _shape(text: str) -> tuple[int, ...] | None:
     return shape if len(shape) <= 16 and all(0 < size < 1 << 31 for size in shape) else None
 
 
-def _comments(source: CSource, function: CFunction) -> dict[str, str]:
-    """Return the descriptions of parameters in the comment before a function, by name."""
-    before = _before(_lines(source.text), function.line - 1)
-    at = before.rfind("/**")
-    if at < 0:
-        return {}
-    comment, closed, rest = before[at:].partition("*/")
-    if not closed or ";" in rest or "}" in rest:  # the comment of another declaration
-        return {}
+def _descriptions(comment: str) -> dict[str, str]:
+    """Return the descriptions of parameters in a comment, by name."""
     plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
     found = {}
     for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
         comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
         found[name] = comment if len(comment) <= _LONGEST_REMARK else f"{comment[:_LONGEST_REMARK]}…"
     return found
-
-
-def _before(lines: list[str], end: int) -> str:
-    """Return the lines before line `end` from its comment on, at most up to the declaration before."""
-    first, inside = end, False
-    while first > 0:
-        first -= 1
-        line = lines[first]
-        if "*/" in line:
-            inside = "/*" not in line
-        elif not inside and (";" in line or "}" in line):
-            break
-        if "/**" in line:
-            break
-        if "/*" in line:
-            inside = False
-    return "\n".join(lines[first:end])

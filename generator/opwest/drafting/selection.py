@@ -21,7 +21,7 @@ from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
-from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, evidence, origin_by_symbols
+from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, Origins
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
 from opwest.records import dataclass
@@ -205,25 +205,27 @@ def _choose_operators(
     for unit in units:
         for symbol in unit.needs:
             callers.setdefault(symbol, unit.label)
+    targets = _targets_by_symbol(found.entries)
+    reserved = every.keys() - _wrapped(units)
+    names: set[str] = set()
     chosen: set[str] = set()
-    used: set[str] = set()
     for unit in units:
-        defined, refers = unit.variables | unit.defines.keys(), evidence(unit.needs)
+        origins = Origins(unit.variables | unit.defines.keys(), unit.needs)
         for symbol in unit.defines:
             if symbol in found.left_out or symbol in chosen or not _is_requested(symbol, patterns):
                 continue
-            origin = origin_by_symbols(symbol, defined, refers)
+            origin = origins.of(symbol)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:
                 found.left_out[symbol] = reason
-            else:
-                name = _name(symbol, origin, every.keys(), used)
-                used.add(name)
-                missing = _missing_in(symbol, found.entries)
-                chosen.add(symbol)
-                found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
+                continue
+            name = _name(symbol, origin, reserved, names)
+            names.add(name)
+            chosen.add(symbol)
+            missing = _missing_in(targets.get(symbol, set()), found.entries)
+            found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
     if found.operators:
         found.left_out = {symbol: why for symbol, why in found.left_out.items() if not is_rust_symbol(symbol)}
 
@@ -238,12 +240,18 @@ def _is_requested(symbol: str, patterns: Sequence[str]) -> bool:
 
 
 def _matches(symbol: str, pattern: str) -> bool:
-    """Whether a pattern matches a symbol, or the name of the function without the prefix of MLIR or of tvm-ffi."""
-    return fnmatchcase(symbol, pattern) or fnmatchcase(_plain(symbol), pattern)
+    """Whether a pattern matches a symbol, with or without its compiler's prefix."""
+    return fnmatchcase(symbol, pattern) or fnmatchcase(_without_prefix(symbol), pattern)
 
 
-def _plain(symbol: str) -> str:
+def _without_prefix(symbol: str) -> str:
     return symbol.removeprefix(MLIR_PREFIX).removeprefix(FFI_PREFIX)
+
+
+def _wrapped(units: Iterable[Unit]) -> set[str]:
+    """Return the functions that are only parts of MLIR's operators, which can have their names."""
+    both = [(symbol, MLIR_PREFIX + symbol in unit.defines) for unit in units for symbol in unit.defines]
+    return {symbol for symbol, is_part in both if is_part} - {symbol for symbol, is_part in both if not is_part}
 
 
 def _report_unmatched(patterns: Sequence[str], linked: Sequence[Given], faults: Diagnostics) -> None:
@@ -251,7 +259,8 @@ def _report_unmatched(patterns: Sequence[str], linked: Sequence[Given], faults: 
     functions = [symbol for given in linked for unit in _candidates(given) for symbol in unit.defines]
     for pattern in patterns:
         if not any(_matches(symbol, pattern) for symbol in functions):
-            known = [symbol for symbol in functions if not is_rust_symbol(symbol) and not symbol.startswith("_")]
+            short = dict.fromkeys(_without_prefix(symbol) for symbol in functions if not is_rust_symbol(symbol))
+            known = [name for name in short if not name.startswith("_")]
             faults.error(
                 f"no function matches --symbols {pattern!r}",
                 expected="the name of a global function in the files, or a pattern: conv*",
@@ -269,14 +278,20 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     return enriched(signature, source), place
 
 
-def _name(symbol: str, origin: Origin | None, symbols: Set[str], used: Set[str]) -> str:
-    """Return the name of the operator for a function; `used` has the names of other operators."""
-    name = _plain(symbol)
+def _name(symbol: str, origin: Origin | None, reserved: Set[str], names: Set[str]) -> str:
+    """Return the name of the operator for a function: none of `names`, nor another function of `reserved`."""
+
+    def is_free(name: str) -> bool:
+        return name not in names and (name == symbol or name not in reserved)
+
+    name = _without_prefix(symbol)
     if fault_of_name(name) is not None:
         name = f"op_{name}"
-    elif name != symbol and name in symbols and not symbol.startswith(MLIR_PREFIX):
-        name = f"{name}_{origin.convention if origin else 'operator'}"
-    return next(one for one in chain((name,), (f"{name}_{n}" for n in count(2))) if one not in used)
+    if is_free(name):
+        return name
+    if origin and origin.convention:
+        name = f"{name}_{origin.convention}"
+    return next(filter(is_free, chain((name,), (f"{name}_{number}" for number in count(2)))))
 
 
 def _foreign(symbol: str, origin: Origin) -> str | None:
@@ -305,9 +320,17 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
     return f"a helper, called by {caller}" if caller else None
 
 
-def _missing_in(symbol: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the targets without a definition of a symbol."""
-    defined = {e.target for e in entries if any(symbol in unit.defines for unit in e.units)}
+def _targets_by_symbol(entries: Iterable[Entry]) -> dict[str, set[str | None]]:
+    """Return the targets whose files define each symbol; None stands for all."""
+    found: dict[str, set[str | None]] = {}
+    for entry in entries:
+        for symbol in (symbol for unit in entry.units for symbol in unit.defines):
+            found.setdefault(symbol, set()).add(entry.target)
+    return found
+
+
+def _missing_in(defined: Set[str | None], entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the targets that are not in `defined`."""
     if None in defined:
         return ()
     return tuple(e.target for e in entries if e.target is not None and e.target not in defined)

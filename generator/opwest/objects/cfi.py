@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from opwest.objects.elf import Layout, damaged
 from opwest.objects.facts import ObjectError
-from opwest.objects.leb import fixed, sleb, text, uleb
+from opwest.objects.leb import fixed, sleb, string_end, uleb
 from opwest.records import dataclass
 
 STACK_POINTERS = {"x86-64": 7, "i386": 4, "arm": 13, "aarch64": 31, "riscv": 2}
@@ -123,7 +123,8 @@ def _read_cie(data: bytes, layout: Layout, stack_pointer: int, *, eh: bool) -> _
     """Return a CIE; None where its version or augmentation is not known."""
     try:
         version = fixed(data, 0, 1, layout.order)
-        augmentation, at = text(data, 1)
+        end = string_end(data, 1)
+        augmentation, at = data[1:end], end + 1
         pointer, segment = layout.bits // 8, 0
         if version == 4:
             pointer, segment = fixed(data, at, 1, layout.order), fixed(data, at + 1, 1, layout.order)

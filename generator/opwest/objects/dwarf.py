@@ -15,6 +15,8 @@ from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_compare import DeclaredParameter, compare
 from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import (
+    Abbreviation,
+    Budget,
     DebugData,
     Entry,
     SplitDebugError,
@@ -150,10 +152,13 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
     if sum(s.size for s in used) > _LARGEST:
         return f"{_NOT_CHECKED}the object has more than {_LARGEST >> 20} MiB of debug information"
     relocations = Relocations(elf)
-    budget = units_.Budget(4 * sum(s.size for s in used) + 256 * len(used) + (1 << 20))
     parts = {
         name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
     }
+    # Sections that overlap bring no more steps than the file has bytes.
+    size = sum(elf.sections[i].size for i in names[_INFO]) + len(parts[".debug_abbrev"])
+    budget = Budget.of(min(size, len(elf.content)))
+    tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = {}
     return (
         DebugData(
             relocations.patched(index),
@@ -163,6 +168,7 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
             parts[".debug_str_offsets"],
             elf.layout.order,
             budget,
+            tables,
         )
         for index in names[_INFO]
     )

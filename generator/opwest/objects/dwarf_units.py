@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from opwest.objects.elf import StringTable, damaged
-from opwest.objects.leb import fixed, sleb, uleb
+from opwest.objects.leb import fixed, sleb, string_end, uleb
 from opwest.records import dataclass
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01, 0x02, 0x04, 0x05, 0x0F, 0x10
@@ -44,6 +44,7 @@ _ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT = 0x01, 0x08, 0x0D, 0x0E, 0x
 _LINE_STRP, _IMPLICIT = 0x1F, 0x21
 _UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
 _FLAG_PRESENT = 0x19
+_PER_STEP = 16  # bytes of a string that take the time of one step
 
 
 class SplitDebugError(Exception):
@@ -92,9 +93,14 @@ class Unit:
 
 @dataclass(slots=True)
 class Budget:
-    """The steps that all sections of a file may take."""
+    """The steps left to read the debug information of a file."""
 
-    left: int
+    steps: int
+
+    @staticmethod
+    def of(size: int) -> Budget:
+        """Return the steps for `size` bytes of debug information."""
+        return Budget(4 * size + (1 << 20))
 
 
 @dataclass(slots=True)
@@ -108,17 +114,14 @@ class DebugData:
     string_offsets: bytes
     order: str
     budget: Budget
-    inline: StringTable = field(init=False)
-    """The names in `.debug_info` itself."""
-    _tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.inline = StringTable(self.info, ".debug_info")
+    """Shared by the sections of a file, which can have the same bytes."""
+    tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = field(default_factory=dict)
+    """The abbreviations, each table read once; also shared."""
 
     def spend(self, steps: int) -> None:
         """Count steps, to bound the time for damaged data."""
-        self.budget.left -= steps
-        if self.budget.left < 0:
+        self.budget.steps -= steps
+        if self.budget.steps < 0:
             raise damaged("the debug information requires too many steps for its size")
 
     def number(self, at: int, size: int) -> int:
@@ -181,8 +184,8 @@ def _read_unit(data: DebugData, start: int) -> Unit:
 def _abbreviations(data: DebugData, at: int, address: int, offset: int, version: int) -> dict[int, Abbreviation]:
     """Return the abbreviations at `at` by their codes."""
     key = at, address, offset, version
-    if key in data._tables:
-        return data._tables[key]
+    if key in data.tables:
+        return data.tables[key]
     table: dict[int, Abbreviation] = {}
     source = data.abbreviations
     while True:
@@ -206,7 +209,7 @@ def _abbreviations(data: DebugData, at: int, address: int, offset: int, version:
             one = _form_size(form, address, offset, version)
             size = None if one is None or size is None else size + one
         table[code] = Abbreviation(tag, bool(children), tuple(attributes), size)
-    data._tables[key] = table
+    data.tables[key] = table
     return table
 
 
@@ -225,7 +228,9 @@ def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
     if form in _ULEBS or form == _SDATA:
         return uleb(info, at)[1]
     if form == _STRING:
-        return data.inline.end(at) + 1
+        end = string_end(info, at)
+        data.spend((end - at) // _PER_STEP)
+        return end + 1
     if form in _BLOCKS:
         width = _BLOCKS[form]
         length, at = (data.number(at, width), at + width) if width else uleb(info, at)
@@ -356,7 +361,10 @@ def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> t
 def string(data: DebugData, unit: Unit, value: Value) -> str:
     """Return the text of an attribute, empty if it is in another file."""
     if value.form == _STRING:
-        return data.inline.name(value.at)
+        found = data.info[value.at : string_end(data.info, value.at)]
+        # Bytes that are not UTF-8 are decoded one by one.
+        data.spend(len(found) // _PER_STEP if found.isascii() else len(found))
+        return found.decode("utf-8", "backslashreplace")
     if value.form == _STRP:
         return data.strings.name(value.number)
     if value.form == _LINE_STRP:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in debug and unwind data, each read within its bytes (LEB128: DWARF 5, section 7.6)."""
+"""Numbers and strings in debug and unwind data, each read within its bytes (LEB128: DWARF 5, section 7.6)."""
 
 from __future__ import annotations
 
-from opwest.objects.elf import damaged
+from opwest.objects.elf import LONGEST_NAME, damaged
 
 _LONGEST = 10  # bytes of a LEB128 number of 64 bits
 
@@ -34,9 +34,9 @@ def fixed(data: bytes, at: int, size: int, order: str) -> int:
     return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
 
 
-def text(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes of the string at `at`, and the offset of the next field."""
-    end = data.find(b"\0", at)
-    if at < 0 or end < 0:
-        raise damaged(f"unterminated string at {at}")
-    return data[at:end], end + 1
+def string_end(data: bytes, at: int) -> int:
+    """Return the offset of the null byte that ends the string at `at`, which has at most `LONGEST_NAME` bytes."""
+    end = data.find(b"\0", at, at + LONGEST_NAME + 1) if at >= 0 else -1
+    if end < 0:
+        raise damaged(f"unterminated string, or string of more than {LONGEST_NAME} bytes, at {at}")
+    return end

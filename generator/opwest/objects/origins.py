@@ -12,7 +12,8 @@ calls functions `iree_*`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from functools import cached_property
 from typing import Final, Literal
 
 from opwest.objects.facts import CSource, Member
@@ -53,26 +54,42 @@ class Origin:
 def origin_of(symbol: str, item: Member | CSource) -> Origin | None:
     """Return the origin of a function that an object or a source defines; None if it is not recognized."""
     if isinstance(item, CSource):
-        return origin_by_symbols(symbol, {function.name for function in item.c_functions}, item.calls)
-    return origin_by_symbols(symbol, item.defined, item.undefined)
+        return Origins({function.name for function in item.c_functions}, item.calls).of(symbol)
+    return Origins(item.defined, item.undefined).of(symbol)
 
 
-def evidence(undefined: Iterable[str]) -> frozenset[str]:
-    """Return the symbols that an object refers to and that identify its compiler."""
-    return frozenset(name for name in undefined if name.startswith(_IREE_PREFIX) or name in _TVM_CHECKS)
+class Origins:
+    """The origins of the functions of an object, from the symbols that it defines and refers to."""
 
+    def __init__(self, defined: Collection[str], undefined: Collection[str]) -> None:
+        self._defined = defined
+        self._undefined = undefined
 
-def origin_by_symbols(symbol: str, defined: Collection[str], undefined: Collection[str]) -> Origin | None:
-    """Return the origin of a function from the symbols that its object defines and refers to.
+    def of(self, symbol: str) -> Origin | None:
+        """Return the origin of a function; None if it is not recognized."""
+        return _halide(symbol, self._defined) or _mlir(symbol, self._defined) or self._iree(symbol) or self._tvm(symbol)
 
-    `undefined` contains at least the `evidence` of the symbols that the object refers to.
-    """
-    return (
-        _halide(symbol, defined)
-        or _mlir(symbol, defined)
-        or _iree(symbol, undefined)
-        or _tvm(symbol, defined, undefined)
-    )
+    @cached_property
+    def _iree_call(self) -> str | None:
+        """The first function of IREE's runtime that the object refers to."""
+        return min((name for name in self._undefined if name.startswith(_IREE_PREFIX)), default=None)
+
+    @cached_property
+    def _tvm_check(self) -> str | None:
+        """The first symbol of TVM's checks of arguments."""
+        return min((one for one in _TVM_CHECKS if one in self._defined or one in self._undefined), default=None)
+
+    def _iree(self, symbol: str) -> Origin | None:
+        if symbol.endswith(_IREE_QUERY):
+            return Origin("IREE", None, symbol, f"defines {symbol!r}")
+        called = self._iree_call
+        return Origin("IREE", None, symbol, f"refers to {called!r}") if called else None
+
+    def _tvm(self, symbol: str) -> Origin | None:
+        if symbol.startswith(FFI_PREFIX):
+            return Origin("TVM", "ffi", symbol, f"defines {symbol!r}")
+        check = self._tvm_check
+        return Origin("TVM", "packed", symbol, f"refers to {check!r}") if check else None
 
 
 def _halide(symbol: str, defined: Collection[str]) -> Origin | None:
@@ -86,17 +103,3 @@ def _halide(symbol: str, defined: Collection[str]) -> Origin | None:
 def _mlir(symbol: str, defined: Collection[str]) -> Origin | None:
     wrapper = MLIR_PREFIX + symbol.removeprefix(MLIR_PREFIX)
     return Origin("MLIR", "memref", wrapper, f"defines {wrapper!r}") if wrapper in defined else None
-
-
-def _iree(symbol: str, undefined: Collection[str]) -> Origin | None:
-    if symbol.endswith(_IREE_QUERY):
-        return Origin("IREE", None, symbol, f"defines {symbol!r}")
-    called = sorted(name for name in undefined if name.startswith(_IREE_PREFIX))
-    return Origin("IREE", None, symbol, f"refers to {called[0]!r}") if called else None
-
-
-def _tvm(symbol: str, defined: Collection[str], undefined: Collection[str]) -> Origin | None:
-    if symbol.startswith(FFI_PREFIX):
-        return Origin("TVM", "ffi", symbol, f"defines {symbol!r}")
-    found = sorted(name for name in _TVM_CHECKS if name in defined or name in undefined)
-    return Origin("TVM", "packed", symbol, f"refers to {found[0]!r}") if found else None

@@ -83,13 +83,18 @@ class Relocations:
 
     @cached_property
     def tables(self) -> dict[int, list[int]]:
-        """Indexes of the sections of relocations, by the index of the section that they change."""
+        """Indexes of the sections of relocations, by the index of the section that they change.
+
+        Raises ObjectError for sections with more bytes in total than the file, which bounds the number of entries.
+        """
         found: dict[int, list[int]] = {}
+        total, size = 0, len(self.elf.content)
         for index, section in enumerate(self.elf.sections):
             if section.kind in (SHT_RELA, SHT_REL):
                 found.setdefault(section.info, []).append(index)
-        if sum(self.elf.sections[index].size for table in found.values() for index in table) > len(self.elf.content):
-            raise damaged("sections of relocations overlap")
+                total += section.size
+        if total > size:
+            raise damaged(f"the sections of relocations overlap: {total} bytes in a file of {size}")
         return found
 
     @cached_property

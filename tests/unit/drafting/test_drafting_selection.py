@@ -351,3 +351,39 @@ def test_functions_of_known_compilers(tmp_path: Path) -> None:
     assert "# Halide: the object defines 'scale_argv' and 'scale_metadata'" in text
     assert "- relu: a part of MLIR's '_mlir_ciface_relu', which is the operator" in text
     assert "only IREE's runtime can call it" in text
+
+
+def test_names_of_operators_are_distinct(tmp_path: Path) -> None:
+    """A function without its compiler's prefix has not the name of another operator; nor has a reserved name."""
+    sources = {
+        "mlir": "void _mlir_ciface_conv(void *x) { (void)x; }",
+        "tvm": "int __tvm_ffi_conv(void *self, void *args, int n, void *result) { return n; }",
+        "more": F.replace("f(", "conv_memref(") + F.replace("f(", "op__New(") + F.replace("f(", "_New("),
+        "plain": F.replace("f(", "conv("),
+    }
+    made = [compile_object(tmp_path, text, flags=["-g"], name=f"{name}.o") for name, text in sources.items()]
+    expected = {
+        "conv_memref_2": "_mlir_ciface_conv",
+        "conv_ffi": "__tvm_ffi_conv",
+        "conv_memref": "conv_memref",
+        "op__New": "op__New",
+        "op__New_2": "_New",
+        "conv": "conv",
+    }
+    for files in (made, made[::-1]):
+        operators = drafted(*files)["operators"]
+        assert {name: one.get("symbol", name) for name, one in operators.items()} == expected
+        assert draft(*files).count("\n  conv:") == 1
+
+
+def test_symbols_without_the_prefix_of_a_compiler(tmp_path: Path) -> None:
+    """--symbols also matches the names of MLIR's and TVM's functions in their sources."""
+    mlir = compile_object(tmp_path, FOREIGN["mlir"], name="mlir.o")
+    ffi = "int __tvm_ffi_add(void *self, void *args, int n, void *result) { return n; }"
+    tvm = compile_object(tmp_path, ffi, name="tvm.o")
+    for pattern, symbol in (("relu", "_mlir_ciface_relu"), ("add", "__tvm_ffi_add"), ("__tvm*", "__tvm_ffi_add")):
+        (operator,) = drafted(mlir, tvm, patterns=[pattern])["operators"].values()
+        assert operator["symbol"] == symbol
+    with pytest.raises(OpwestError, match="no function matches --symbols 'ad'") as caught:
+        draft(tvm, patterns=["ad"])
+    assert caught.value.diagnostics[0].hint == "did you mean 'add'?"
