@@ -47,9 +47,8 @@ def main(example: Demonstration) -> int:
     opwest = [sys.executable, "-m", "opwest"]
     for folder in (model, application):
         shutil.rmtree(ROOT / folder, ignore_errors=True)
-    targets = [word for name in given.target for word in ("--target", name)]
-    words = ["import", "tvm", str(given.model.resolve()), "-o", str(model), "--model", example.name]
-    step("importing the model", [*opwest, *words, "--vectors", str(CASES), *targets], show=True)
+    words = ["import", "tflite", str(given.model.resolve()), "-o", str(model), "--model", example.name]
+    step("importing the model", [*opwest, *words, "--vectors", str(CASES)], show=True)
     _check(ROOT / model, example)
     example.change(given, ROOT / model)
     cases = _add_application(ROOT / model, ROOT / "examples" / example.name / "application")
@@ -77,9 +76,6 @@ def _arguments(example: Demonstration) -> argparse.Namespace:
         action="append",
         default=[],
         help="build and run for this board too, repeatable: native_sim/native/64 (default with Zephyr), mps2/an385",
-    )
-    parser.add_argument(
-        "--target", action="append", default=[], metavar="NAME", help="objects for this target instead of C, repeatable"
     )
     example.add_options(parser)
     given = parser.parse_args()

@@ -121,12 +121,14 @@ class Build:
         self._run([*words, "--cmake-only", "--", *options, overlays], "cannot configure the build")
         self._check_service()
         uart = self._missing_uart()
+        # Without an overlay the configuration is complete: with options, west would configure again.
+        build_words = ["build", "-d", str(self.folder)]
         if uart is not None:
             overlay = self.folder / "opwest-service.overlay"
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
-            overlays += str(overlay)
+            build_words = [*words, "--", *options, f"{overlays}{overlay}"]
         self.progress.show(f"building for {self.board}")
-        self._run([*words, "--", *options, overlays], "the build failed")
+        self._run(build_words, "the build failed")
         stamp.write_text(json.dumps(command), encoding="utf-8")
 
     def flash(self) -> None:

@@ -119,7 +119,7 @@ def argument(
     direction: str = "in",
     align: int | None = None,
     pointer: bool = False,
-    in_place: str | None = None,
+    in_place: Sequence[str] = (),
     struct: str | None = None,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
@@ -133,7 +133,7 @@ def argument(
         "direction": direction if direction != "in" and not by_value else None,
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
-        "in_place": flow_list([_scalar(in_place)]) if in_place else None,
+        "in_place": flow_list(map(_scalar, in_place)) if in_place else None,
         "struct": _scalar(struct) if struct else None,
     }
     yield from remarked(f"      - {flow_map(keys)}", *remarks)

@@ -20,18 +20,22 @@ MOST_STEPS = 65534
 
 
 def listed_steps(context: Context) -> list[tuple[Mapping, Location]]:
-    """Return all steps with their locations in the order of the run."""
-    return list(islice(_expanded(context), MOST_STEPS))
+    """Return all steps with their locations in the order of the run; of too many, those of the first turns."""
+    turns = 1 if has_too_many_steps(context) else MOST_STEPS
+    return list(islice(_expanded(context, turns), MOST_STEPS))
+
+
+def has_too_many_steps(context: Context) -> bool:
+    """Return whether there are more steps than the metadata can number."""
+    return _step_count(context) > MOST_STEPS
 
 
 def check_step_count(context: Context) -> None:
     """Report more steps than the metadata can number."""
-    section = context.section("run")
-    count = sum(_turns(entry) * len(entry.get("steps", [entry])) for entry in context.items("steps", section))
-    if count > MOST_STEPS:
+    if has_too_many_steps(context):
         context.faults.error(
-            f"'run.steps' has {count} steps with all repetitions",
-            section.value_location("steps"),
+            f"'run.steps' has {_step_count(context)} steps with all repetitions",
+            context.section("run").value_location("steps"),
             expected=f"at most {MOST_STEPS}",
         )
 
@@ -102,13 +106,19 @@ def _parts(tensor: str, whole: TensorType, view: View | None, at: Location) -> d
     return {name: View(name, part, root, start + turn * size, at) for turn, name in enumerate(names)}
 
 
-def _expanded(context: Context) -> Iterator[tuple[Mapping, Location]]:
+def _step_count(context: Context) -> int:
+    entries = context.items("steps", context.section("run"))
+    return sum(_turns(entry) * len(entry.get("steps", [entry])) for entry in entries)
+
+
+def _expanded(context: Context, turns: int) -> Iterator[tuple[Mapping, Location]]:
+    """Yield the steps of at most `turns` turns of each repetition."""
     for entry, at in located_items(context.items("steps", context.section("run"))):
         if "repeat" not in entry:
             yield entry, at
             continue
         over = context.section("over", entry)
-        for turn in range(_turns(entry)):
+        for turn in range(min(_turns(entry), turns)):
             for inner, place in located_items(context.items("steps", entry)):
                 yield _of_turn(inner, over, turn), place
 

@@ -11,7 +11,7 @@ from opwest.model.coverage import Coverage
 from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
 from opwest.model.model import Argument, Binding
-from opwest.model.repeats import slice_names
+from opwest.model.repeats import has_too_many_steps, listed_steps, slice_names
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
 from opwest.model.views import declared_types
 from opwest.records import dataclass
@@ -55,8 +55,11 @@ class TensorBinding:
                 self.settled.add(name)
                 self.uncertain |= {name, names.root(tensor)}
         """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
-        self.incomplete = False
+        self.incomplete = has_too_many_steps(context)
         """Whether a step could not be resolved: a tensor without a writer is then not reported."""
+        if self.incomplete:
+            given = [value for step, _ in listed_steps(context) for value in step["args"] if isinstance(value, str)]
+            self.uncertain |= {names.root(value) for value in given}
 
     def extent(self, argument: Argument, value: str) -> tuple[int, int]:
         """Return the bytes of its root that an argument accesses."""
