@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run emitted programs on this machine: many in one shared library, each call in order, without a plan."""
+
+import ctypes
+import subprocess
+
+import numpy as np
+from opwest.importers.models.emit.emit import emit_program
+
+FLAGS = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fPIC", "-shared")
+
+
+class Library:
+    """Programs compiled together."""
+
+    def __init__(self, programs, folder, flags=()):
+        self.emitted = []
+        self.programs = programs
+        sources = []
+        for number, program in enumerate(programs):
+            emitted = emit_program(program, "made by a test", prefix=f"p{number}_")
+            path = folder / f"p{number}.c"
+            path.write_text(emitted.source)
+            sources.append(path)
+            self.emitted.append(emitted)
+        library = folder / "library.so"
+        done = subprocess.run(
+            ["cc", *FLAGS, *flags, *sources, "-lm", "-o", library], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[:4000]
+        self.code = ctypes.CDLL(str(library))
+
+    def run(self, number, inputs, state=None):
+        """Return the outputs of a program; `state` maps states to arrays, and is updated. OSError: a status."""
+        program, emitted = self.programs[number], self.emitted[number]
+        memory = dict(zip(program.inputs, (np.array(a, order="C") for a in inputs), strict=True))
+        state = {} if state is None else state
+        for value in program.states:
+            if value not in state:
+                state[value] = np.zeros(value.shape, value.dtype) if value.content is None else value.content.copy()
+            memory[value] = state[value]
+        for step in emitted.steps:
+            arguments = iter(step.arguments)
+            pointers, kept = [], []
+            for one in step.function.parameters:
+                if one.direction == "scratch":
+                    array = np.full(one.elements, 77).astype(one.dtype)
+                else:
+                    array = self._memory(next(arguments), memory)
+                kept.append(array)
+                pointers.append(ctypes.c_void_p(array.ctypes.data))
+            status = getattr(self.code, step.symbol)(*pointers)
+            if step.function.has_status and status:
+                raise OSError(-status, step.symbol)
+        for value in program.states:
+            if value.next is not None:
+                state[value] = self._memory(value.next, memory).reshape(value.shape).copy()
+        return [memory[value] for value in program.outputs]
+
+    def _memory(self, value, memory):
+        if value.root is not None:
+            whole = self._memory(value.base, memory).reshape(-1)
+            return whole[value.offset : value.offset + value.size]
+        if value not in memory:
+            content = value.content
+            memory[value] = (
+                np.full(value.shape, 85).astype(value.dtype) if content is None else np.array(content, order="C")
+            )
+        return memory[value]

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files that tests make, against onnxruntime, the interpreter and the emitted C.
+
+The session of onnxruntime has one thread, no memory patterns and no optimisation: operators run as the file has them.
+`session.x64quantprecision` prevents the saturating products of processors without VNNI.
+"""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from campaign import sized
+from models.executor import Library
+from onnx import TensorProto, helper, numpy_helper
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.graph.types import Rules
+from opwest.importers.models.interpret.run import outputs_of, run_graph
+from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.onnx.read import read_onnx
+from opwest.importers.models.simplify.folding import Folding
+from opwest.importers.models.simplify.simplify import simplify
+
+CONFIGURATIONS = sized(2, 20)
+"""The number of random models of one kind."""
+CASES = 2
+DTYPES = {
+    "float32": TensorProto.FLOAT,
+    "int64": TensorProto.INT64,
+    "bool": TensorProto.BOOL,
+    "int32": TensorProto.INT32,
+}
+ort.set_default_logger_severity(3)
+
+
+class Made:
+    """An ONNX model in the making."""
+
+    def __init__(self, opset=13):
+        self.opset = opset
+        self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
+
+    def input(self, *shape, dtype="float32"):
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, DTYPES[dtype], [int(n) for n in shape]))
+        return name
+
+    def constant(self, array):
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def add(self, kind, *inputs, results=1, domain="", **attributes):
+        inputs = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = [f"t{len(self.nodes)}_{i}" for i in range(results)]
+        self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
+        return names[0] if results == 1 else names
+
+    def output(self, *names):
+        self.outputs.extend(names)
+
+    def model(self):
+        results = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
+        graph = helper.make_graph(self.nodes, "made", self.inputs, results, self.initializers)
+        versions = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        made = helper.make_model(graph, opset_imports=versions, ir_version=8)
+        # onnxruntime requires the dtypes of outputs.
+        inferred = onnx.shape_inference.infer_shapes(made)
+        known = {one.name: one for one in (*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output)}
+        for one in made.graph.output:
+            kind = known[one.name].type.tensor_type.elem_type if one.name in known else 0
+            one.type.tensor_type.elem_type = kind or TensorProto.FLOAT
+        return made
+
+
+def floats(random, *shape, scale=1.0):
+    return (random.standard_normal(shape) * scale).astype(np.float32)
+
+
+def session(content):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def graph_of(content, exact=False):
+    """Return the checked graph of a file, whose shapes are those of the operators' own inference."""
+    [graph] = read_onnx(content, Rules(float_requantization=exact))
+    shapes = [(one, one.shape) for node in graph.nodes for one in node.outputs]
+    faults = Diagnostics()
+    check_graph(graph, "made.onnx", faults, Folding(graph.rules))
+    assert not faults.has_errors, "\n".join(map(str, faults))
+    for tensor, shape in shapes:
+        assert tensor.shape == shape, tensor
+    return graph
+
+
+def cases_of(content, random, count=CASES, limits=(0, 3)):
+    """Return random inputs by name."""
+    found = []
+    for _ in range(count):
+        case = {}
+        for one in session(content).get_inputs():
+            shape = [n if isinstance(n, int) else 1 for n in one.shape]
+            if one.type == "tensor(float)":
+                case[one.name] = floats(random, *shape, scale=float(random.choice([0.5, 1, 2])))
+            elif one.type == "tensor(bool)":
+                case[one.name] = random.integers(0, 2, shape).astype(bool)
+            else:
+                dtype = {"tensor(int8)": np.int8, "tensor(uint8)": np.uint8}.get(one.type)
+                low, high = limits if dtype is None else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+                case[one.name] = random.integers(low, high, shape).astype(dtype or one.type[7:-1])
+        found.append(case)
+    return found
+
+
+def check(contents, folder, random, bound=1e-5, steps=0, exact=False, limits=(0, 3), scales=None):
+    """Compare the models; |found - expected| <= bound * max(1, |expected|), or `steps` times a scale for float results.
+
+    Integers differ by at most `steps`. The graphs are returned.
+    """
+    contents = [one.model().SerializeToString() if isinstance(one, Made) else one for one in contents]
+    graphs = [graph_of(content, exact) for content in contents]
+    library = compiled(graphs, folder)
+    for number, (content, graph) in enumerate(zip(contents, graphs, strict=True)):
+        oracle = session(content)
+        for case in cases_of(content, random, limits=limits):
+            expected = oracle.run(None, case)
+            given = [case[one.name] for one in oracle.get_inputs()]
+            interpreted = outputs_of(graph, run_graph(graph, given))
+            runs = [("interpreter", interpreted)]
+            if library is not None:
+                runs.append(("emitted C", library.run(number, given)))
+            for name, results in runs:
+                for wanted, found in zip(expected, results, strict=True):
+                    assert wanted.size == found.size and wanted.dtype == found.dtype, (name, wanted.shape, found.shape)
+                    allowed = steps * scales[number] if scales else steps
+                    _compare(wanted, found.reshape(wanted.shape), bound, allowed, f"model {number}: {name}")
+    return graphs
+
+
+def compiled(graphs, folder):
+    """Return the library of the graphs, simplified as by an import."""
+    programs = []
+    for graph in graphs:
+        faults = Diagnostics()
+        programs.append(lower_graph(simplify(graph), "made.onnx", faults))
+    folder.mkdir(exist_ok=True)
+    return Library(programs, folder)
+
+
+def _compare(expected, found, bound, steps, where):
+    if expected.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            distance = np.abs(found - expected)
+            wrong = ~((distance <= bound * np.maximum(1, np.abs(expected)) + steps) | (found == expected))
+            wrong &= ~(np.isnan(found) & np.isnan(expected))
+    else:
+        wrong = np.abs(expected.astype(np.int64) - found.astype(np.int64)) > steps
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise AssertionError(f"{where}: {wrong.sum()} of {wrong.size}, at {at}: {found[at]}, expected {expected[at]}")
+
+
+def kinds_of(graph):
+    return [node.kind for node in graph.nodes]

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control flow and variables that are resolved at import, against LiteRT."""
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("cc", "tflite", "ai_edge_litert")
+
+from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
+from models.made import Model  # noqa: E402
+from opwest.importers.models.graph.faults import Damaged  # noqa: E402
+from opwest.importers.models.graph.spec import OPERATORS, Operator, broadcast, specify  # noqa: E402
+from opwest.importers.models.interpret.registry import interprets  # noqa: E402
+from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
+
+if "LESS" not in OPERATORS:
+    specify(Operator("LESS", lambda node: [("bool", broadcast(one.shape for one in node.inputs))]))
+
+    @interprets("LESS")
+    def less(node, arrays, rules):
+        return arrays[0] < arrays[1]
+
+
+def model_with(*subgraphs):
+    """Return a model whose main subgraph is filled last: `subgraphs` fill the others."""
+    model = Model()
+    main = model.subgraphs[0]
+    for fill in subgraphs:
+        model.subgraph()
+        fill(model)
+    model.subgraphs.append(main)  # the last one is the current one
+    return model
+
+
+def finish(model):
+    model.subgraphs.pop()
+    return model
+
+
+def variables(random):
+    """A counter and a running sum: both are read before and after the assignment."""
+    shape = tuple(int(n) for n in random.integers(1, 5, 2))
+    names = ("sum", "last")
+    first = [random.standard_normal(shape).astype(np.float32) for _ in names]
+
+    def init(model):
+        for name, content in zip(names, first, strict=True):
+            handle = model.operator("VAR_HANDLE", [], ("resource",), container="", shared_name=name)
+            model.operator("ASSIGN_VARIABLE", [handle, model.constant(content)])
+
+    model = model_with(init)
+    data = model.input("float32", shape)
+    model.operator("CALL_ONCE", [], init_subgraph_index=1)
+    total, last = (model.operator("VAR_HANDLE", [], ("resource",), container="", shared_name=n) for n in names)
+    before = model.operator("READ_VARIABLE", [total], ("float32",))
+    after = model.operator("ADD", [before, data], ("float32",))
+    previous = model.operator("READ_VARIABLE", [last], ("float32",))
+    model.operator("ASSIGN_VARIABLE", [total, after])
+    model.operator("ASSIGN_VARIABLE", [last, data])
+    again = model.operator("READ_VARIABLE", [total], ("float32",))
+    model.output(model.operator("ADD", [again, previous], ("float32",)))
+    return finish(model)
+
+
+def test_variables(tmp_path):
+    check_configurations(
+        variables, tmp_path, seed=1, cases=lambda graph, random: cases_of(graph, random, 5), steps=True
+    )
+
+
+def condition(random):
+    """IF with a constant condition."""
+    shape, numbers = (2, 3), [random.standard_normal(3).astype(np.float32) for _ in range(2)]
+
+    def fill(number):
+        def branch(model):
+            data = model.input("float32", shape)
+            model.output(model.operator("ADD", [data, model.constant(numbers[number])], ("float32",)))
+
+        return branch
+
+    model = model_with(fill(0), fill(1))
+    data = model.input("float32", shape)
+    truth = model.constant(np.array(bool(random.integers(0, 2))))
+    options = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    found = model.operator("IF", [truth, data], ("float32",), **options)
+    model.output(model.operator("ADD", [found, data], ("float32",)))
+    return finish(model)
+
+
+def test_if(tmp_path):
+    check_configurations(condition, tmp_path, seed=2)
+
+
+def loop(random, limit=None):
+    """WHILE with a counter that is known, and data that are not."""
+    limit = int(random.integers(0, 5)) if limit is None else limit
+    step = random.standard_normal((2, 3)).astype(np.float32)
+
+    def test(model):
+        counter, _ = model.input("int32", ()), model.input("float32", (2, 3))
+        model.output(model.operator("LESS", [counter, model.constant(np.array(limit, np.int32))], ("bool",)))
+
+    def body(model):
+        counter, data = model.input("int32", ()), model.input("float32", (2, 3))
+        more = model.operator("ADD", [counter, model.constant(np.array(1, np.int32))], ("int32",))
+        model.output(more, model.operator("ADD", [data, model.constant(step)], ("float32",)))
+
+    model = model_with(test, body)
+    data, counter = model.input("float32", (2, 3)), model.constant(np.array(0, np.int32))
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    _, found = model.operator("WHILE", [counter, data], ("int32",), ("float32",), **options)
+    model.output(model.operator("ADD", [found, data], ("float32",)))
+    return finish(model)
+
+
+def test_while(tmp_path):
+    check_configurations(loop, tmp_path, seed=3, bound=1e-6)
+
+
+def test_refused_control():
+    random = np.random.default_rng(4)
+    model = condition(random)
+    truth = next(one for one in model.subgraphs[0].tensors if one.dtype == "bool")
+    truth.content = None
+    model.subgraphs[0].inputs.append(truth)
+    with pytest.raises(AssertionError, match="of IF is computed when the model runs"):
+        graph_of(model.build())
+    model = loop(random)
+    counter = next(one for one in model.subgraphs[0].tensors if one.dtype == "int32")
+    counter.content = None
+    model.subgraphs[0].inputs.append(counter)
+    with pytest.raises(AssertionError, match="of WHILE is computed when the model runs"):
+        graph_of(model.build())
+    with pytest.raises(AssertionError, match="a loop with too many turns"):
+        graph_of(loop(random, 1 << 20).build())
+
+
+def test_subgraph_that_calls_itself():
+    model = Model()
+    data, truth = model.input("float32", (1,)), model.constant(np.array(True))
+    options = {"then_subgraph_index": 0, "else_subgraph_index": 0}
+    model.output(model.operator("IF", [truth, data], ("float32",), **options))
+    with pytest.raises(Damaged, match="is called by itself"):
+        read_tflite(model.build())

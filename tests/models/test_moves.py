@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that move elements, in all dtypes, against LiteRT."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from campaign import sized
+from requirements_support import need
+
+need("cc", "tflite", "ai_edge_litert")
+
+from models import indexed, moves  # noqa: E402
+from models.bounds import bound_of  # noqa: E402
+from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
+from models.executor import Library  # noqa: E402
+from models.made import Model  # noqa: E402
+from models.oracle import litert  # noqa: E402
+from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.importers.models.convert import import_model  # noqa: E402
+from opwest.importers.models.emit.emit import emit_program  # noqa: E402
+from opwest.importers.models.graph.check import check_graph  # noqa: E402
+from opwest.importers.models.graph.faults import Damaged  # noqa: E402
+from opwest.importers.models.interpret.run import run_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
+from opwest.importers.models.simplify.folding import Folding  # noqa: E402
+from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
+from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
+from opwest.importers.models.vectors import make_vectors  # noqa: E402
+
+KINDS = {**moves.KINDS, **indexed.KINDS}
+
+
+class _Limited:
+    """Random inputs, with indices that are inside of their dimensions."""
+
+    def __init__(self):
+        self.made = []
+
+    def build(self, make, random, dtype):
+        model = make(random, dtype)
+        self.made.append([(getattr(t, "limits", None), getattr(t, "small", False)) for t in model.graph.inputs])
+        return model
+
+    def cases(self, graph, random):
+        limits = self.made.pop(0)
+        found = cases_of(graph, random)
+        for case, (number, (limit, is_small)) in itertools.product(found, enumerate(limits)):
+            if limit is not None:
+                whole = random.integers(0, 1 << 30, case[number].shape)
+                case[number] = (whole % (limit if len(limit) > 1 else limit[0])).astype(case[number].dtype)
+            elif is_small or (graph.nodes[0].kind == "ONE_HOT" and number == 0):
+                case[number] = random.integers(-2, 7, case[number].shape).astype(case[number].dtype)
+        return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moves(kind, tmp_path):
+    make, dtypes = KINDS[kind]
+    each, limited = itertools.cycle(dtypes), _Limited()
+    check_configurations(
+        lambda random: limited.build(make, random, next(each)),
+        tmp_path,
+        seed=[ord(c) for c in kind],
+        count=sized(max(5, len(dtypes)), 50 * len(dtypes)),
+        bound=bound_of(kind),
+        cases=limited.cases,
+    )
+
+
+def _indexed(kind, dtype):
+    """Return a model with computed indices, and the limit of the first."""
+    model = Model()
+    indices = model.input(dtype, (3, 2) if kind in ("GATHER_ND", "SCATTER_ND") else (3,))
+    data = model.input("int8", (5, 4, 2), 0.1, 3)
+    if kind == "SCATTER_ND":
+        updates = model.input("int8", (3, 2))
+        model.graph.inputs.remove(data)
+        inputs, result = [indices, updates, model.constant(np.asarray([5, 4, 2], np.int32))], ("int8",)
+    else:
+        inputs, result = ([indices, data] if kind == "EMBEDDING_LOOKUP" else [data, indices]), ("int8", 0.1, 3)
+    model.output(model.operator(kind, inputs, result))
+    return model.build()
+
+
+@pytest.mark.parametrize("kind", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP", "SCATTER_ND"])
+def test_indices_outside_of_their_dimension_are_an_error(kind, tmp_path):
+    dtype = "int32" if kind in ("EMBEDDING_LOOKUP", "SCATTER_ND") else "int64"
+    graph = graph_of(_indexed(kind, dtype))
+    library = Library([lower_graph(graph, "made.tflite", Diagnostics())], tmp_path)
+    [case] = cases_of(graph, np.random.default_rng(1), 1)
+    case[0] = np.zeros(case[0].shape, dtype)
+    library.run(0, case)
+    for wrong in (-1, 5, 2**31 - 1, *([2**32, -(2**63)] if dtype == "int64" else [])):
+        case[0].reshape(-1)[2] = wrong
+        with pytest.raises(OSError, match=r"\[Errno 22\]"):
+            library.run(0, case)
+        with pytest.raises(ValueError, match="outside of 0 to 4"):
+            run_graph(graph, case)
+
+
+def _program(model):
+    return lower_graph(graph_of(model.build()), "made.tflite", Diagnostics())
+
+
+def _twice(model, data, count=1):
+    """Return the results of operators that write memory of their own."""
+    found = [model.operator("ADD", [data, data], ("int8", 0.2, 0)) for _ in range(count)]
+    return found if count > 1 else found[0]
+
+
+def test_parts_that_are_contiguous_are_views():
+    model = Model()
+    data = model.input("int8", (1, 6, 4), 0.1, 0)
+    inner = _twice(model, data)
+    result = ("int8", 0.2, 0)
+    parts = [*model.operator("SPLIT", [moves.numbers(model, [1]), inner], result, result, num_splits=2)]
+    masks = {"begin_mask": 1, "end_mask": 7}
+    indices = [moves.numbers(model, v) for v in ([0, 2, 0], [0, 0, 0], [1, 1, 1])]
+    parts.append(model.operator("STRIDED_SLICE", [inner, *indices], result, **masks))
+    sizes = [moves.numbers(model, v) for v in ([0, 1, 1], [1, 1, 3])]
+    parts.append(model.operator("SLICE", [inner, *sizes], result))
+    for part in parts:
+        model.output(_twice(model, part))
+    program = _program(model)
+    assert [type(one).__name__ for one in program.operations] == ["Elementwise"] * 5
+    assert [one.inputs[0].offset for one in program.operations[1:]] == [0, 12, 8, 5]
+
+
+def test_producers_write_into_the_concatenation(tmp_path):
+    """Also into a concatenation of concatenations; inputs, outputs and constants are copied."""
+    result = ("int8", 0.2, 0)
+    model = Model()
+    data = model.input("int8", (1, 2, 3), 0.1, 0)
+    a, b, c, d = _twice(model, data, 4)
+    inner = model.operator("CONCATENATION", [a, b], result, axis=1)
+    constant = model.constant(np.arange(6, dtype=np.int8).reshape(1, 2, 3), 0.2)
+    outer = model.operator("CONCATENATION", [c, inner, constant, d], result, axis=1)
+    last = _twice(model, c)
+    model.output(outer, d, last)
+    program = _program(model)
+    names = [type(one).__name__ for one in program.operations]
+    assert names == ["Elementwise"] * 4 + ["Move", "Move", "Elementwise"]
+    whole = program.outputs[0]
+    assert [(one.results[0].root is whole, one.results[0].offset) for one in program.operations[:3]] == [
+        (True, 6),
+        (True, 12),
+        (True, 0),
+    ]
+    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+
+
+def test_views_and_indices_in_a_generated_application(tmp_path):
+    """Producers write into a concatenation that later steps read."""
+    result, random = ("int8", 0.2, 1), np.random.default_rng(2)
+    model = Model()
+    data = model.input("int8", (1, 4, 6), 0.1, 3, name="data")
+    which = model.input("int32", (3,), name="which")
+    first = model.operator("ADD", [data, data], result)
+    second = model.operator("PAD", [data, moves.numbers(model, [[0, 0], [1, 0], [0, 0]])], ("int8", 0.1, 3))
+    second = model.operator("ADD", [second, second], result)
+    joined = model.operator("CONCATENATION", [first, second], result, axis=1)
+    rows = model.operator("RESHAPE", [joined, moves.numbers(model, [18, 3])], result)
+    taken = model.operator("GATHER", [rows, which], result)
+    last = model.operator("ADD", [first, first], result)
+    turned = model.operator("TRANSPOSE", [taken, moves.numbers(model, [1, 0])], result)
+    for tensor, name in ((turned, "turned"), (last, "last")):
+        tensor.name = name
+    model.output(turned, last)
+    content = model.build()
+    file, app = tmp_path / "m.tflite", tmp_path / "app"
+    file.write_bytes(content)
+    import_model(file, tmp_path / "model")
+    run("generate", tmp_path / "model/manifest.yaml", "-o", app)
+    given = [random.integers(-128, 128, (1, 4, 6)).astype(np.int8), np.asarray([17, 0, 9], np.int32)]
+    np.savez(tmp_path / "in.npz", data=given[0], which=given[1])
+    np.savez(tmp_path / "out.npz", **dict(zip(("turned", "last"), litert(content, [given])[0], strict=True)))
+    run("run", "--host", app, "--input", tmp_path / "in.npz", "--reference", tmp_path / "out.npz")
+
+
+def _damage(model, random):
+    """Change constants and options of a model to other small numbers, or the shape of an input."""
+    for tensor in model.graph.tensors:
+        if tensor.content is not None and tensor.content.dtype.kind == "i" and random.random() < 0.5:
+            values = random.choice([-(2**31), -5, -2, -1, 0, 1, 2, 3, 7, 2**31 - 1], tensor.content.shape)
+            limits = np.iinfo(tensor.content.dtype)
+            tensor.content = np.clip(values, limits.min, limits.max).astype(tensor.content.dtype)
+            if random.random() < 0.3:
+                tensor.content = tensor.content.reshape(-1)[: int(random.integers(0, 3))]
+                tensor.shape = tensor.content.shape
+    for _, _, _, options in model.graph.operators:
+        for name, value in options.items():
+            if isinstance(value, int) and name != "version" and random.random() < 0.4:
+                options[name] = int(random.choice([-7, -1, 0, 1, 2, 5, 31, 2**30]))
+    for tensor in model.graph.inputs:
+        if random.random() < 0.3:
+            tensor.shape = tuple(int(n) for n in random.integers(1, 4, int(random.integers(0, 6))))
+
+
+def test_contradictory_operators_are_refused():
+    """Nothing but a report: neither an exception nor a program that cannot be emitted."""
+    random = np.random.default_rng(12)
+    refused, passed = set(), set()
+    for _ in range(sized(8, 400)):
+        for kind, (make, dtypes) in KINDS.items():
+            model = make(random, str(random.choice(dtypes)))
+            _damage(model, random)
+            try:
+                content = model.build()
+            except (ValueError, OverflowError, TypeError):
+                continue  # not a file
+            faults = Diagnostics()
+            try:
+                [graph] = read_tflite(content)
+            except Damaged:
+                continue
+            check_graph(graph, "made.tflite", faults, Folding(graph.rules, 1 << 20))
+            (refused if faults.has_errors else passed).add(kind)
+            if not faults.has_errors and all(one.size < 1 << 16 for node in graph.nodes for one in node.outputs):
+                emit_program(lower_graph(simplify(graph), "made.tflite", faults), "made by a test")
+    assert len(refused) > 25 and len(passed) > 25
+
+
+def run(*words):
+    """Run a command of opwest."""
+    done = subprocess.run([sys.executable, "-m", "opwest", *words, "-q"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_models_whose_indices_fail_have_no_vectors():
+    model = Model()
+    data = model.input("float32", (1, 3))
+    which = model.operator("CAST", [model.input("float32", (2,))], ("int32",))
+    model.output(model.operator("GATHER", [data, which], ("float32",)))
+    content = model.build()
+    assert make_vectors(graph_of(content), content, 6) is None
+    model = Model()
+    data = model.input("float32", (1, 3))
+    model.output(model.operator("GATHER", [data, model.input("int32", (2,))], ("float32",)))
+    content = model.build()
+    vectors = make_vectors(graph_of(content), content, 6)
+    assert "LiteRT" in vectors.remark and not any(case[1].any() for case in vectors.inputs)

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""float32 operators of ONNX in opsets 11 to 21, against onnxruntime."""
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("cc", "onnx", "onnxruntime")
+
+from models.onnx_support import CONFIGURATIONS, Made, check, floats, kinds_of  # noqa: E402
+
+UNARY = {
+    "Abs": {}, "Neg": {}, "Exp": {}, "Sin": {}, "Cos": {}, "Floor": {}, "Ceil": {}, "Round": {}, "Tanh": {},
+    "Sigmoid": {}, "Erf": {}, "Relu": {}, "LeakyRelu": {"alpha": 0.2}, "Elu": {"alpha": 0.7}, "Selu": {},
+    "Celu": {"alpha": 1.5}, "HardSigmoid": {"alpha": 0.3, "beta": 0.4}, "Softplus": {}, "Softsign": {},
+    "HardSwish": {}, "Gelu": {"approximate": "tanh"}, "Mish": {}, "Reciprocal": {}, "Sign": {},
+}  # fmt: skip
+SINCE = {"HardSwish": 14, "Gelu": 20, "Mish": 18, "Celu": 12}
+
+
+def opset_of(random, least=11):
+    return int(random.integers(least, 22))
+
+
+def unary(random, kind):
+    made = Made(opset_of(random, SINCE.get(kind, 11)))
+    x = made.input(*random.integers(1, 5, int(random.integers(1, 5))))
+    made.output(made.add(kind, x, **UNARY[kind]))
+    return made
+
+
+@pytest.mark.parametrize("kind", UNARY)
+def test_unary(kind, tmp_path):
+    random = np.random.default_rng([ord(c) for c in kind])
+    check([unary(random, kind) for _ in range(CONFIGURATIONS)], tmp_path, random)
+
+
+def binary(random, kind):
+    made = Made(opset_of(random))
+    shape = random.integers(1, 5, 4)
+    other = [1 if random.random() < 0.3 else n for n in shape][int(random.integers(0, 3)) :]
+    a, b = made.input(*shape), made.input(*other)
+    if kind == "Pow":
+        a = made.add("Abs", a)
+    if random.random() < 0.3:
+        a, b = b, a
+    result = made.add(kind, a, b)
+    if kind in ("Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual"):
+        result = made.add("Where", made.add("Not", result), a, b)
+    made.output(result)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mean", "Less", "Greater", "Equal"])
+def test_binary(kind, tmp_path):
+    random = np.random.default_rng([ord(c) for c in kind])
+    check([binary(random, kind) for _ in range(CONFIGURATIONS)], tmp_path, random)
+
+
+def windows(random, spatial, most=4):
+    options = {"strides": [int(n) for n in random.integers(1, most, spatial)]}
+    automatic = random.choice(["pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID"])
+    if automatic == "pads":
+        options["pads"] = [int(n) for n in random.integers(0, 2, 2 * spatial)]
+    else:
+        options["auto_pad"] = str(automatic)
+    return options
+
+
+def convolution(random):
+    made = Made(opset_of(random))
+    spatial = int(random.choice([1, 2, 2]))
+    groups = int(random.choice([1, 1, 2, 3]))
+    inner, results = int(random.choice([1, 1, 2, 5])), groups * int(random.integers(1, 4))
+    kernel = random.integers(1, 4, spatial)
+    x = made.input(int(random.integers(1, 3)), groups * inner, *random.integers(7, 11, spatial))
+    options = windows(random, spatial)
+    if "auto_pad" not in options or options["auto_pad"] == "VALID":
+        options["dilations"] = [int(n) for n in random.integers(1, 3, spatial)]
+    inputs = [x, floats(random, results, inner, *kernel)]
+    if random.random() < 0.7:
+        inputs.append(floats(random, results))
+    y = made.add("Conv", *inputs, group=groups, **options)
+    if random.random() < 0.5:
+        parts = [floats(random, results) for _ in range(3)] + [np.abs(floats(random, results)) + 0.1]
+        y = made.add("BatchNormalization", y, *parts, epsilon=1e-3)
+    end = random.integers(0, 4)
+    y = made.add("Relu", y) if end == 0 else made.add("Clip", y, np.float32(0), np.float32(6)) if end == 1 else y
+    made.output(y)
+    return made
+
+
+def test_convolutions(tmp_path):
+    random = np.random.default_rng(14)
+    graphs = check([convolution(random) for _ in range(6 * CONFIGURATIONS)], tmp_path, random, 2e-5)
+    for graph in graphs:
+        assert not {"MUL", "RELU", "RELU6"} & set(kinds_of(graph)), "folded into the layer"
+
+
+def transposed(random):
+    made = Made(opset_of(random))
+    spatial = int(random.choice([1, 2, 2]))
+    groups = int(random.choice([1, 1, 2]))
+    inner, results = int(random.integers(1, 4)), int(random.integers(1, 4))
+    kernel = random.integers(2, 4, spatial)
+    x = made.input(1, groups * inner, *random.integers(3, 6, spatial))
+    options = {"strides": [int(n) for n in random.integers(1, 3, spatial)]}
+    if random.random() < 0.3:
+        options["auto_pad"] = str(random.choice(["SAME_UPPER", "SAME_LOWER"]))
+    elif random.random() < 0.3:
+        options.update(pads=[1] * 2 * spatial, output_padding=[s - 1 for s in options["strides"]])
+    else:
+        options.update(pads=[int(n) for n in random.integers(0, 2, 2 * spatial)])
+        options.update(dilations=[int(n) for n in random.integers(1, 3, spatial)])
+    inputs = [x, floats(random, groups * inner, results, *kernel), floats(random, results * groups)]
+    made.output(made.add("ConvTranspose", *inputs, group=groups, **options))
+    return made
+
+
+def test_transposed_convolutions(tmp_path):
+    random = np.random.default_rng(15)
+    check([transposed(random) for _ in range(3 * CONFIGURATIONS)], tmp_path, random, 2e-5)
+
+
+def pool(random):
+    spatial = int(random.choice([1, 2, 2]))
+    kind = str(random.choice(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"]))
+    made = Made(opset_of(random, 19 if kind == "AveragePool" else 11))
+    x = made.input(int(random.integers(1, 3)), int(random.integers(1, 5)), *random.integers(6, 11, spatial))
+    if kind.startswith("Global"):
+        made.output(made.add(kind, x))
+        return made
+    options = {"kernel_shape": [int(n) for n in random.integers(2, 4, spatial)], **windows(random, spatial, 3)}
+    if "pads" in options:
+        options["ceil_mode"] = int(random.integers(0, 2))
+    if kind == "AveragePool":
+        options["count_include_pad"] = int(random.integers(0, 2))
+    made.output(made.add(kind, x, **options))
+    return made
+
+
+def test_pools(tmp_path):
+    random = np.random.default_rng(16)
+    check([pool(random) for _ in range(6 * CONFIGURATIONS)], tmp_path, random)
+
+
+def dense(random):
+    made = Made(opset_of(random))
+    n, k, m = (int(v) for v in random.integers(1, 9, 3))
+    which = random.integers(0, 5)
+    if which == 0:
+        ta, tb = (int(v) for v in random.integers(0, 2, 2))
+        x = made.input(*((k, n) if ta else (n, k)))
+        bias = (
+            [floats(random, *[(m,), (1, m), (n, m), (1,)][int(random.integers(0, 4))])] if random.random() < 0.8 else []
+        )
+        made.output(
+            made.add("Gemm", x, floats(random, *((m, k) if tb else (k, m))), *bias, transA=ta, transB=tb,
+                     alpha=float(random.choice([1, 0.5])), beta=float(random.choice([1, 2])))
+        )  # fmt: skip
+    elif which == 1:
+        x = made.input(2, n, k)
+        y = made.add("MatMul", x, floats(random, k, m))
+        made.output(made.add("Add", y, floats(random, m)))
+    elif which == 2:
+        # Attention: the transposed operand remains where it is.
+        a, b = made.input(2, 3, n, k), made.input(2, 3, m, k)
+        y = made.add("Softmax", made.add("MatMul", a, made.add("Transpose", b, perm=[0, 1, 3, 2])), axis=-1)
+        made.output(made.add("MatMul", y, floats(random, 2, 3, m, 2)))
+    elif which == 3:
+        a, b = made.input(n, k), made.input(3, k, m)
+        made.output(made.add("MatMul", a, b))
+    else:
+        a, b = made.input(n, k), made.input(m, k)
+        made.output(made.add("Gemm", a, b, transB=1))
+    return made
+
+
+def test_products(tmp_path):
+    random = np.random.default_rng(17)
+    check([dense(random) for _ in range(6 * CONFIGURATIONS)], tmp_path, random)
+
+
+REDUCTIONS = ["Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSumExp"]
+
+
+def reduction(random, kind):
+    made = Made(opset_of(random))
+    rank = int(random.integers(2, 5))
+    x = made.input(*random.integers(1, 5, rank))
+    axes = [int(n) - (rank if random.random() < 0.5 else 0) for n in random.choice(rank, 2, replace=False)]
+    keep = {"keepdims": int(random.integers(0, 2))}
+    if made.opset >= 18 or (kind == "Sum" and made.opset >= 13):
+        made.output(made.add(f"Reduce{kind}", x, np.asarray(axes, np.int64), **keep))
+    else:
+        made.output(made.add(f"Reduce{kind}", x, axes=axes, **keep))
+    return made
+
+
+def test_reductions(tmp_path):
+    random = np.random.default_rng(18)
+    check([reduction(random, kind) for kind in REDUCTIONS for _ in range(CONFIGURATIONS)], tmp_path, random)
+
+
+def normalisation(random):
+    which = int(random.integers(0, 8))
+    made = Made(opset_of(random, [13, 11, 17, 11, 11, 21, 11, 11][which]))
+    n, c, h, w = (int(v) for v in random.integers(1, 5, 4))
+    x = made.input(n, c, h, w)
+    if which <= 1:
+        kind = str(random.choice(["Softmax", "LogSoftmax"]))
+        y = made.add(kind, x, axis=int(random.integers(-4, 4)))
+    elif which == 2:
+        axis = int(random.integers(1, 4))
+        shape = (n, c, h, w)[axis:]
+        y = made.add("LayerNormalization", x, floats(random, *shape), floats(random, *shape), axis=axis, epsilon=1e-3)
+    elif which == 3:
+        y = made.add("InstanceNormalization", x, floats(random, c), floats(random, c), epsilon=0.1)
+    elif which == 4:
+        parts = [floats(random, c) for _ in range(3)] + [np.abs(floats(random, c)) + 0.1]
+        y = made.add("BatchNormalization", x, *parts)
+    elif which == 5:
+        y = made.add("GroupNormalization", x, floats(random, c), floats(random, c), num_groups=c, epsilon=0.1)
+    elif which == 6:
+        y = made.add("LRN", x, size=3, alpha=0.5, bias=2.0)
+    else:
+        y = made.add("LpNormalization", made.add("Abs", x), axis=int(random.integers(0, 4)), p=1)
+    made.output(y)
+    return made
+
+
+def test_normalisations(tmp_path):
+    random = np.random.default_rng(19)
+    check([normalisation(random) for _ in range(6 * CONFIGURATIONS)], tmp_path, random, 5e-5)
+
+
+def resize(random):
+    made = Made(opset_of(random))
+    shape = [1, int(random.integers(1, 4)), int(random.integers(2, 7)), int(random.integers(2, 7))]
+    x = made.input(*shape)
+    mode = str(random.choice(["nearest", "linear", "cubic"]))
+    transform = str(random.choice(["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]))
+    options = {"mode": mode, "coordinate_transformation_mode": transform}
+    if mode == "nearest":
+        options["nearest_mode"] = str(random.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]))
+    empty = np.zeros(0, np.float32)
+    if random.random() < 0.5:
+        sizes = np.asarray([*shape[:2], *random.integers(1, 11, 2)], np.int64)
+        made.output(made.add("Resize", x, empty, empty, sizes, **options))
+    else:
+        scales = np.asarray([1, 1, *random.choice([0.6, 1.5, 2, 3], 2)], np.float32)
+        made.output(made.add("Resize", x, empty, scales, **options))
+    return made
+
+
+def test_resize(tmp_path):
+    random = np.random.default_rng(20)
+    check([resize(random) for _ in range(8 * CONFIGURATIONS)], tmp_path, random)
+
+
+RECURRENT = [
+    ("LSTM", "forward"),
+    ("LSTM", "bidirectional"),
+    ("GRU", "reverse"),
+    ("GRU", "bidirectional"),
+    ("RNN", "forward"),
+]
+
+
+@pytest.mark.parametrize(("kind", "direction"), RECURRENT)
+def test_recurrent(kind, direction, tmp_path):
+    random = np.random.default_rng([ord(c) for c in kind + direction])
+    models = []
+    for number in range(CONFIGURATIONS):
+        made = Made(opset_of(random))
+        gates, count = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 2 if direction == "bidirectional" else 1
+        steps, batch, width, hidden = (int(v) for v in random.integers(1, 5, 4))
+        x = made.input(steps, batch, width)
+        inputs = [
+            x,
+            floats(random, count, gates * hidden, width),
+            floats(random, count, gates * hidden, hidden),
+            floats(random, count, 2 * gates * hidden),
+        ]
+        options = {"direction": direction, "hidden_size": hidden}
+        if kind == "GRU":
+            options["linear_before_reset"] = number % 2
+        if kind == "LSTM" and number % 2:
+            inputs += ["", floats(random, count, batch, hidden), floats(random, count, batch, hidden)]
+            inputs.append(floats(random, count, 3 * hidden))
+        results = made.add(kind, *inputs, results=3 if kind == "LSTM" else 2, **options)
+        made.output(*results)
+        models.append(made)
+    check(models, tmp_path, random)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files that cannot be imported: every reason with what was found, and damaged files."""
+
+import numpy as np
+import pytest
+from campaign import sized
+from requirements_support import need
+
+need("onnx", "onnxruntime")
+
+import onnx  # noqa: E402
+from models.onnx_support import Made, floats  # noqa: E402
+from models.test_onnx_movement import residual, transformer  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402
+from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
+from opwest.importers.models.graph.check import check_graph  # noqa: E402
+from opwest.importers.models.read import read_model  # noqa: E402
+
+MUTATIONS = sized(150, 10000)
+
+
+def refused(model):
+    """Return the messages for a model."""
+    content = model if isinstance(model, bytes) else model.SerializeToString()
+    faults = Diagnostics()
+    try:
+        for graph in read_model(content, "m.onnx"):
+            check_graph(graph, "m.onnx", faults)
+    except OpwestError as error:
+        return "\n".join(map(str, error.diagnostics))
+    return "\n".join(map(str, faults))
+
+
+def one(kind, *inputs, opset=17, shape=(1, 2, 4, 4), **options):
+    made = Made(opset)
+    made.output(made.add(kind, made.input(*shape), *inputs, **options))
+    return made.model()
+
+
+def test_all_operators_are_reported_at_once():
+    made = Made(17)
+    x = made.input(1, 2, 4, 4)
+    y = made.add("Relu", made.add("Bernoulli", x))
+    z = made.add("MaxPool", made.add("Custom", x, domain="com.microsoft"), kernel_shape=[2, 2])
+    made.output(y, made.add("Det", x), z)
+    text = refused(made.model())
+    assert "operator 0 (Bernoulli), result 't0_0': unsupported operator" in text
+    assert "operator 2 (Custom), result 't2_0': unsupported operator" in text and "importing-models.md" in text
+    assert "operator 4 (Det)" in text and text.count("error:") == 3
+
+
+def runtime_weights():
+    made = Made(17)
+    x = made.input(1, 2, 4, 4)
+    made.output(made.add("Conv", x, made.add("Relu", made.input(3, 2, 1, 1))))
+    return made.model()
+
+
+def dynamic_shape(*shape):
+    model = one("Relu")
+    del model.graph.input[0].type.tensor_type.shape.dim[:]
+    for n in shape:
+        dim = model.graph.input[0].type.tensor_type.shape.dim.add()
+        if isinstance(n, str):
+            dim.dim_param = n
+        else:
+            dim.dim_value = n
+    return model
+
+
+def external():
+    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    return model
+
+
+def computed_shape():
+    made = Made(17)
+    x = made.input(1, 8)
+    made.output(made.add("Reshape", x, made.input(2, dtype="int64")))
+    return made.model()
+
+
+REFUSED = {
+    "the weights 't0_0' are computed when the model runs": runtime_weights,
+    "the input 'x0' has the shape [1, 2, height, 4]": lambda: dynamic_shape(1, 2, "height", 4),
+    "the tensor 'c0' is in another file": external,
+    "the shape of 't0_0' is unknown": computed_shape,
+    "opset 99 of ai.onnx": lambda: with_opset(99),
+    "dilations [2, 2]": lambda: one("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]),
+    "data [1, 2, 4, 4, 4]": lambda: one("AveragePool", shape=(1, 2, 4, 4, 4), kernel_shape=[2, 2, 2]),
+    "ArgMax with select_last_index=1": lambda: one("ArgMax", select_last_index=1),
+    "GatherND with batch_dims": lambda: one("GatherND", np.zeros((1, 1), np.int64), batch_dims=1),
+    "activations Softsign": lambda: rnn(activations=["Softsign"]),
+    "clip or input_forget": lambda: rnn(clip=1.0),
+    "an index outside of 2 elements": lambda: one("Gather", np.asarray([2], np.int64), axis=1),
+    "scale 0": lambda: one("QuantizeLinear", np.float32(0), np.int8(0)),
+}
+
+
+def with_opset(version):
+    model = one("Relu")
+    model.opset_import[0].version = version
+    return model
+
+
+def rnn(**options):
+    made = Made(13)
+    random = np.random.default_rng(0)
+    x = made.input(2, 1, 3)
+    weights = floats(random, 1, 4, 3), floats(random, 1, 4, 4)
+    made.output(made.add("RNN", x, *weights, results=2, hidden_size=4, **options)[0])
+    return made.model()
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_reasons(reason):
+    text = refused(REFUSED[reason]())
+    assert reason in text and "damaged" not in text, text
+
+
+def cyclic():
+    model = one("Relu")
+    model.graph.node[0].input[0] = "t0_0"
+    return model
+
+
+def twice():
+    model = one("Relu")
+    model.graph.node.append(model.graph.node[0])
+    return model
+
+
+def short():
+    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
+    model.graph.initializer[0].raw_data = b"1234"
+    return model
+
+
+def mismatched():
+    return one("Conv", np.ones((3, 5, 1, 1), np.float32))
+
+
+def huge():
+    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
+    model.graph.initializer[0].dims[0] = 1 << 40
+    return model
+
+
+def exploding():
+    made = Made(17)
+    x = made.input(1, 1)
+    made.output(made.add("Add", x, made.add("ConstantOfShape", np.asarray([1 << 20, 1 << 20], np.int64))))
+    return made.model()
+
+
+@pytest.mark.parametrize("make", [cyclic, twice, short, mismatched, huge, exploding])
+def test_damaged(make):
+    text = refused(make())
+    assert "m.onnx: error: " in text, text
+
+
+def test_unknown_batch_is_one():
+    [graph] = read_model(dynamic_shape("batch", 2, 4, 4).SerializeToString(), "m.onnx")
+    assert graph.inputs[0].shape == (1, 2, 4, 4)
+    assert graph.remarks == ("input 'x0' of shape [batch, 2, 4, 4] is imported as [1, 2, 4, 4]",)
+
+
+def test_mutations():
+    """Random changes of bytes give a model or an error."""
+    random = np.random.default_rng(50)
+    contents = [make(random).model().SerializeToString() for make in (residual, transformer)]
+    made = 0
+    for number in range(MUTATIONS):
+        content = bytearray(contents[number % 2])
+        # Weights are most of a file: half of the changes are near the start, where the operators are.
+        limit = len(content) if random.random() < 0.5 else 3000
+        for at in random.integers(0, limit, int(random.integers(1, 5))):
+            content[at] = random.integers(0, 256)
+        if random.random() < 0.1:
+            content = content[: int(random.integers(0, len(content)))]
+        made += "error" in refused(bytes(content))
+    assert made > MUTATIONS // 4
+
+
+def test_other_content():
+    assert "not a TFLite or ONNX model" in refused(b"PK\x03\x04 not a model")
+    assert "no graph" in refused(onnx.ModelProto(ir_version=8).SerializeToString())
+    assert "no graph" in refused(helper.make_model(helper.make_graph([], "g", [], [])).SerializeToString())
