@@ -16,12 +16,17 @@ from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session
 
 TESTS = Path(__file__).resolve().parent
-REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "zephyr")
+REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "models", "zephyr")
 """Directories that only `make test-rest` runs."""
 PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 """The tests that the last `make test` passed."""
-WITH_CHILDREN = ("test_llvm_child.py", "test_llvm_compile.py", "test_llvm_read.py")
-"""Where `make test` measures the coverage of child processes, because LLVM runs in one. It doubles their start-up."""
+WITH_CHILDREN = (
+    *("test_llvm_child.py", "test_llvm_compile.py", "test_llvm_read.py"),  # LLVM runs in a child process
+    *("test_run_board_on_zephyr.py", "test_profile_on_zephyr.py"),
+    *("importers", "llvm", "models"),
+)
+"""Files and directories whose child processes contribute to the coverage. It doubles their start-up, and the tests of
+other files and directories run commands that are tested in the process too."""
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """The variable by which coverage.py starts in a child process."""
 _coverage = os.environ.get(_COVERAGE)
@@ -73,8 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check the requirements in the marks of a test."""
-    if Tier.name == "host":
-        _measure_children(item.path.name in WITH_CHILDREN)
+    _measure_children(item.path.name in WITH_CHILDREN or item.path.parent.name in WITH_CHILDREN)
     for mark in item.iter_markers("needs"):
         need(*mark.args)
     if item.get_closest_marker("x86_64"):

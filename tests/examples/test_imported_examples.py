@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from importers.importers_support import model_file, need_tvm
+from models.real import model_file
 from opwest.zephyr.runtime import files_of
 from requirements_support import need
 
-need_tvm("tflite")
+need("cc", "tflite")
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports for tests: models, the emitted C on many inputs, references."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program
 from opwest.write.writer import read_record
 from projects import check, generate
-from requirements_support import need, skip_here
+from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,15 +44,6 @@ int main(int argc, char **argv)
 def need_tvm(*packages):
     """Skip unless TVM and the packages are installed."""
     need("cc", "tvm", *packages)
-
-
-def model_file(name):
-    """Return a model of the directory OPWEST_MODELS or ../shared/models."""
-    folders = [Path(os.environ["OPWEST_MODELS"])] if "OPWEST_MODELS" in os.environ else [ROOT.parent / "shared/models"]
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    return skip_here(f"{name} is neither in $OPWEST_MODELS nor in ../shared/models")
 
 
 def planned(folder):
@@ -123,30 +113,3 @@ def _driver(model, inputs, outputs):
         outputs=", ".join(f".{t['member']} = data.{t['name']}" for t in outputs),
         writes="\n".join(f"\t\tfwrite(data.{t['name']}, {size(t)}, 1, out);" for t in outputs),
     )
-
-
-def structured_and_random(shape, dtype, count=100, seed=7):
-    """Return inputs: constant ones, ramps, single peaks, halves, waves, and then random ones of several spreads."""
-    random, cases, size = np.random.default_rng(seed), [], int(np.prod(shape))
-    steps = np.arange(size)
-    shapes = [
-        np.zeros(size),
-        np.linspace(-1, 1, size),
-        np.linspace(1, -1, size),
-        np.where(steps == 0, 1.0, 0.0),
-        np.where(steps == size // 2, -1.0, 0.0),
-        np.where(steps % 2, 1.0, -1.0),
-        np.where(steps < size // 2, 1.0, -1.0),
-        np.sin(steps / 3.0),
-        np.sin(steps / 50.0),
-    ]
-    shapes += [np.full(size, v) for v in (1.0, -1.0, 0.5, -0.25)]
-    while len(shapes) < count:
-        kind = len(shapes) % 3
-        shapes.append(random.uniform(-1, 1, size) if kind else np.clip(random.standard_normal(size) / 3, -1, 1))
-    for values in shapes:
-        if dtype == "int8":
-            cases.append([np.clip(np.round(values * 128), -128, 127).astype(np.int8).reshape(shape)])
-        else:
-            cases.append([(values * 3).astype(np.float32).reshape(shape)])
-    return cases

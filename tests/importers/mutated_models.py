@@ -121,12 +121,12 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
 def samples() -> list[tuple[str, bytes]]:
     """Return small models of both formats."""
     from importers.onnx_made import two_by_two
-    from importers.tflite_made import average_pool, dynamic_range
+    from importers.tflite_made import average_pool
 
     return [
         (".tflite", average_pool()),
         (".onnx", two_by_two().SerializeToString()),
-        (".tflite", dynamic_range()),
+        (".tflite", average_pool(quantised=True)),
     ]
 
 

@@ -12,7 +12,7 @@ need_tvm("tflite", "onnx")
 
 import onnx  # noqa: E402
 from importers.onnx_made import two_by_two  # noqa: E402
-from importers.tflite_made import INT16, average_pool, custom_operator, dynamic_range, magnitudes  # noqa: E402
+from importers.tflite_made import average_pool, custom_operator, magnitudes  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
@@ -109,21 +109,20 @@ def test_dynamic_shape_of_tflite(tmp_path):
     assert done.remarks == ("input 'x' of shape [-1, 1, 4] is imported as [1, 1, 4]",)
 
 
-def test_dynamic_range_quantisation(tmp_path):
+def test_quantised_models_are_not_computed_in_float(tmp_path):
     path = tmp_path / "m.tflite"
-    path.write_bytes(dynamic_range())
+    path.write_bytes(average_pool(quantised=True))
     text = refused(path, tmp_path / "out")
-    assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out')" in text
-    assert "dynamic-range quantisation" in text
-
-
-def test_int16_data(tmp_path):
-    path = tmp_path / "m.tflite"
-    path.write_bytes(dynamic_range(INT16))
+    assert "operator 0 (AVERAGE_POOL_2D, which writes 'y') is quantised, and TVM computes it in float" in text
+    assert "hint: opwest import tflite MODEL computes quantised operators in integers" in text
+    scale = [helper.make_tensor("s", TensorProto.FLOAT, [], [0.1])]
+    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("QuantizeLinear", ["x", "s"], ["y"])], [1, 4])
+    model = onnx.load(path)
+    model.graph.initializer.extend(scale)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.UINT8
+    onnx.save(model, path)
     text = refused(path, tmp_path / "out")
-    operator = "operator 0 (FULLY_CONNECTED, which writes 'layer/out')"
-    assert f"unsupported int16 data (16x8 quantisation) of {operator}" in text
-    assert "full int8 quantisation" in text
+    assert "operator 0 (QuantizeLinear, which writes 'y') is quantised" in text
 
 
 def test_custom_operator_of_tflite(tmp_path):
@@ -187,10 +186,10 @@ def test_command_line(tmp_path):
     ):
         done = opwest(*words)
         assert done.returncode == 0, done.stderr
-    path.write_bytes(dynamic_range())
+    path.write_bytes(average_pool(quantised=True))
     done = opwest("import", "tvm", path, "-o", tmp_path / "other")
     assert done.returncode == 1
-    assert "dynamic-range quantisation" in done.stderr
+    assert "is quantised" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "other").exists()
 

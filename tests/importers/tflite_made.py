@@ -123,25 +123,12 @@ def dense_options():
     return (tflite.BuiltinOptions.FullyConnectedOptions, build)
 
 
-def average_pool(padding=1, stride=2, size=2, edge=6):
-    """Return an int8 model that is one average pool."""
+def average_pool(quantised=False, padding=1, stride=2, size=2, edge=6):
+    """Return a model that is one average pool, of float32 or int8."""
     out = (edge - size) // stride + 1 if padding else -(-edge // stride)
-    tensors = [
-        ("x", [1, edge, edge, 3], INT8, None, 0.5, -3),
-        ("y", [1, out, out, 3], INT8, None, 0.5, -3),
-    ]
+    kind = (INT8, None, 0.5, -3) if quantised else (FLOAT32, None, None, 0)
+    tensors = [("x", [1, edge, edge, 3], *kind), ("y", [1, out, out, 3], *kind)]
     return tflite_model(tensors, [(AVERAGE_POOL_2D, [0], [1], pool_options(padding, stride, size))], [0], [1])
-
-
-def dynamic_range(data=FLOAT32):
-    """Return a model with int8 weights and float data, or other data."""
-    weights, scale = np.arange(12, dtype=np.int8).reshape(3, 4), None if data == FLOAT32 else 0.1
-    tensors = [
-        ("x", [1, 4], data, None, scale, 0),
-        ("weights", [3, 4], INT8, weights, 0.1, 0),
-        ("layer/out", [1, 3], data, None, scale, 0),
-    ]
-    return tflite_model(tensors, [(FULLY_CONNECTED, [0, 1], [2], dense_options())], [0], [2])
 
 
 def magnitudes(signature):
@@ -167,82 +154,6 @@ def _built(kind, **values):
         return getattr(tflite, f"{kind}End")(b)
 
     return (getattr(tflite.BuiltinOptions, kind), build)
-
-
-def int8_operators():
-    """Return an int8 model with padding, mean, maximum, and a reshape to a shape computed from that of the input.
-
-    The outputs: padded [1,9,8,3], mean [1,3] of 7 by 7 elements, largest [1,7,7], flat [1,147].
-    """
-    op, q = tflite.BuiltinOperator, (0.5, -3)
-    tensors = [
-        ("x", [1, 7, 7, 3], INT8, None, *q),
-        ("border", [4, 2], INT32, np.array([[0, 0], [1, 1], [0, 1], [0, 0]], np.int32), None, 0),
-        ("padded", [1, 9, 8, 3], INT8, None, *q),
-        ("plane", [2], INT32, np.array([1, 2], np.int32), None, 0),
-        ("mean", [1, 3], INT8, None, 0.06, 5),
-        ("last", [1], INT32, np.array([3], np.int32), None, 0),
-        ("largest", [1, 7, 7], INT32, None, None, 0),
-        ("shape", [4], INT32, None, None, 0),
-        ("zero", [1], INT32, np.array([0], np.int32), None, 0),
-        ("one", [1], INT32, np.array([1], np.int32), None, 0),
-        ("batch", [], INT32, None, None, 0),
-        ("rest", [], INT32, np.array(-1, np.int32), None, 0),
-        ("wanted", [2], INT32, None, None, 0),
-        ("flat", [1, 147], INT8, None, *q),
-    ]
-    operators = [
-        (op.PAD, [0, 1], [2], _built("PadOptions")),
-        (op.MEAN, [0, 3], [4], _built("ReducerOptions", KeepDims=False)),
-        (op.ARG_MAX, [0, 5], [6], _built("ArgMaxOptions", OutputType=INT32)),
-        (op.SHAPE, [0], [7], _built("ShapeOptions", OutType=INT32)),
-        (op.STRIDED_SLICE, [7, 8, 9, 9], [10], _built("StridedSliceOptions", ShrinkAxisMask=1)),
-        (op.PACK, [10, 11], [12], _built("PackOptions", ValuesCount=2, Axis=0)),
-        (op.RESHAPE, [0, 12], [13], _built("ReshapeOptions")),
-    ]
-    return tflite_model(tensors, operators, [0], [2, 4, 6, 13])
-
-
-def rows_of_dense(bias, first=0):
-    """Return an int8 model: a fully connected layer on [1,5,4] with seven results each, and `first` added to a bias."""
-    random = np.random.default_rng(9)
-    biases = random.integers(-900, 900, 7).astype(np.int32)
-    biases[0] += first
-    tensors = [
-        ("x", [1, 5, 4], INT8, None, 0.1, 7),
-        ("weights", [7, 4], INT8, random.integers(-127, 128, (7, 4)).astype(np.int8), 0.02, 0),
-        ("bias", [7], INT32, biases, 0.002, 0),
-        ("y", [1, 5, 7], INT8, None, 0.15, -20),
-    ]
-    options = _built("FullyConnectedOptions", KeepNumDims=True)
-    reads = [0, 1, 2] if bias else [0, 1, -1]
-    return tflite_model(tensors, [(FULLY_CONNECTED, reads, [3], options)], [0], [3])
-
-
-def convolution(channels, results, padding, stride=1, dilation=1, multiplier=0):
-    """Return an int8 model that is a convolution of [1,9,6,channels] by 3 by 2: padding 0 is SAME, 1 is VALID.
-
-    With a multiplier it is depthwise, and has that many results for each channel. Each result has a scale of its own.
-    """
-    random = np.random.default_rng(channels + 10 * results)
-    reach = [(size - 1) * dilation + 1 for size in (3, 2)]
-    edges = [-(-n // stride) if padding == 0 else (n - r) // stride + 1 for n, r in zip((9, 6), reach, strict=True)]
-    shape = [1, 3, 2, results] if multiplier else [results, 3, 2, channels]
-    name = "depthwise" if multiplier else "weights"
-    scales = random.uniform(0.005, 0.02, results)
-    tensors = [
-        ("x", [1, 9, 6, channels], INT8, None, 0.1, 7),
-        (name, shape, INT8, random.integers(-127, 128, shape).astype(np.int8), scales, 0),
-        ("bias", [results], INT32, random.integers(-900, 900, results).astype(np.int32), 0.1 * scales, 0),
-        ("y", [1, *edges, results], INT8, None, 0.3, -20),
-    ]
-    values = {"Padding": padding, "StrideW": stride, "StrideH": stride}
-    values |= {"DilationWFactor": dilation, "DilationHFactor": dilation}
-    if multiplier:
-        values["DepthMultiplier"] = multiplier
-    code = tflite.BuiltinOperator.DEPTHWISE_CONV_2D if multiplier else tflite.BuiltinOperator.CONV_2D
-    options = _built("DepthwiseConv2DOptions" if multiplier else "Conv2DOptions", **values)
-    return tflite_model(tensors, [(code, [0, 1, 2], [3], options)], [0], [3])
 
 
 def float_operators():

@@ -54,6 +54,8 @@ def test_planted_imports_break_their_contracts(copy: Path):
     plant(copy, "model/dtypes.py", "from opwest.model import context")
     plant(copy, "objects/elf.py", "import llvmlite")
     plant(copy, "importers/mlf/graph.py", "import tvm")
+    plant(copy, "importers/text.py", "import onnx")
+    plant(copy, "importers/models/interpret/run.py", "from opwest.importers.models.emit import pool")
     (copy / "opwest" / "novelty").mkdir()
     (copy / "opwest" / "novelty" / "__init__.py").write_text("")
     status, printed = layers.lint(copy)
@@ -66,6 +68,8 @@ def test_planted_imports_break_their_contracts(copy: Path):
         "No cycles are allowed in opwest.model.",
         "opwest.objects.elf -> llvmlite",
         "opwest.importers.mlf.graph -> tvm",
+        "opwest.importers.text -> onnx",
+        "opwest.importers.models.interpret.run -> opwest.importers.models.emit.pool",
         "novelty",  # a package without a layer
     ):
         assert planted in printed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models imported with `opwest import tvm` in one image: equal to LiteRT's reference kernels."""
+"""Trained models imported with `opwest import tflite` in one image: equal to LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from importers.importers_support import model_file, need_tvm, structured_and_random
+from models.oracle import litert
+from models.real import model_file, structured_and_random
+from requirements_support import need
 from zephyr_support import Workspace
 
-need_tvm("tflite", "ai_edge_litert")
+need("tflite", "ai_edge_litert")
 
-from opwest.importers.tvm.read import read_model  # noqa: E402
-from opwest.importers.tvm.vectors import run_litert  # noqa: E402
+from opwest.importers.models.read import read_model  # noqa: E402
 from opwest.write.writer import read_record  # noqa: E402
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
-MODELS = ["hello_world_float", "hello_world_int8", "ad01_fp32", "ad01_int8", "kws_int8"]
-BOARDS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-# The softmax of one model needs a whole C library: newlib comes built, Zephyr would compile all of picolibc. Debian's
-# newlib has no locks for threads.
-OPTIONS = {"mps2/an385": ["-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"]}
+MODELS = ["hello_world_float", "hello_world_int8", "ad01_fp32", "ad01_int8", "kws_int8", "ic_int8", "vww_int8"]
+BOARDS = ["native_sim/native/64", "mps2/an385"]
+OPTIONS = {"mps2/an385": ["-DCONFIG_MINIMAL_LIBC=y"]}
 INPUTS = [1, 7, 60]  # of structured_and_random: a ramp, a wave, a random one
 
 ONE = """\
@@ -91,24 +90,20 @@ def subjects() -> list[Subject]:
 
 
 def _subject(name: str, file: Path) -> Subject:
-    source = read_model(file)
-    kind = source.module["main"].params[0].ty
-    cases = structured_and_random(tuple(int(d) for d in kind.shape.values), str(kind.dtype))
+    content = file.read_bytes()
+    [graph] = read_model(content, str(file))
+    cases = structured_and_random(graph.inputs[0].shape, graph.inputs[0].dtype)
     chosen = [cases[i] for i in INPUTS]
-    return Subject(name, file, [case[0] for case in chosen], [case[0] for case in run_litert(source, chosen)[1]])
+    return Subject(name, file, [case[0] for case in chosen], [case[0] for case in litert(content, chosen)])
 
 
-@pytest.fixture(scope="module", params=["C", "objects"])
-def application(
-    request: pytest.FixtureRequest, subjects: list[Subject], opwest: Opwest, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """Return one application of all models, with operators in C or as objects of TVM's LLVM."""
+@pytest.fixture(scope="module")
+def application(subjects: list[Subject], opwest: Opwest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return one application of all models."""
     folder = tmp_path_factory.mktemp("imported")
-    targets = [] if request.param == "C" else [word for name in BOARDS.values() for word in ("--target", name)]
     for subject in subjects:
-        opwest("import", "tvm", subject.file, "-o", folder / subject.name, "--vectors", 0, *targets)
+        opwest("import", "tflite", subject.file, "-o", folder / subject.name, "--vectors", 0)
     opwest("generate", *(folder / s.name / "manifest.yaml" for s in subjects), "-o", folder / "app")
-    assert bool(list((folder / "app").glob("models/*/objects/cortex-m3/*.o"))) == bool(targets)
     models = {m["name"]: m for m in read_record(folder / "app")["models"]}
     (folder / "app" / "src" / "main.c").write_text(_main(subjects, models))
     return folder / "app"

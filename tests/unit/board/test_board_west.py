@@ -54,7 +54,9 @@ def test_smp_uses_the_console_uart_by_default(west: FakeWest, build: Build) -> N
 def test_chosen_uart_is_kept(west: FakeWest, build: Build) -> None:
     west.tell(dts=DTS.replace("zephyr,sram = ", "zephyr,uart-mcumgr = &usb_cdc;\n\t\tzephyr,sram = "))
     build.build()
-    assert west.calls[1][-1] == "-DEXTRA_DTC_OVERLAY_FILE="
+    configured, built = west.calls
+    assert configured[-1] == "-DEXTRA_DTC_OVERLAY_FILE="
+    assert built == ["build", "-d", str(build.folder)], "it does not configure again"
 
 
 def test_second_build_does_not_configure_again(west: FakeWest, build: Build) -> None:

@@ -82,8 +82,8 @@ def readings() -> dict[str, object]:
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)
     parsed = read_c_source(Path("f.c"), source.encode())
-    for function in parsed.functions:
-        found[function.name] = from_source(parsed, function).parameters[0].dtype
+    for name, signature in from_source(parsed).items():
+        found[name] = signature.parameters[0].dtype
     for c in C_TYPES:
         (one,) = functions(f"int32_t f({c}* x) {{\n}}\n").values()
         found[f"mlf {c}"] = one.parameters[0].dtype
