@@ -3,7 +3,7 @@
 
 The name of a table contains its capacity, as in A.1048576.csv; without it, the search minimises the plan.
 Tables default to those of ../shared/minimalloc (eleven challenging problems of the MiniMalloc paper, and its example);
-models are directories with a manifest.yaml, as written by `opwest import tvm`.
+models are directories with a manifest.yaml, as written by `opwest import tflite`.
 """
 
 from __future__ import annotations

@@ -67,12 +67,7 @@ def _sections(text: str) -> dict[str, list[str]]:
 
 
 def answers(file: Path, inputs: Array) -> Array:
-    """Return the scores of features, [runs, 1, 12], from LiteRT's reference kernels; without LiteRT, from TVM."""
-    from importlib.util import find_spec
+    """Return the scores of features, [runs, 1, 12], from LiteRT's reference kernels; without LiteRT, from opwest."""
+    from opwest.importers.models.answers import answers as answers_of_model
 
-    from opwest.importers.tvm.read import read_model
-    from opwest.importers.tvm.vectors import run_litert, run_tvm
-
-    source, cases = read_model(file), [[one[None]] for one in inputs]
-    found = run_litert(source, cases)[1] if find_spec("ai_edge_litert") else run_tvm(source, cases)
-    return np.stack([case[0] for case in found])
+    return np.stack([case[0] for case in answers_of_model(file, [[one[None]] for one in inputs])])

@@ -42,8 +42,7 @@ EXAMPLE = Demonstration(
     about="Spoken words: the MLPerf Tiny model with its front end as a Zephyr application.",
     inputs=49 * 10,
     outputs=12,
-    # The softmax calls expf. Newlib comes built with the compiler; Debian's has no locks for threads.
-    arm_options=("-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"),
+    arm_options=("-DCONFIG_MINIMAL_LIBC=y",),  # no mathematics is needed
     add_options=add_options,
     change=add_front_end,
 )
