@@ -32,6 +32,8 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         signature=options.signature,
         compare=options.compare,
         exact=getattr(options, "exact", False),
+        kernels=options.kernels,
+        rounding=options.rounding,
     )
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""

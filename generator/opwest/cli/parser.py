@@ -13,6 +13,7 @@ from opwest.cli import commands
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
+from opwest.importers.models.request import KERNELS, ROUNDINGS
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -332,6 +333,19 @@ def _add_import(command: argparse.ArgumentParser) -> None:
             type=count,
             default=0,
             help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
+        )
+        one.add_argument(
+            "--kernels",
+            choices=KERNELS,
+            default=KERNELS[0],
+            help="portable: C for every processor (default); cmsis-nn: call CMSIS-NN where the results are equal, with "
+            "scratch memory for every Cortex-M; cmsis-nn-none, -dsp, -mve: for processors with these instructions",
+        )
+        one.add_argument(
+            "--rounding",
+            choices=ROUNDINGS,
+            default=ROUNDINGS[0],
+            help="int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
         )
         if kind == "onnx":
             text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"

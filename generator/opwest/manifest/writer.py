@@ -160,3 +160,19 @@ def step(call: str, args: Iterable[str], device: str | None = None, end: str = "
 def _printable(text: str) -> str:
     """Return a text that cannot end a comment."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def externals(symbols: Mapping[str, tuple[str, str | None]]) -> Iterator[str]:
+    """Yield the external symbols: their origin, and the Kconfig symbol that enables each."""
+    if symbols:
+        yield "externals:"
+    for symbol, (origin, option) in symbols.items():
+        yield f"  - {flow_map({'symbol': scalar(symbol), 'from': scalar(origin), 'kconfig': option or None})}"
+
+
+def kconfig(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield the options of the application."""
+    if options:
+        yield "application:"
+        yield "  kconfig:"
+    yield from (f"    {symbol}: {value}" for symbol, value in sorted(options.items()))

@@ -112,6 +112,7 @@ def _operator(
         is_async=is_async,
         stateful=entry.get("stateful", False),
         location=at,
+        check=entry.get("check"),
     )
 
 

@@ -36,6 +36,9 @@ _WITHOUT_EFFECT = frozenset(
 )
 """Members of inner objects without influence on results."""
 
+_OPTIONAL = frozenset({"check"})
+"""Members that are left out if they have no value: they are newer than the hashes of existing projects."""
+
 
 def model_hash(model: Model) -> str:
     """Return the SHA-256 in hexadecimal. It is the same for all targets of a model."""
@@ -61,5 +64,5 @@ def _plain(value: Any) -> Any:
             return value.hex()
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value) if field.name not in _WITHOUT_EFFECT]
-        return {name: _plain(getattr(value, name)) for name in names}
+        return {name: _plain(getattr(value, name)) for name in names if name not in _OPTIONAL or getattr(value, name)}
     return str(value)

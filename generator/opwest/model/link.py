@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
 from opwest.model.builds import External, LinkObject, SourceFile, Target, TargetBuild
+from opwest.model.checks import checks_of, report_checks
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.foreign import reports_foreign
@@ -94,7 +95,8 @@ class _Link:
         self.externals = externals
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
-        self.symbols = {operator.symbol for operator in operators.values()}
+        self.checks = checks_of(operators.values())
+        self.symbols = {operator.symbol for operator in operators.values()} | self.checks.keys()
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
         self.missing: list[str] = []
@@ -115,6 +117,8 @@ class _Link:
     def build(self) -> TargetBuild:
         """Run all checks and return the files that go into the firmware."""
         self._check_operators()
+        unread = bool(self.unread) or not self.files.elsewhere.isdisjoint(self.checks)
+        report_checks(self.context, self.checks, self.all, self.where, unread=unread)
         self._check_duplicates()
         self._check_symbols()
         taken: set[PurePosixPath] = set()
@@ -198,7 +202,7 @@ class _Link:
     def _closure(self, linkables: list[Linkable]) -> list[Linkable]:
         """Return the loose files, and the archive members that the operators need."""
         members = [one.item for one in linkables if isinstance(one.item, Member)]
-        roots = {operator.symbol for operator in self.operators.values()}
+        roots = set(self.symbols)
         for source in self.files.sources:
             if isinstance(source.item, CSource):
                 roots |= set(source.item.calls)

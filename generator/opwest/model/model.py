@@ -98,6 +98,8 @@ class Operator:
     location: Location
     convention: Convention = UNPACKED
     workspace: WorkspaceNeed | None = None
+    check: str | None = None
+    """The symbol of the function without arguments that open calls."""
 
     @property
     def passed(self) -> tuple[Argument, ...]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from opwest.diagnostics import nearest
 from opwest.drafting.targets import fitting
+from opwest.importers import cmsis_nn
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.mlf.aot import Model, draft
@@ -33,7 +34,6 @@ from opwest.records import dataclass
 from opwest.targets import named_targets
 
 _LARGEST_TEXT = 1 << 22
-_CMSIS_NN = "CMSIS-NN, Zephyr's module modules/lib/cmsis-nn"
 
 
 @dataclass(frozen=True)
@@ -235,10 +235,9 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
 def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
-        result.externals[symbol] = (_CMSIS_NN, option)
+        result.externals[symbol] = (cmsis_nn.PROVIDER, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
-        result.kconfig["CONFIG_CMSIS_NN"] = "y"
-        result.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
+        result.kconfig |= cmsis_nn.KCONFIG
     for header in (one for one in needs.headers if one not in sources.headers):
         result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
     for symbol in _unknown_calls(code, needs, sources.defined):

@@ -22,9 +22,9 @@ def manifest_text(model: str, draft: Draft, origin: str, interface: Interface | 
         _devices(draft),
         ["operators:", *(line for operator in draft.operators for line in _operator(operator, draft))],
         _constants(draft),
-        _externals(draft),
+        writer.externals(draft.externals),
         _run(draft),
-        _application(draft),
+        writer.kconfig(draft.kconfig),
     )
 
 
@@ -105,15 +105,6 @@ def _constant(constant: Constant) -> str:
     )
 
 
-def _externals(draft: Draft) -> Iterator[str]:
-    if not draft.externals:
-        return
-    yield "externals:"
-    for symbol, (origin, option) in draft.externals.items():
-        keys = {"symbol": writer.scalar(symbol), "from": writer.scalar(origin), "kconfig": option or None}
-        yield f"  - {writer.flow_map(keys)}"
-
-
 def _run(draft: Draft) -> Iterator[str]:
     yield "run:"
     yield from writer.interface("inputs", _tensors(draft.inputs))
@@ -129,11 +120,3 @@ def _run(draft: Draft) -> Iterator[str]:
 
 def _tensors(tensors: tuple[Tensor, ...]) -> dict[str, dict[str, str]]:
     return {one.name: {"dtype": one.dtype, "shape": writer.shape_of(one.shape)} for one in tensors}
-
-
-def _application(draft: Draft) -> Iterator[str]:
-    if not draft.kconfig:
-        return
-    yield "application:"
-    yield "  kconfig:"
-    yield from (f"    {symbol}: {value}" for symbol, value in sorted(draft.kconfig.items()))

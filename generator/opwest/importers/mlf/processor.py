@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from opwest.importers.cmsis_nn import cmsis_nn_option
 from opwest.records import dataclass
 
 Extension = Literal["none", "DSP", "MVE"]
@@ -27,31 +28,6 @@ _KNOWN_HEADERS = frozenset(
 )
 _TVM_HEADERS = re.compile(r"(tvm|dlpack|dmlc)/|tvmgen_\w+\.h\Z")
 _CMSIS_NN_HEADERS = re.compile(r"arm_nn\w*\.h\Z")
-
-# Kconfig symbols of Zephyr's modules/cmsis-nn, by the prefixes of the functions that they enable.
-_CMSIS_NN = (
-    ("arm_convolve", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_depthwise", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_transpose_conv", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_transpose", "CONFIG_CMSIS_NN_TRANSPOSE"),
-    ("arm_fully_connected", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_vector_sum", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_batch_matmul", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_elementwise", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_maximum", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_minimum", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_softmax", "CONFIG_CMSIS_NN_SOFTMAX"),
-    ("arm_avgpool", "CONFIG_CMSIS_NN_POOLING"),
-    ("arm_max_pool", "CONFIG_CMSIS_NN_POOLING"),
-    ("arm_relu", "CONFIG_CMSIS_NN_ACTIVATION"),
-    ("arm_nn_activation", "CONFIG_CMSIS_NN_ACTIVATION"),
-    ("arm_concatenation", "CONFIG_CMSIS_NN_CONCATENATION"),
-    ("arm_reshape", "CONFIG_CMSIS_NN_RESHAPE"),
-    ("arm_svdf", "CONFIG_CMSIS_NN_SVD"),
-    ("arm_lstm", "CONFIG_CMSIS_NN_LSTM"),
-    ("arm_pad", "CONFIG_CMSIS_NN_PAD"),
-    ("arm_nn", "CONFIG_CMSIS_NN_NNSUPPORT"),
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +52,7 @@ def needs_of(texts: Iterable[str], defined: Iterable[str]) -> Needs:
     cmsis_headers = False
     for text in texts:
         for name in dict.fromkeys(_ARM_CALL.findall(text)):
-            option = next((o for start, o in _CMSIS_NN if name.startswith(start)), None)
+            option = cmsis_nn_option(name)
             if option is not None and name not in own and not _INTRINSIC.match(f"__{name}("):
                 calls[name] = option
         intrinsics |= dict.fromkeys(name for name in _INTRINSIC.findall(text) if name not in own)

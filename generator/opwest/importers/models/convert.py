@@ -47,7 +47,9 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         raise fault(
             f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
         )
-    graphs = _selected(read_model(content, place, Rules(float_requantization=options.exact)), options.signature, place)
+    rules = Rules(dense_rounds_twice=options.rounding == "cmsis-nn", float_requantization=options.exact)
+    _check_rounding(options, place)
+    graphs = _selected(read_model(content, place, rules), options.signature, place)
     if options.compare and len(graphs) > 1:
         names = ", ".join(graph.name for graph in graphs)
         raise fault(f"--compare: the model has {len(graphs)} signatures", place, f"--signature with one of: {names}")
@@ -65,6 +67,15 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(one.constant_bytes for one in done),
         tuple(dict.fromkeys(remark for graph in graphs for remark in graph.remarks)),
     )
+
+
+def _check_rounding(options: Options, place: str) -> None:
+    """Refuse what contradicts --rounding cmsis-nn."""
+    if options.rounding == "cmsis-nn":
+        for name, given in (("--exact", options.exact), ("--compare", options.compare)):
+            if given:
+                hint = "the format's runtime rounds int8 fully connected layers once"
+                raise fault(f"{name} with --rounding cmsis-nn", place, "one of them", hint)
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,8 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     check_graph(graph, place, faults, Folding(graph.rules))
     faults.raise_if_errors()
     program = lower_graph(simplify(graph), place, faults)
-    emitted = emit_program(program, f"Operators of {path.name}, written by `opwest import`. You can edit this file.")
+    heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
+    emitted = emit_program(program, heading, options.kernels)
     names = name_values(program, emitted)
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")

@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opwest.importers import cmsis_nn
 from opwest.importers.models.emit.emit import Emitted, Step
-from opwest.importers.models.emit.function import Parameter
+from opwest.importers.models.emit.function import Parameter, check_of
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.vectors import Vectors
 from opwest.importers.text import ObjectFile, opening
@@ -40,7 +41,9 @@ def manifest_text(of: Described) -> str:
         ["objects:", *writer.object_entry([ObjectFile(SOURCE).name])],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
         _constants(of),
+        writer.externals(cmsis_nn.externals_of(of.emitted.external)),
         _run(of, operators),
+        writer.kconfig(cmsis_nn.KCONFIG if of.emitted.external else {}),
         () if of.vectors is None else _tests(of),
     )
 
@@ -53,6 +56,8 @@ class _Operator:
     parameters: tuple[Parameter, ...]
     shapes: tuple[tuple[int, ...], ...]
     has_status: bool
+    check: str | None
+    """The function that `open` calls."""
 
 
 def _key(step: Step) -> _Operator:
@@ -61,6 +66,7 @@ def _key(step: Step) -> _Operator:
         step.function.parameters,
         tuple(_declared(one).shape for one in step.arguments),
         step.function.has_status,
+        check_of(step.symbol) if step.function.check else None,
     )
 
 
@@ -101,6 +107,7 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
             )
         )
     keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
+    keys += writer.key("check", key.check) if key.check else []
     return writer.operator(name, keys, arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from opwest.importers.faults import fault, require_packages
@@ -53,7 +54,8 @@ def read_model(content: bytes, place: str, rules: Rules | None = None) -> tuple[
         require_packages(TFLITE, "imports of TFLite files", INSTALL)
         from opwest.importers.models.tflite.read import read_tflite
 
-        return _read(lambda: read_tflite(content), place, FORMATS[kind])
+        graphs = _read(lambda: read_tflite(content), place, FORMATS[kind])
+        return graphs if rules is None else tuple(replace(graph, rules=rules) for graph in graphs)
     require_packages(ONNX, "imports of ONNX files", INSTALL)
     from opwest.importers.models.onnx.read import read_onnx
 

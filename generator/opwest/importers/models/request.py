@@ -8,6 +8,10 @@ from pathlib import Path
 
 from opwest.records import dataclass
 
+KERNELS = ("portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
+"""The variants of operators."""
+ROUNDINGS = ("tflite", "cmsis-nn")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -27,6 +31,10 @@ class Options:
     """The number of inputs to compare with the format's runtime."""
     exact: bool = False
     """Whether quantised operators of ONNX are rounded as in onnxruntime, instead of TFLite's fixed-point rule."""
+    kernels: str = KERNELS[0]
+    """The variants of operators to prefer."""
+    rounding: str = ROUNDINGS[0]
+    """The rule of int8 FULLY_CONNECTED: one rounding, or two."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.checks import checked_steps
 from opwest.model.identifiers import member_name
 from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
@@ -61,6 +62,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
         stateful=model.stateful,
+        checks=[{"function": names.operator(symbol), "step": step} for symbol, step in checked_steps(model).items()],
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=[row for row in steps if row["kind"] != "copy"],
@@ -208,6 +210,7 @@ def render_internal(render: Renderer, model: Model) -> bytes:
             {o.convention.descriptors.forward for o in model.operators if o.convention.descriptors} - {None}
         ),
         prototypes=[call_text(f"{o.c_result} {names.operator(o.symbol)}", entry_types(o)) for o in by_symbol.values()],
+        checks=[names.operator(symbol) for symbol in checked_steps(model)],
         bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[
             {"symbol": names.constant(c.name), "c_type": c.type.dtype.c_type, "elements": c.type.elements}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
+from opwest.model.checks import checked_steps
 from opwest.model.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
@@ -197,10 +198,12 @@ class Lifecycle(Code):
         lines += self.clear_status() + self.load_pools()
         for index, pool in enumerate(self.pools):
             lines += self.usable(f"%pool.{pool.name}", pool.align, "pool", index)
-        endings: list[str] = []
+        checks, endings = self._checks()
+        lines += checks
         if self.model.devices:
-            activation, endings = self._activate()
+            activation, more = self._activate()
             lines += activation
+            endings += more
         else:
             lines += self._take()
         copies, more = self._copies()
@@ -209,6 +212,27 @@ class Lifecycle(Code):
         busy = self.end(("busy", EBUSY)) if self.model.stateful else []
         lines += [*self._already(), *self.refused(), *busy]
         return self.function("open", ["workspace", "devices"], lines)
+
+    def _checks(self) -> tuple[list[str], list[str]]:
+        """Return the calls of the operators' checks, and the block for a failed one."""
+        lines: list[str] = []
+        failed: list[tuple[str, int, str]] = []
+        for index, (symbol, step) in enumerate(checked_steps(self.model).items()):
+            register = f"%check.{index}"
+            lines.append(f"  {register} = call signext i32 @{self.names.operator(symbol)}()")
+            lines.append(f"  {register}.failed = icmp ne i32 {register}, 0")
+            failed.append((register, step, self.block))
+            lines += self.branch(f"{register}.failed", "unfit")
+        if not failed:
+            return [], []
+        return lines, [
+            "unfit:",
+            f"  %unfit.code = phi i32 {', '.join(f'[ {code}, %{block} ]' for code, _, block in failed)}",
+            "  %unfit.step = phi i16 " + ", ".join(f"[ {ir_integer(step, 2)}, %{block} ]" for _, step, block in failed),
+            "  %unfit.result = tail call signext i32 @opwest_status_failed"
+            f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %unfit.step, i32 signext %unfit.code)",
+            "  ret i32 %unfit.result",
+        ]
 
     def _activate(self) -> tuple[list[str], list[str]]:
         """Return the checks and activation of devices, and the blocks for their failures."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opwest.model.builds import Target
 from opwest.model.c_names import CNames
+from opwest.model.checks import checked_steps
 from opwest.model.crt_table import Library
 from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
@@ -107,6 +108,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
         lines.append(f"declare {ir_entry_result(operator)} @{names.operator(symbol)}({parameters})")
+    lines += [f"declare signext i32 @{names.operator(symbol)}()" for symbol in checked_steps(model)]
     return "\n".join(lines)
 
 

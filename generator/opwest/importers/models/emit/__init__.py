@@ -2,6 +2,7 @@
 """Operations as C functions: shapes and numbers folded. One module per form of loop; `registry.py` has the variants."""
 
 from opwest.importers.models.emit import (
+    cmsis_nn,
     conversion_expressions,
     convolution,
     copy,
@@ -23,6 +24,7 @@ from opwest.importers.models.emit import (
 )
 
 __all__ = [
+    "cmsis_nn",
     "conversion_expressions",
     "convolution",
     "copy",

@@ -38,6 +38,8 @@ class Emitted:
     steps: tuple[Step, ...]
     source: str
     """The C file."""
+    external: tuple[str, ...]
+    """The functions of CMSIS-NN that it needs."""
 
 
 def emit_program(program: Program, heading: str, preferred: str = "portable", prefix: str = PREFIX) -> Emitted:
@@ -53,7 +55,8 @@ def emit_program(program: Program, heading: str, preferred: str = "portable", pr
     for variant, call in calls:
         arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, _names(call), strict=True))
         steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant))
-    return Emitted(tuple(steps), source_of(symbols, heading))
+    external = sorted({name for function in symbols for name in function.external})
+    return Emitted(tuple(steps), source_of(symbols, heading), tuple(external))
 
 
 def _calls(program: Program, preferred: str) -> list[tuple[str, Call]]:

@@ -46,6 +46,10 @@ class Function:
     """Standard headers that the body requires, such as math.h."""
     has_status: bool = False
     """Whether it returns 0 or a negative errno."""
+    check: str = ""
+    """The body of the function that the model's open calls; empty: none. It returns 0 or a negative errno."""
+    external: tuple[str, ...] = ()
+    """The functions of CMSIS-NN that it calls, or that those call."""
 
     def text(self, symbol: str) -> str:
         """Return the definition."""
@@ -56,7 +60,13 @@ class Function:
             restrict = "" if one.in_place or one.name in aliased else "restrict "
             listed.append(f"{constant}{c_type(one.dtype)} *{restrict}{one.name}")
         kind = "int32_t" if self.has_status else "void"
-        return f"{_folded(f'{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
+        text = f"{_folded(f'{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
+        return text + (f"\nint32_t {check_of(symbol)}(void)\n{{\n{self.check}}}\n" if self.check else "")
+
+
+def check_of(symbol: str) -> str:
+    """Return the symbol of the function that checks an operator when the model is opened."""
+    return f"{symbol}_check"
 
 
 def _folded(start: str, items: list[str]) -> str:

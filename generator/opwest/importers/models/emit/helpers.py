@@ -7,6 +7,11 @@ from opwest.importers.models.emit.element_helpers import ELEMENT_HELPERS
 from opwest.importers.models.emit.fixed_point_helpers import FIXED_POINT
 
 HELPERS = {
+    "cmsis_nn_rounding": """\
+#ifdef CMSIS_NN_USE_SINGLE_ROUNDING
+#error "the operators need CMSIS-NN without CMSIS_NN_USE_SINGLE_ROUNDING: it changes results"
+#endif
+""",
     "scale_twice": """\
 /* gemmlowp: a doubling high multiplication, then a shift to the right, each rounded to nearest. */
 static inline int32_t scale_twice(int32_t sum, int32_t multiplier, int shift)
