@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from cmsis_nn_support import cmsis_nn_modules
 from importers_support import ROOT, Built
 from opwest.diagnostics import Diagnostics
 from opwest.host.cmsis_nn import uses_cmsis_nn
@@ -262,34 +263,6 @@ target_include_directories(app PRIVATE {folders})
 """
 
 
-_TABLES = "Source/CommonTables"
-
-
-def _modules(base, work):
-    """Return the option that selects the modules for CMSIS-NN, if the workspace has no tables of CMSIS-DSP.
-
-    Zephyr's option for CMSIS-NN selects CMSIS-DSP with these tables, several MB that CMSIS-NN does not use.
-    """
-    found = base.parent / "modules"
-    dsp, own = found / "lib/cmsis-dsp", work / "cmsis-dsp"
-    missing = [p for p in (found / "lib/cmsis-nn", dsp) if not p.is_dir()]
-    if missing:
-        raise NotHere(f"missing: {', '.join(map(str, missing))}")
-    tables = [f"{_TABLES}/arm_common_tables{suffix}.c" for suffix in ("", "_f16")]
-    if all((dsp / one).is_file() for one in tables):
-        return []
-    (own / _TABLES).mkdir(parents=True)
-    for one in (dsp / _TABLES).iterdir():
-        (own / _TABLES / one.name).symlink_to(one)
-    for one in tables:
-        if not (own / one).is_file():
-            (own / one).write_text("/* unused */\n")
-    for one in ("Include", "PrivateInclude", "zephyr"):
-        (own / one).symlink_to(dsp / one)
-    rest = [found / one for one in ("hal/cmsis", "hal/cmsis_6", "lib/cmsis-nn", "lib/picolibc")]
-    return [f"-DZEPHYR_MODULES={';'.join(map(str, [own, *(p for p in rest if p.is_dir())]))}"]
-
-
 def compared_in_qemu(real, work, count):
     """Compare an import with the original main in one image, which QEMU runs on the processor that it requires."""
     base = find_base()
@@ -338,7 +311,10 @@ def compared_in_qemu(real, work, count):
     # Newlib is compiled already, but Zephyr's port of it needs another one for threads, which allocations require.
     threads = "    workspace:" in (work / "mine/manifest.yaml").read_text()
     libc = ["-DCONFIG_PICOLIBC=y"] if threads else ["-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"]
-    modules = _modules(base, work) if uses_cmsis_nn(folder.glob("*.c")) else []
+    try:
+        modules = cmsis_nn_modules(base, work) if uses_cmsis_nn(folder.glob("*.c")) else []
+    except FileNotFoundError as reason:
+        raise NotHere(str(reason)) from None
     options = (*libc, "-DCONFIG_MAIN_STACK_SIZE=65536", *modules)
     code, built = workspace.try_build(app, f"mps2/{machine}", *options)
     assert code == 0, built.log[-3000:]

@@ -13,19 +13,19 @@ FLAGS = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", 
 class Library:
     """Programs compiled together."""
 
-    def __init__(self, programs, folder, flags=()):
+    def __init__(self, programs, folder, flags=(), kernels="portable"):
         self.emitted = []
         self.programs = programs
         sources = []
         for number, program in enumerate(programs):
-            emitted = emit_program(program, "made by a test", prefix=f"p{number}_")
+            emitted = emit_program(program, "made by a test", kernels, prefix=f"p{number}_")
             path = folder / f"p{number}.c"
             path.write_text(emitted.source)
             sources.append(path)
             self.emitted.append(emitted)
         library = folder / "library.so"
         done = subprocess.run(
-            ["cc", *FLAGS, *flags, *sources, "-lm", "-o", library], capture_output=True, text=True, check=False
+            ["cc", *FLAGS, *sources, *flags, "-lm", "-o", library], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr[:4000]
         self.code = ctypes.CDLL(str(library))

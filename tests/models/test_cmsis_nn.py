@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variants that call CMSIS-NN on this machine: results, and sizes of buffers for every instruction set."""
+
+import ctypes
+import dataclasses
+import subprocess
+
+import numpy as np
+import pytest
+from campaign import sized
+from cmsis_nn_support import cmsis_nn_directory
+from models.campaigns import CASES, CONFIGURATIONS, cases_of, graph_of
+from models.executor import Library
+from models.layers import KINDS, quantised
+from models.made import Model
+from opwest.diagnostics import Diagnostics
+from opwest.host.cmsis_nn import required_sources
+from opwest.importers.models.emit.cmsis_nn import sizes
+from opwest.importers.models.emit.cmsis_nn.extensions import EXTENSIONS, VARIANTS
+from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.graph.types import Rules
+from opwest.importers.models.interpret.run import outputs_of, run_graph
+from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.operators.windows import Window
+from requirements_support import need
+
+need("cc", "tflite")
+
+
+def pool(random, dtype):
+    model = Model()
+    data = model.input(
+        dtype, (int(random.integers(1, 3)), 9, 8, int(random.integers(1, 40))), *quantised(random, dtype)
+    )
+    options = {
+        "padding": str(random.choice(["SAME", "VALID"])),
+        "stride_h": int(random.integers(1, 4)),
+        "stride_w": int(random.integers(1, 4)),
+        "filter_height": int(random.integers(1, 6)),
+        "filter_width": int(random.integers(1, 6)),
+        "fused_activation_function": str(random.choice(["NONE", "RELU", "RELU6"])),
+    }
+    kind = str(random.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"]))
+    model.output(model.operator(kind, [data], (dtype, data.scale, data.zero), **options))
+    return model
+
+
+def element(random, dtype):
+    model = Model()
+    shape = (1, int(random.integers(1, 50)))
+    one, other = (model.input(dtype, shape, *quantised(random, dtype)) for _ in range(2))
+    kind = str(random.choice(["ADD", "MUL"]))
+    wide = one.scale + other.scale if kind == "ADD" else one.scale * other.scale * 90
+    scale, zero = wide * random.uniform(0.6, 2), int(random.integers(-128, 128))
+    activation = str(random.choice(["NONE", "RELU", "RELU6"]))
+    result = model.operator(kind, [one, other], (dtype, scale, zero), fused_activation_function=activation)
+    model.output(result)
+    return model
+
+
+FAMILIES = {**KINDS, "POOL": pool, "ELEMENTS": element}
+LEAST = {"CONV_2D": 0.4, "DEPTHWISE_CONV_2D": 0.4, "FULLY_CONNECTED": 0.3, "POOL": 1.0, "ELEMENTS": 0.6}
+"""The least part of the random layers that CMSIS-NN must take, so that a test cannot pass without calls."""
+
+
+CALLED = """\
+arm_convolve_wrapper_s8 arm_convolve_wrapper_s8_get_buffer_size arm_convolve_wrapper_s16
+arm_convolve_wrapper_s16_get_buffer_size arm_depthwise_conv_wrapper_s8 arm_depthwise_conv_wrapper_s8_get_buffer_size
+arm_depthwise_conv_wrapper_s16 arm_depthwise_conv_wrapper_s16_get_buffer_size arm_fully_connected_s8
+arm_fully_connected_s8_get_buffer_size arm_avgpool_s8 arm_avgpool_s8_get_buffer_size arm_max_pool_s8
+arm_elementwise_add_s8 arm_elementwise_mul_s8
+"""
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Compile CMSIS-NN as a library, without the warnings of opwest's own code."""
+    folder, root = tmp_path_factory.mktemp("cmsis_nn"), cmsis_nn_directory()
+    (folder / "calls.txt").write_text(CALLED)
+    sources = required_sources(root, [folder / "calls.txt"])
+    include = f"-I{root / 'Include'}"
+    subprocess.run(["cc", "-w", "-O1", "-fPIC", "-c", include, *map(str, sources)], cwd=folder, check=True)
+    made = folder / "libcmsis_nn.a"
+    subprocess.run(["ar", "rc", made, *(f"{one.stem}.o" for one in sources)], cwd=folder, check=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [*((kind, "int8") for kind in FAMILIES), ("CONV_2D", "int16"), ("DEPTHWISE_CONV_2D", "int16")],
+)
+@pytest.mark.parametrize("variant", sized(list(VARIANTS)[:1], list(VARIANTS)))
+def test_results(kind, dtype, variant, tmp_path, archive):
+    root = cmsis_nn_directory()
+    random = np.random.default_rng([ord(c) for c in kind + dtype])
+    rules = Rules(dense_rounds_twice=True)
+    contents = [FAMILIES[kind](random, dtype).build() for _ in range(CONFIGURATIONS)]
+    graphs = [dataclasses.replace(graph_of(content), rules=rules) for content in contents]
+    programs = [lower_graph(graph, "made.tflite", Diagnostics()) for graph in graphs]
+    emitted = [emit_program(program, "made by a test", variant, prefix="q_") for program in programs]
+    library = Library(programs, tmp_path, (f"-I{root / 'Include'}", archive), variant)
+    called = 0
+    for number, graph in enumerate(graphs):
+        called += sum(step.variant == variant for step in emitted[number].steps)
+        for case in cases_of(graph, random, CASES):
+            wanted = outputs_of(graph, run_graph(graph, case, None))
+            found = library.run(number, case)
+            for one, two in zip(wanted, found, strict=True):
+                assert np.array_equal(one, two.reshape(one.shape)), f"configuration {number}"
+    assert called >= LEAST[kind] * len(graphs)
+
+
+def test_fully_connected_layers_that_round_once_stay_portable():
+    model = KINDS["FULLY_CONNECTED"](np.random.default_rng(2), "int8")
+    program = lower_graph(graph_of(model.build()), "made.tflite", Diagnostics())
+    emitted = emit_program(program, "made by a test", "cmsis-nn")
+    assert [step.variant for step in emitted.steps] == ["portable"]
+    assert emitted.external == ()
+
+
+SIZES = """\
+#include <arm_nnfunctions.h>
+#define DIMS(x) {(x)[0], (x)[1], (x)[2], (x)[3]}
+#define TILE(x) {(x)[1], (x)[0]}
+#define SUFFIXES(name, ...) \\
+	if (extension == 0) return name(__VA_ARGS__); \\
+	if (extension == 1) return name##_dsp(__VA_ARGS__); \\
+	return name##_mve(__VA_ARGS__);
+
+/* window: stride, dilation, padding, rows and columns of the result, those of the filter, multiplier */
+int32_t size_of(int kind, int extension, const int32_t *data, const int32_t *window)
+{
+	const int32_t results = window[10] * data[3];
+	const cmsis_nn_conv_params layer = {0, 0, TILE(window), TILE(window + 4), TILE(window + 2), {0, 0}};
+	const cmsis_nn_dw_conv_params depthwise = {0, 0, window[10], TILE(window), TILE(window + 4),
+						   TILE(window + 2), {0, 0}};
+	const cmsis_nn_dims in = DIMS(data);
+	const cmsis_nn_dims filter = {results, window[8], window[9], data[3]};
+	const cmsis_nn_dims by_channel = {1, window[8], window[9], results};
+	const cmsis_nn_dims out = {data[0], window[6], window[7], results};
+
+	switch (kind) {
+	case 0: SUFFIXES(arm_convolve_wrapper_s8_get_buffer_size, &layer, &in, &filter, &out)
+	case 1: SUFFIXES(arm_convolve_wrapper_s16_get_buffer_size, &layer, &in, &filter, &out)
+	case 2: SUFFIXES(arm_depthwise_conv_wrapper_s8_get_buffer_size, &depthwise, &in, &by_channel, &out)
+	case 3: SUFFIXES(arm_depthwise_conv_wrapper_s16_get_buffer_size, &depthwise, &in, &by_channel, &out)
+	default: SUFFIXES(arm_avgpool_s8_get_buffer_size, window[7], data[3])
+	}
+}
+"""
+
+
+def test_sizes_of_buffers(tmp_path):
+    root = cmsis_nn_directory()
+    (tmp_path / "sizes.c").write_text(SIZES)
+    sources = [tmp_path / "sizes.c", *(root / "Source").rglob("*get_buffer_sizes*.c")]
+    flags = ["-w", "-fPIC", "-shared", f"-I{root / 'Include'}"]
+    subprocess.run(["cc", *flags, *map(str, sources), "-o", tmp_path / "sizes.so"], check=True)
+    size_of = ctypes.CDLL(str(tmp_path / "sizes.so")).size_of
+    random = np.random.default_rng(5)
+    seen = set()
+    for _ in range(3000):
+        rows, columns, filter_rows, filter_columns = (int(n) for n in random.integers(1, 9, 4))
+        if random.random() < 0.3:
+            rows = filter_rows = 1
+        if random.random() < 0.2:
+            filter_rows = filter_columns = 1
+        data = (int(random.choice([1, 1, 2])), rows, columns, int(random.choice([1, 2, 3, 4, 8, 130])))
+        pair = tuple(int(n) for n in random.integers(1, 4, 2))
+        dilation = tuple(int(n) for n in random.choice([1, 1, 2], 2))
+        before = tuple(int(n) for n in random.integers(0, 3, 2))
+        result = tuple(int(n) for n in random.integers(1, 9, 2))
+        window = Window((filter_rows, filter_columns), pair, dilation, before, result)
+        multiplier = int(random.choice([1, 1, 2]))
+        numbers = (*pair, *dilation, *before, *result, filter_rows, filter_columns, multiplier)
+        for number, extension in enumerate(EXTENSIONS):
+            own = [
+                sizes.convolution("int8", data, window, extension),
+                sizes.convolution("int16", data, window, extension),
+                sizes.depthwise("int8", data, multiplier * data[3], window, extension),
+                sizes.depthwise("int16", data, multiplier * data[3], window, extension),
+                sizes.average_pool(data[3], extension),
+            ]
+            for kind, size in enumerate(own):
+                if extension == "none" and kind in (2, 3, 4):
+                    assert size == 0 or kind == 3  # without an instruction set there is a function for all of them
+                wanted = size_of(kind, number, (ctypes.c_int32 * 4)(*data), (ctypes.c_int32 * 11)(*numbers))
+                assert size == wanted, (kind, extension, data, window, multiplier)
+                seen.add((kind, extension, size > 0))
+    assert {(0, one, True) for one in EXTENSIONS} | {(2, "mve", True), (2, "dsp", True), (4, "dsp", True)} <= seen
