@@ -64,7 +64,8 @@ class Built:
             while time.monotonic() < deadline and not ended:
                 ended = process.poll() is not None  # the tests of native_sim end; read their last output
                 console += process.stdout.read() or b""
-                text = console.decode(errors="replace").replace("\r\n", "\n")
+                # Zephyr's console and newlib's output each add a carriage return.
+                text = re.sub(r"\r+\n", "\n", console.decode(errors="replace"))
                 found = re.search(until, text, re.MULTILINE)
                 # An emulated UART sends single characters: the rest of the line may follow later.
                 if found and (ended or "\n" in text[max(found.end() - 1, 0) :]):
