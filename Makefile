@@ -9,7 +9,10 @@
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
-# make mutated-models   300 damaged model files through the importer
+# make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
+#             operators on all boards and C libraries: one table by operator, in build/models.txt; 20 minutes
+# make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
+# make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
@@ -40,7 +43,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz mutated-models mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -98,8 +101,17 @@ fuzz: $(VENV)/.installed-dev
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
 	@$(BIN)/python tests/fuzz/fuzz_device.py --json build/fuzz/device.json $(if $(RUNS),--runs $(RUNS))
 
+# The summary is at the end of the output.
+models: $(VENV)/.installed-all
+	@mkdir -p build
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/models tests/zephyr/test_model_operators_on_zephyr.py \
+		tests/zephyr/test_imported_models_on_zephyr.py >build/models.txt; status=$$?; cat build/models.txt; exit $$status
+
 mutated-models: $(VENV)/.installed-all
-	@$(BIN)/python tests/importers/mutated_models.py --runs 300
+	@OPWEST_CAMPAIGN=1 $(BIN)/pytest -q --tier=all tests/models/test_mutated_files.py
+
+mutated-tvm: $(VENV)/.installed-all
+	@$(BIN)/python tests/importers/mutated_tvm.py --runs 300
 
 mutate-mlf: $(VENV)/.installed-dev
 	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py

@@ -81,12 +81,14 @@ _INSTALL = {
     "m2cgen": "pip install 'opwest[compilers]'",
     "eigen": "apt-get install libeigen3-dev",
     "arm-none-eabi libstdc++": "apt-get install libstdc++-arm-none-eabi-dev",
+    "arm-none-eabi picolibc": "apt-get install picolibc-arm-none-eabi",
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
 _HEADERS = {
     "eigen": Path("/usr/include/eigen3/Eigen/Core"),
     "arm-none-eabi libstdc++": Path("/usr/include/newlib/c++"),
+    "arm-none-eabi picolibc": Path("/usr/lib/picolibc/arm-none-eabi/include"),
 }
 _BINUTILS = {
     "arm-none-eabi-": "apt-get install binutils-arm-none-eabi",

@@ -9,6 +9,7 @@ import numpy as np
 from campaign import sized
 from models.executor import Library
 from models.oracle import litert
+from models.records import compare, record
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.graph.check import check_graph
@@ -71,16 +72,18 @@ def check_configurations(
     `steps`: the cases of a file are a sequence, the state lasts.
     """
     random = np.random.default_rng(seed)
-    contents = [build(random).build() for _ in range(count or CONFIGURATIONS)]
+    models = [build(random) for _ in range(count or CONFIGURATIONS)]
+    contents = [model.build() for model in models]
     graphs = [graph_of(content, simplified) for content in contents]
     programs = []
     for graph in graphs:
         faults = Diagnostics()
         programs.append(lower_graph(graph, "made.tflite", faults))
     library = Library(programs, folder)
-    varied = 0
-    for number, (content, graph) in enumerate(zip(contents, graphs, strict=True)):
-        given = cases(graph, random)
+    varied, which = 0, f"LiteRT {resolver}" if oracle is litert else "rule in the test"
+    for number, (model, content, graph) in enumerate(zip(models, contents, graphs, strict=True)):
+        given, key = cases(graph, random), key_of(model, which)
+        record(*key, files=1, runs=len(given))
         expected = oracle(content, given, resolver, **({"steps": True} if steps else {}))
         states = ({}, {})
         for case, wanted in zip(given, expected, strict=True):
@@ -88,22 +91,16 @@ def check_configurations(
             compiled = library.run(number, case, states[1] if steps else None)
             for one, two, three in zip(wanted, interpreted, compiled, strict=True):
                 assert one.shape == two.shape, f"configuration {number}: {one.shape} {two.shape}"
-                _equal(one, two, bound, f"configuration {number}: interpreter")
-                _equal(one, three.reshape(one.shape), bound, f"configuration {number}: emitted C")
+                compare(key, one, two, bound, f"configuration {number}: interpreter")
+                compare(key, one, three.reshape(one.shape), bound, f"configuration {number}: emitted C")
                 varied += len(np.unique(one)) > 2 or one.size < 3 or one.dtype == bool
     assert varied, "all results are saturated"
 
 
-def _equal(expected, found, bound, where):
-    if expected.dtype.kind == "f":
-        limit = bound * np.maximum(1, np.abs(expected))
-        with np.errstate(invalid="ignore"):
-            wrong = ~(
-                (np.abs(found - expected) <= limit) | (found == expected) | (np.isnan(found) & np.isnan(expected))
-            )
-    else:
-        wrong = expected != found
-    if wrong.any():
-        first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        values = f"{found[first]}, expected {expected[first]}"
-        raise AssertionError(f"{where}: {wrong.sum()} of {wrong.size} wrong, first at {first}: {values}")
+def key_of(model, oracle):
+    """Return the row of the summary: the first operator of a file, the dtype of the first input."""
+    main = model.subgraphs[0]
+    dtype = main.inputs[0].dtype if main.inputs else main.operators[0][2][0].dtype
+    if dtype == "float32" and any(one.dtype == "int8" and one.content is not None for one in main.tensors):
+        dtype = "hybrid"
+    return main.operators[0][0], dtype, oracle

@@ -10,6 +10,7 @@ import onnx
 import onnxruntime as ort
 from campaign import sized
 from models.executor import Library
+from models.records import compare, record
 from onnx import TensorProto, helper, numpy_helper
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.graph.check import check_graph
@@ -125,8 +126,10 @@ def check(contents, folder, random, bound=1e-5, steps=0, exact=False, limits=(0,
     graphs = [graph_of(content, exact) for content in contents]
     library = compiled(graphs, folder)
     for number, (content, graph) in enumerate(zip(contents, graphs, strict=True)):
-        oracle = session(content)
-        for case in cases_of(content, random, limits=limits):
+        oracle, key = session(content), key_of(content, exact)
+        cases = cases_of(content, random, limits=limits)
+        record(*key, files=1, runs=len(cases))
+        for case in cases:
             expected = oracle.run(None, case)
             given = [case[one.name] for one in oracle.get_inputs()]
             interpreted = outputs_of(graph, run_graph(graph, given))
@@ -137,7 +140,7 @@ def check(contents, folder, random, bound=1e-5, steps=0, exact=False, limits=(0,
                 for wanted, found in zip(expected, results, strict=True):
                     assert wanted.size == found.size and wanted.dtype == found.dtype, (name, wanted.shape, found.shape)
                     allowed = steps * scales[number] if scales else steps
-                    _compare(wanted, found.reshape(wanted.shape), bound, allowed, f"model {number}: {name}")
+                    compare(key, wanted, found.reshape(wanted.shape), bound, f"model {number}: {name}", allowed)
     return graphs
 
 
@@ -151,17 +154,14 @@ def compiled(graphs, folder):
     return Library(programs, folder)
 
 
-def _compare(expected, found, bound, steps, where):
-    if expected.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            distance = np.abs(found - expected)
-            wrong = ~((distance <= bound * np.maximum(1, np.abs(expected)) + steps) | (found == expected))
-            wrong &= ~(np.isnan(found) & np.isnan(expected))
-    else:
-        wrong = np.abs(expected.astype(np.int64) - found.astype(np.int64)) > steps
-    if wrong.any():
-        at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise AssertionError(f"{where}: {wrong.sum()} of {wrong.size}, at {at}: {found[at]}, expected {expected[at]}")
+def key_of(content, exact):
+    """Return the row of the summary: the first operator other than quantisations, and the dtype of the input."""
+    graph = onnx.load_from_string(content).graph
+    kinds = [node.op_type for node in graph.node]
+    kind = next((one for one in kinds if one not in ("QuantizeLinear", "DequantizeLinear", "Constant")), kinds[0])
+    weights = {helper.tensor_dtype_to_np_dtype(one.data_type).name for one in graph.initializer}
+    dtype = "quantised" if weights & {"int8", "uint8"} else "float32"
+    return f"ONNX {kind}", f"{dtype}, exact" if exact else dtype, "onnxruntime"
 
 
 def kinds_of(graph):

@@ -137,6 +137,34 @@ def test_refused_control():
         graph_of(loop(random, 1 << 20).build())
 
 
+def test_refused_counts():
+    """Files whose control flow contradicts its subgraphs."""
+    random = np.random.default_rng(4)
+    for kind, change, text in (
+        ("ASSIGN_VARIABLE", lambda one: one[1].pop(), "1 inputs and 0 results.*2 inputs and 0 results"),
+        ("VAR_HANDLE", lambda one: one[2].append(one[2][0]), "0 inputs and 2 results.*0 inputs and 1 results"),
+        ("READ_VARIABLE", lambda one: one[1].__setitem__(0, None), "an absent input"),
+    ):
+        model = variables(random)
+        change(next(one for one in model.subgraphs[0].operators if one[0] == kind))
+        with pytest.raises(AssertionError, match=f"(?s){text}"):
+            graph_of(model.build())
+    model = condition(random)
+    model.subgraphs[0].operators[0][2].append(model.subgraphs[0].operators[0][2][0])
+    with pytest.raises(AssertionError, match="a subgraph with 1 outputs for 2 results"):
+        graph_of(model.build())
+    model = loop(random)
+    model.subgraphs[1].outputs.clear()
+    with pytest.raises(AssertionError, match="a condition of WHILE with 0 outputs"):
+        graph_of(model.build())
+    model = condition(random)
+    truth = next(one for one in model.subgraphs[0].tensors if one.dtype == "bool")
+    truth.dtype, truth.content = "int32", np.array([1, 0], np.int32)
+    truth.shape = (2,)
+    with pytest.raises(AssertionError, match=r"(?s)is int32 of shape \[2\].*one bool"):
+        graph_of(model.build())
+
+
 def test_subgraph_that_calls_itself():
     model = Model()
     data, truth = model.input("float32", (1,)), model.constant(np.array(True))

@@ -33,7 +33,7 @@ from opwest.importers.models.vectors import make_vectors  # noqa: E402
 KINDS = {**moves.KINDS, **indexed.KINDS}
 
 
-class _Limited:
+class Limited:
     """Random inputs, with indices that are inside of their dimensions."""
 
     def __init__(self):
@@ -59,7 +59,7 @@ class _Limited:
 @pytest.mark.parametrize("kind", KINDS)
 def test_moves(kind, tmp_path):
     make, dtypes = KINDS[kind]
-    each, limited = itertools.cycle(dtypes), _Limited()
+    each, limited = itertools.cycle(dtypes), Limited()
     check_configurations(
         lambda random: limited.build(make, random, next(each)),
         tmp_path,

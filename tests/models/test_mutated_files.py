@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged TFLite files: every result is a program, or errors; nothing else is raised, and nothing is written."""
+"""Damaged TFLite and ONNX files: every result is a program, or errors; nothing else is raised, and nothing is written.
 
+`make mutated-models` reads 10,000 files of each format, and imports 1,000.
+"""
+
+import contextlib
 import random
+import resource
 import time
 
 import numpy as np
@@ -9,11 +14,13 @@ import pytest
 from campaign import sized
 from requirements_support import need
 
-need("tflite")
+need("tflite", "onnx", "onnxruntime", "ai_edge_litert")
 
-from models.made import Model  # noqa: E402
-from models.test_convolutions import convolution, dense  # noqa: E402
+from models import sampled, test_onnx_float  # noqa: E402
+from models.damage import damaged, damaged_onnx  # noqa: E402
+from models.onnx_quantised import quantised  # noqa: E402
 from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
+from opwest.importers.models.control import resolve_control  # noqa: E402
 from opwest.importers.models.convert import import_model  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.read import read_model  # noqa: E402
@@ -22,77 +29,96 @@ from opwest.importers.models.request import Options  # noqa: E402
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)
 MOST_SECONDS = 5.0
-"""Of one file."""
+"""Of one file, processor time."""
+MOST_BYTES = 1 << 30
+"""Of memory that a file adds to the process."""
 
 
-def chain():
-    """Return a model of several operators with constants that determine shapes."""
-    model = Model()
-    data = model.input("int8", (1, 6, 6, 4), 0.1, 3)
-    border = model.constant(np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
-    data = model.operator("PAD", [data, border], ("int8", 0.1, 3))
-    data = model.operator(
-        "MAX_POOL_2D", [data], ("int8", 0.1, 3), filter_height=2, filter_width=2, stride_h=2, stride_w=2
-    )
-    shape = model.constant(np.array([1, -1], np.int32))
-    data = model.operator("RESHAPE", [data, shape], ("int8", 0.1, 3))
-    model.output(model.operator("SOFTMAX", [data], ("int8", 1 / 256, -128), beta=1.0))
-    return model
-
-
-def contents():
+def tflite_files(folder):
+    """Return an operator of each group of the sample: layers, movement, state, loops."""
     generator = np.random.default_rng(5)
-    return [convolution(generator, "int8").build(), dense(generator, "float32").build(), chain().build()]
+    chosen = [part for parts in sampled.groups().values() for part in parts[:: max(1, len(parts) // 3)]]
+    return [part.build(generator).build() for part in chosen]
 
 
-def damaged(content, source):
-    """Return a file with changed bytes, limits of ranges, exchanged or missing parts."""
-    data = bytearray(content)
-    kind = source.randrange(4)
-    if kind == 0:
-        for _ in range(source.randint(1, 8)):
-            data[source.randrange(len(data))] = source.randrange(256)
-    elif kind == 1:
-        for _ in range(source.randint(1, 4)):
-            at = source.randrange(len(data) // 4) * 4
-            value = source.choice([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFF, 1 << 24])
-            data[at : at + 4] = value.to_bytes(4, "little")
-    elif kind == 2:
-        data = data[: source.randrange(8, len(data))]
-    else:
-        size = source.randrange(4, 64)
-        at, to = source.randrange(len(data) - size), source.randrange(len(data) - size)
-        data[to : to + size] = data[at : at + size]
-    data[4:8] = b"TFL3"
-    return bytes(data)
+def onnx_files(folder):
+    """Return float and quantised models."""
+    generator = np.random.default_rng(5)
+    kinds = ("convolution", "pool", "dense", "normalisation", "resize", "transposed")
+    models = [getattr(test_onnx_float, kind)(generator).model() for kind in kinds]
+    forms = [quantised(models[0], folder / form, generator, form) for form in ("QDQ", "QOperator")]
+    return [*(model.SerializeToString() for model in models), *forms]
 
 
-def test_readers():
-    source, accepted, originals = random.Random(1), 0, contents()
-    for number in range(READ):
-        content, start = damaged(originals[number % len(originals)], source), time.process_time()
+FORMATS = {"tflite": tflite_files, "onnx": onnx_files}
+
+
+@contextlib.contextmanager
+def little_memory():
+    """Limit the address space of this process."""
+    with open("/proc/self/statm") as stream:  # noqa: PTH123
+        used = int(stream.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def attempts(name, stage, originals, count, source, attempt, record):
+    """Call `attempt` with damaged files; count those that it accepts, and record the longest time."""
+    accepted, longest = 0, 0.0
+    for number in range(count):
+        original = originals[number % len(originals)]
+        content = damaged_onnx(original, source) if name == "onnx" and number % 2 else damaged(original, source)
+        if name == "tflite" and len(content) > 8:  # else most files are refused for their first bytes
+            content = content[:4] + b"TFL3" + content[8:]
+        start = time.process_time()
         try:
-            for graph in read_model(content, "m.tflite"):
-                check_graph(graph, "m.tflite", Diagnostics())
+            attempt(number, content)
             accepted += 1
         except OpwestError as error:
             assert all(one.severity == "error" and one.message for one in error.diagnostics)
-        assert time.process_time() - start < MOST_SECONDS, f"file {number}"
-    assert 0 < accepted < READ
+        except BaseException as error:
+            error.add_note(f"{name}, {stage}, file {number}: {content.hex()}")
+            raise
+        longest = max(longest, time.process_time() - start)
+        assert longest < MOST_SECONDS, f"file {number}"
+    assert 0 < accepted < count
+    mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    record("damaged", [name, stage, count, accepted, count - accepted, f"{longest:.2f}", mebibytes])
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_imports(part, tmp_path):
-    source, accepted = random.Random(10 + part), 0
-    original = contents()[part]
-    file = tmp_path / "m.tflite"
-    for number in range(IMPORTED // 3):
-        file.write_bytes(damaged(original, source))
-        folder, start = tmp_path / str(number), time.process_time()
+@pytest.mark.parametrize("name", FORMATS)
+def test_readers(name, tmp_path, record_property):
+    def read(number, content):
+        faults = Diagnostics()
+        for graph in read_model(content, f"m.{name}"):
+            check_graph(resolve_control(graph, f"m.{name}", faults), f"m.{name}", faults)
+        faults.raise_if_errors()
+
+    originals = FORMATS[name](tmp_path)
+    with little_memory():
+        attempts(name, "read", originals, READ, random.Random(1), read, record_property)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_imports(name, tmp_path, record_property):
+    """A refused file leaves no directory."""
+    originals, place = FORMATS[name](tmp_path), tmp_path / "imports"
+    place.mkdir()
+
+    def convert(number, content):
+        file, folder = place / f"m.{name}", place / str(number)
+        file.write_bytes(content)
         try:
             import_model(file, folder, Options(vectors=0))
-            accepted += 1
         except OpwestError:
-            assert not folder.exists()
-        assert time.process_time() - start < MOST_SECONDS, f"file {number}"
-    assert accepted > 0
+            assert {one.name for one in place.iterdir()} == {file.name}
+            raise
+        assert (folder / "manifest.yaml").is_file()
+        folder.rename(tmp_path / f"imported{number}")
+
+    with little_memory():
+        attempts(name, "import", originals, IMPORTED, random.Random(2), convert, record_property)

@@ -44,7 +44,7 @@ class Built:
     west: str
 
     def run(self, until: str) -> str:
-        """Start the image and return its console output up to a matching line."""
+        """Start the image and return its console output up to the end of a matching line."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
         elif self.board == "mps2/an386":  # Zephyr has no target that runs it in QEMU
@@ -64,8 +64,12 @@ class Built:
             while time.monotonic() < deadline and not ended:
                 ended = process.poll() is not None  # the tests of native_sim end; read their last output
                 console += process.stdout.read() or b""
-                if re.search(until, console.decode(errors="replace"), re.MULTILINE):
-                    return console.decode(errors="replace").replace("\r\n", "\n")
+                # Zephyr's console and newlib's output each add a carriage return.
+                text = re.sub(r"\r+\n", "\n", console.decode(errors="replace"))
+                found = re.search(until, text, re.MULTILINE)
+                # An emulated UART sends single characters: the rest of the line may follow later.
+                if found and (ended or "\n" in text[max(found.end() - 1, 0) :]):
+                    return text
                 time.sleep(0.05)
         finally:
             with contextlib.suppress(ProcessLookupError):

@@ -12,16 +12,25 @@ import dataclasses
 from collections.abc import Sequence
 
 from opwest.diagnostics import Diagnostics, Location
+from opwest.importers.models.graph.check import set_results
 from opwest.importers.models.graph.faults import Unsupported
-from opwest.importers.models.graph.spec import OPERATORS, check_node
+from opwest.importers.models.graph.spec import OPERATORS
 from opwest.importers.models.graph.types import Graph, Node, Tensor
-from opwest.importers.models.interpret.registry import FUNCTIONS
-from opwest.importers.models.interpret.run import run_node
+from opwest.importers.models.simplify.folding import Folding
 from opwest.records import dataclass
 
 MOST_NODES = 20_000
 """The most nodes of a graph after the turns of its loops are separate."""
-KINDS = frozenset(("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"))
+_COUNTS: dict[str, tuple[int, int | None]] = {
+    "IF": (1, None),
+    "WHILE": (0, None),
+    "CALL_ONCE": (0, 0),
+    "VAR_HANDLE": (0, 1),
+    "READ_VARIABLE": (1, 1),
+    "ASSIGN_VARIABLE": (2, 0),
+}
+"""The least number of inputs, and the number of results if it is fixed."""
+KINDS = frozenset(_COUNTS)
 _HINT = "export the model without it, or with a condition that does not depend on inputs"
 
 
@@ -44,9 +53,10 @@ def resolve_control(graph: Graph, place: str, faults: Diagnostics) -> Graph:
 class _Resolver:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.fold = Folding(graph.rules)
         self.nodes: list[Node] = []
         self.now: dict[Tensor, Tensor] = {}
-        """Tensors that stand for others: results of branches, contents of variables, folded constants."""
+        """Tensors that stand for others: results of branches, contents of variables."""
         self.variables: dict[tuple[str, str], _Variable] = {}
         self.handles: dict[Tensor, tuple[str, str]] = {}
         self.visited = 0
@@ -62,6 +72,8 @@ class _Resolver:
         self.visited += 1
         if self.visited > MOST_NODES:
             raise Unsupported("a loop with too many turns", f"at most {MOST_NODES} operators after all turns", _HINT)
+        if node.kind in KINDS:
+            _check_counts(node)
         inputs = [self.read(one) for one in node.inputs]
         if node.kind == "VAR_HANDLE":
             self.handles[node.output] = (str(node.options["container"]), str(node.options["shared_name"]))
@@ -69,7 +81,7 @@ class _Resolver:
             self.now[node.output] = self.variable(inputs[0], node.output).value
         elif node.kind == "ASSIGN_VARIABLE":
             value = inputs[1]
-            assert value is not None
+            assert value is not None  # by _check_counts
             self.variable(inputs[0], value).value = value
         elif node.kind == "CALL_ONCE":
             self.call_once(node)
@@ -81,17 +93,13 @@ class _Resolver:
             self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label))
 
     def keep(self, node: Node) -> None:
-        """Add a node, or its results if they are known."""
+        """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
         known = all(one is None or one.is_constant for one in node.inputs) and node.inputs
-        if not known or node.kind not in FUNCTIONS or node.kind not in OPERATORS:
+        if known and node.kind in OPERATORS:
+            set_results(node)
+            self.fold(node)
+        if not all(one.is_constant for one in node.outputs):
             self.nodes.append(node)
-            return
-        shapes = check_node(node)
-        for tensor, (_, shape) in zip(node.outputs, shapes, strict=True):
-            tensor.shape = shape
-        arrays = run_node(node, [None if one is None else one.content for one in node.inputs], self.graph.rules)
-        for tensor, array in zip(node.outputs, arrays, strict=True):
-            self.now[tensor] = Tensor(tensor.name, tensor.dtype, tensor.shape, tensor.quantization, array)
 
     def variable(self, handle: Tensor | None, like: Tensor) -> _Variable:
         """Return the variable of a handle; `like` has its dtype and, without an initial content, its shape."""
@@ -106,6 +114,7 @@ class _Resolver:
     def call_once(self, node: Node) -> None:
         """Set the initial content of variables. Raises Unsupported if it is not constant."""
         inner = _Resolver(self.graph)
+        inner.fold = self.fold
         [init] = node.options["graphs"]
         for one in init.nodes:
             inner.add(one)
@@ -149,9 +158,14 @@ class _Resolver:
             raise Unsupported(
                 f"the condition '{condition.name}' of IF is computed when the model runs", "a constant", _HINT
             )
-        chosen = node.options["graphs"][0 if condition.content.reshape(-1)[0] else 1]
-        results = self.inline(chosen, values, f" of {node.label}")
-        self.now.update(zip(node.outputs, results, strict=True))
+        chosen = node.options["graphs"][0 if _is_true(condition) else 1]
+        self.replace(node, self.inline(chosen, values, f" of {node.label}"))
+
+    def replace(self, node: Node, values: Sequence[Tensor]) -> None:
+        """Use these values instead of the results of a node. Raises Unsupported."""
+        if len(values) != len(node.outputs):
+            raise Unsupported(f"a subgraph with {len(values)} outputs for {len(node.outputs)} results")
+        self.now.update(zip(node.outputs, values, strict=True))
 
     def loop(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
         """Add the turns of WHILE."""
@@ -159,6 +173,8 @@ class _Resolver:
         values, turn = [one for one in inputs if one is not None], 0
         while True:
             before = len(self.nodes)
+            if len(condition.outputs) != 1:
+                raise Unsupported(f"a condition of WHILE with {len(condition.outputs)} outputs", "1 output")
             [go_on] = self.inline(condition, values, f" of {node.label}, turn {turn}")
             if not go_on.is_constant:
                 raise Unsupported(
@@ -167,11 +183,11 @@ class _Resolver:
                     _HINT,
                 )
             del self.nodes[before:]  # computed for the condition only
-            if not go_on.content.reshape(-1)[0]:
+            if not _is_true(go_on):
                 break
             values = self.inline(body, values, f" of {node.label}, turn {turn}")
             turn += 1
-        self.now.update(zip(node.outputs, values, strict=True))
+        self.replace(node, values)
 
     def finish(self) -> Graph:
         """Return the graph."""
@@ -186,6 +202,24 @@ class _Resolver:
         value = self.read(variable.value)
         assert value is not None
         return value
+
+
+def _check_counts(node: Node) -> None:
+    """Check the numbers of inputs and results, and the presence of inputs. Raises Unsupported."""
+    least, results = _COUNTS[node.kind]
+    if len(node.inputs) < least or results not in (None, len(node.outputs)):
+        expected = f"{least} inputs and {results} results" if results is not None else f"at least {least} inputs"
+        raise Unsupported(f"{len(node.inputs)} inputs and {len(node.outputs)} results", expected)
+    if any(one is None for one in node.inputs):
+        raise Unsupported("an absent input")
+
+
+def _is_true(condition: Tensor) -> bool:
+    """Return a known condition. Raises Unsupported unless it is one bool."""
+    if condition.dtype != "bool" or condition.content.size != 1:
+        shown = f"{condition.dtype} of shape {list(condition.shape)}"
+        raise Unsupported(f"the condition '{condition.name}' is {shown}", "one bool")
+    return bool(condition.content.reshape(-1)[0])
 
 
 @dataclass(eq=False)

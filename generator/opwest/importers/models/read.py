@@ -19,18 +19,22 @@ ONNX = (("onnx", "onnx"),)
 MAGIC = b"TFL3"
 """The bytes 4 to 7 of a TFLite file."""
 _MOST_BYTES = 1 << 31
+_PART_BYTES = 1 << 20
 
 
 def read_file(path: Path) -> bytes:
     """Return the content of a file. Raises OpwestError."""
+    content = bytearray()
     try:
         with path.open("rb") as stream:
-            content = stream.read(_MOST_BYTES + 1)
+            # In parts: a read of the greatest size allocates that size for every file.
+            while len(content) <= _MOST_BYTES and (part := stream.read(_PART_BYTES)):
+                content += part
     except OSError as error:
         raise fault(f"cannot read the model: {error.strerror}", str(path), hint=hint_for(path)) from None
     if len(content) > _MOST_BYTES:
         raise fault("the file has more than 2 GiB", str(path), "a model of at most 2 GiB")
-    return content
+    return bytes(content)
 
 
 FORMATS = {"tflite": "a TFLite model", "onnx": "an ONNX model"}

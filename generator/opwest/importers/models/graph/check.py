@@ -37,14 +37,7 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                 )
         known.update(node.outputs)
         try:
-            if node.refusal is not None:
-                raise node.refusal
-            results = check_node(node)
-            if len(results) != len(node.outputs):
-                raise Unsupported(f"{len(node.outputs)} results", f"{len(results)} results")
-            for tensor, (dtype, shape) in zip(node.outputs, results, strict=True):
-                _check_result(tensor, dtype, shape)
-                tensor.shape = shape
+            set_results(node)
             fold(node)
             for tensor in node.outputs:
                 if not tensor.size and not tensor.is_constant:
@@ -53,6 +46,18 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                     )
         except Unsupported as reason:
             _report(faults, place, node.label, reason)
+
+
+def set_results(node: Node) -> None:
+    """Check a node, and set the shapes of its results. Raises Unsupported."""
+    if node.refusal is not None:
+        raise node.refusal
+    results = check_node(node)
+    if len(results) != len(node.outputs):
+        raise Unsupported(f"{len(node.outputs)} results", f"{len(results)} results")
+    for tensor, (dtype, shape) in zip(node.outputs, results, strict=True):
+        _check_result(tensor, dtype, shape)
+        tensor.shape = shape
 
 
 def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged model files through the importer, each in the child process of `opwest import tvm`.
+"""Damaged model files through TVM's importer, each in the child process of `opwest import tvm`.
 
-    make mutated-models                                   300 files, seed 1
-    python tests/importers/mutated_models.py --runs 50 --seed 7 --jobs 2 [MODEL...]
+    make mutated-tvm                                   300 files, seed 1
+    python tests/importers/mutated_tvm.py --runs 50 --seed 7 --jobs 2 [MODEL...]
 
 Every file must result in a complete directory that `opwest check` accepts, or in errors with a position and no
 output, within the limits below. The last line counts both; exit code 1 and the file's name for any other result.
@@ -13,18 +13,17 @@ from __future__ import annotations
 import argparse
 import random
 import resource
-import struct
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 
+from models.damage import damaged
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.tvm import Options
 from opwest.importers.tvm.child import import_in_child
@@ -33,52 +32,6 @@ from projects import check
 MOST_KIB = 6 << 20
 MOST_SECONDS = 120.0
 """Of one import, in wall-clock time."""
-_EXTREME = [0, 1, -1, 2**31 - 1, -(2**31), 0x7F, 0xFFFF, 1 << 24]
-
-
-def flip(data: bytearray, source: random.Random) -> bytearray:
-    """Change single bytes."""
-    for _ in range(source.randint(1, 8)):
-        data[source.randrange(len(data))] = source.randrange(256)
-    return data
-
-
-def cut(data: bytearray, source: random.Random) -> bytearray:
-    """Keep the beginning."""
-    return data[: source.randrange(len(data))]
-
-
-def extreme(data: bytearray, source: random.Random) -> bytearray:
-    """Write limits of ranges to offsets and sizes of flatbuffers."""
-    for _ in range(source.randint(1, 4)):
-        at = source.randrange(max(len(data) // 4 - 1, 1)) * 4
-        struct.pack_into("<i", data, at, source.choice(_EXTREME))
-    return data
-
-
-def head(data: bytearray, source: random.Random) -> bytearray:
-    """Change bytes of tables, not of weights."""
-    for _ in range(source.randint(1, 4)):
-        data[source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
-    return data
-
-
-def tail(data: bytearray, source: random.Random) -> bytearray:
-    """Change bytes at the end: TFLite's writer puts operators there, ONNX's the interface."""
-    for _ in range(source.randint(1, 4)):
-        data[-1 - source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
-    return data
-
-
-def move(data: bytearray, source: random.Random) -> bytearray:
-    """Copy one part over another."""
-    size = source.randint(1, min(64, len(data)))
-    begin, end = source.randrange(len(data) - size + 1), source.randrange(len(data) - size + 1)
-    data[end : end + size] = data[begin : begin + size]
-    return data
-
-
-MUTATIONS: list[Callable[[bytearray, random.Random], bytearray]] = [flip, cut, extreme, head, tail, move]
 
 
 @dataclass(frozen=True)
@@ -143,12 +96,12 @@ def main() -> int:
     def one(number: int) -> Outcome:
         source = random.Random(given.seed * 1_000_003 + number)
         suffix, content = originals[number % len(originals)]
-        damaged = bytes(source.choice(MUTATIONS)(bytearray(content), source))
+        content = damaged(content, source)
         with tempfile.TemporaryDirectory(prefix="opwest-mutated-") as work:
-            outcome = attempt(damaged, suffix, Path(work))
+            outcome = attempt(content, suffix, Path(work))
         if outcome.kind not in ("imported", "refused"):
             kept = Path(tempfile.gettempdir()) / f"opwest-mutated-{given.seed}-{number}{suffix}"
-            kept.write_bytes(damaged)
+            kept.write_bytes(content)
             print(f"{kept}: {outcome.kind}: {outcome.said[:300]}", flush=True)
         if (number + 1) % 50 == 0:
             print(f"{number + 1} of {given.runs}", flush=True)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One application of several imported models that print their results of sequences of inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from opwest.write.writer import read_record
+
+_MAIN_C = """\
+#include <stdint.h>
+#include <stdio.h>
+#include <zephyr/toolchain.h>
+
+static void show(const char *model, int run, int result, const uint8_t *bytes, unsigned int size)
+{{
+	printf("%s %d %d ", model, run, result);
+	for (unsigned int i = 0; i < size; i++) {{
+		printf("%02x", bytes[i]);
+	}}
+	printf("\\n");
+}}
+
+{models}
+int main(void)
+{{
+	printf("finished: %d\\n", {calls});
+	return 0;
+}}
+"""
+_ONE = """\
+#include <{name}.h>
+#include <{name}_devicetree.h>
+
+{NAME}_WORKSPACE_DEFINE({name}_workspace);
+static const struct {name}_devices {name}_context = {NAME}_DEVICES_DT_INIT;
+{arrays}
+
+static int try_{name}(void)
+{{
+	int rc = {name}_open(&{name}_workspace, &{name}_context);
+
+	for (int i = 0; rc == 0 && i < {count}; i++) {{
+		rc = {name}_run(&(struct {name}_inputs){{{inputs}}}, &(struct {name}_outputs){{{outputs}}},
+				&{name}_workspace, &{name}_context);
+{shown}
+	}}
+	return rc;
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model file with the inputs of each run, and the expected results."""
+
+    name: str
+    file: Path
+    inputs: Sequence[Sequence[np.ndarray[Any, Any]]]
+    outputs: Sequence[Sequence[np.ndarray[Any, Any]]]
+
+    def parsed(self, console: str) -> list[list[np.ndarray[Any, Any]]]:
+        """Return the results of each run on the console of an image."""
+        assert "finished: 0" in console, console[-2000:]
+        lines = re.findall(rf"^{self.name} (\d+) (\d+) ([0-9a-f]+)$", console, re.MULTILINE)
+        texts = {(int(run), int(result)): text for run, result, text in lines}
+        return [
+            [
+                np.frombuffer(bytes.fromhex(texts[run, number]), one.dtype).reshape(one.shape)
+                for number, one in enumerate(arrays)
+            ]
+            for run, arrays in enumerate(self.outputs)
+        ]
+
+
+def application(opwest: Callable[..., object], folder: Path, subjects: Sequence[Subject]) -> Path:
+    """Import the models and generate their application, whose main() runs each sequence."""
+    for subject in subjects:
+        words = ["--model", subject.name, "--vectors", 0]
+        opwest("import", "tflite", subject.file, "-o", folder / subject.name, *words)
+    opwest("generate", *(folder / one.name / "manifest.yaml" for one in subjects), "-o", folder / "app")
+    assert {one.name for one in subjects} == {model["name"] for model in read_record(folder / "app")["models"]}
+    calls = " + ".join(f"try_{one.name}()" for one in subjects)
+    text = _MAIN_C.format(models="\n".join(map(_part, subjects)), calls=calls)
+    (folder / "app" / "src" / "main.c").write_text(text)
+    return folder / "app"
+
+
+def _part(subject: Subject) -> str:
+    name, arrays, inputs, outputs, shown = subject.name, [], [], [], []
+    for number, given in enumerate(zip(*subject.inputs, strict=True)):
+        rows = ",\n".join("{" + ",".join(map(str, one.tobytes())) + "}" for one in given)
+        array = f"{name}_x{number}"
+        # Rows of whole words: the second one is aligned too.
+        arrays.append(f"static const struct {{ uint8_t of[{given[0].nbytes}] __aligned(8); }} {array}[] = {{{rows}}};")
+        inputs.append(f"(const void *){array}[i].of")
+    for number, one in enumerate(subject.outputs[0]):
+        array = f"{name}_y{number}"
+        arrays.append(f"static uint8_t {array}[{one.nbytes}] __aligned(8);")
+        outputs.append(f"(void *){array}")
+        shown.append(f'\t\tshow("{name}", i, {number}, {array}, sizeof({array}));')
+    return _ONE.format(
+        name=name,
+        NAME=name.upper(),
+        arrays="\n".join(arrays),
+        count=len(subject.inputs),
+        inputs=", ".join(inputs),
+        outputs=", ".join(outputs),
+        shown="\n".join(shown),
+    )
