@@ -4,6 +4,7 @@
 import ctypes
 import dataclasses
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -116,6 +117,32 @@ def test_fully_connected_layers_that_round_once_stay_portable():
     emitted = emit_program(program, "made by a test", "cmsis-nn")
     assert [step.variant for step in emitted.steps] == ["portable"]
     assert emitted.external == ()
+
+
+def test_commands(tmp_path):
+    root = cmsis_nn_directory()
+    (tmp_path / "model.tflite").write_bytes(pool(np.random.default_rng(2), "int8").build())
+    commands = [
+        ["import", "model.tflite", "-o", "model", "--kernels", "cmsis-nn"],
+        ["generate", "model/manifest.yaml", "-o", "app"],
+        ["run", "app", "--host", "--cmsis-nn", str(root)],
+    ]
+    for words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "opwest", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert "#include <arm_nnfunctions.h>" in (tmp_path / "model" / "operators.c").read_text()
+    assert "model: run returned 0" in done.stderr + done.stdout
+
+
+def test_rounding_contradicts_the_runtime(tmp_path):
+    (tmp_path / "model.tflite").write_bytes(KINDS["FULLY_CONNECTED"](np.random.default_rng(2), "int8").build())
+    options = ["--rounding", "cmsis-nn", "--compare", "3"]
+    command = [sys.executable, "-m", "opwest", "import", "model.tflite", "-o", "model", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "model.tflite: error: --compare with --rounding cmsis-nn\n  expected: one of them\n" in done.stderr
 
 
 SIZES = """\

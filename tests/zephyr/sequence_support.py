@@ -78,10 +78,10 @@ class Subject:
         ]
 
 
-def application(opwest: Callable[..., object], folder: Path, subjects: Sequence[Subject]) -> Path:
-    """Import the models and generate their application, whose main() runs each sequence."""
+def application(opwest: Callable[..., object], folder: Path, subjects: Sequence[Subject], *options: str) -> Path:
+    """Import the models with options, and generate their application, whose main() runs each sequence."""
     for subject in subjects:
-        words = ["--model", subject.name, "--vectors", 0]
+        words = ["--model", subject.name, "--vectors", 0, *options]
         opwest("import", "tflite", subject.file, "-o", folder / subject.name, *words)
     opwest("generate", *(folder / one.name / "manifest.yaml" for one in subjects), "-o", folder / "app")
     assert {one.name for one in subjects} == {model["name"] for model in read_record(folder / "app")["models"]}
