@@ -31,14 +31,22 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         format=options.kind,
         signature=options.signature,
         compare=options.compare,
+        float_io=options.float_io,
+        dequantise_weights=options.dequantise_weights,
         exact=getattr(options, "exact", False),
     )
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
     if arrays is not None:
-        from opwest.host.comparison import compare
+        from opwest.host.comparison import DEQUANTISED, compare
 
-        compared = compare(done.folder, arrays, place) + "\n"
+        several = len(done.models) > 1
+        tolerance = DEQUANTISED if options.dequantise_weights else None
+        for model in done.models:
+            start = f"{model}/" if several else ""
+            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+            words = compare(done.folder / start, own, place, tolerance)
+            compared += f"{model}: {words}\n" if several else f"{words}\n"
     for remark in done.remarks:
         faults.note(remark, place)
     for warning in done.warnings:

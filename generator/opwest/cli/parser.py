@@ -333,6 +333,14 @@ def _add_import(command: argparse.ArgumentParser) -> None:
             default=0,
             help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
         )
+        one.add_argument(
+            "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
+        )
+        one.add_argument(
+            "--dequantise-weights",
+            action="store_true",
+            help="int8 weights of layers with float32 data become float32 (default: they remain int8)",
+        )
         if kind == "onnx":
             text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
             one.add_argument("--exact", action="store_true", help=text)

@@ -16,6 +16,7 @@ from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.models.comparison import comparison
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.float_io import with_float_io
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.hybrid import dequantise_weights
@@ -48,11 +49,12 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
             f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
         )
     graphs = _selected(read_model(content, place, Rules(float_requantization=options.exact)), options.signature, place)
-    if options.compare and len(graphs) > 1:
-        names = ", ".join(graph.name for graph in graphs)
-        raise fault(f"--compare: the model has {len(graphs)} signatures", place, f"--signature with one of: {names}")
-    done = [_convert(graph, content, path, options, progress) for graph in graphs]
+    prepared = _prepared(graphs, options, place)
+    done = [_convert(graph, content, path, options, progress) for graph in prepared]
     nested = [(f"{one.model}/" if len(done) > 1 else "", one) for one in done]
+    if options.arrays is not None:
+        arrays = {f"{start}{name}": array for start, one in nested for name, array in one.arrays.items()}
+        Path(options.arrays).write_bytes(npz(arrays))
     files = {f"{start}{name}": data for start, one in nested for name, data in one.files.items()}
     progress(f"writing {folder}")
     write_folder(folder, files)
@@ -63,7 +65,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(one.operators for one in done),
         sum(one.steps for one in done),
         sum(one.constant_bytes for one in done),
-        tuple(dict.fromkeys(remark for graph in graphs for remark in graph.remarks)),
+        tuple(dict.fromkeys(remark for graph in prepared for remark in graph.remarks)),
     )
 
 
@@ -76,6 +78,8 @@ class _Converted:
     operators: int
     steps: int
     constant_bytes: int
+    arrays: Mapping[str, Any]
+    """The arrays of a comparison."""
 
 
 def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> tuple[Graph, ...]:
@@ -89,25 +93,42 @@ def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> t
     return found
 
 
+def _prepared(graphs: tuple[Graph, ...], options: Options, place: str) -> tuple[Graph, ...]:
+    """Return the checked graphs. Raises OpwestError with the faults of all of them."""
+    faults = Diagnostics()
+    graphs = tuple(resolve_control(graph, place, faults) for graph in graphs)
+    faults.raise_if_errors()
+    if options.dequantise_weights:
+        changed = [dequantise_weights(graph) for graph in graphs]
+        if not any(changed):
+            expected = "a layer with float32 data and int8 weights (dynamic range)"
+            raise fault("--dequantise-weights: no layer has int8 weights and float32 data", place, expected)
+    if options.float_io:
+        graphs = tuple(map(with_float_io, graphs))
+        if all(graph.converters is None for graph in graphs):
+            raise fault(
+                "--float-io: no input or output is quantised", place, "an int8, uint8 or int16 one with a scale"
+            )
+    for graph in graphs:
+        check_graph(graph, place, faults, Folding(graph.rules))
+    faults.raise_if_errors()
+    return graphs
+
+
 def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
     """Return the files of one signature. Raises OpwestError."""
     faults, place = Diagnostics(), str(path)
-    if options.dequantise_weights:
-        dequantise_weights(graph)
-    graph = resolve_control(graph, place, faults)
-    faults.raise_if_errors()
-    check_graph(graph, place, faults, Folding(graph.rules))
-    faults.raise_if_errors()
     program = lower_graph(simplify(graph), place, faults)
     emitted = emit_program(program, f"Operators of {path.name}, written by `opwest import`. You can edit this file.")
     names = name_values(program, emitted)
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
-    vectors = make_vectors(graph, content, options.vectors) if options.vectors else None
+    changed = options.dequantise_weights
+    vectors = make_vectors(graph, content, options.vectors, changed) if options.vectors else None
+    arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")
         arrays = comparison(graph, content, program, names, options.compare, place)
-        Path(options.arrays).write_bytes(npz(arrays))
     model = options.model or identifier(path.stem, "model")
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
@@ -125,6 +146,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         len({step.symbol for step in emitted.steps}),
         len(emitted.steps),
         sum(one.nbytes for one in constants.values()),
+        arrays,
     )
 
 

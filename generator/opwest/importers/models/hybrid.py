@@ -9,14 +9,18 @@ from opwest.importers.models.graph.types import Graph, Tensor
 from opwest.importers.models.operators.hybrid import is_hybrid
 
 
-def dequantise_weights(graph: Graph) -> None:
-    """Replace the weights of the graph's nodes. Weights without a scale are left to the check of the graph."""
+def dequantise_weights(graph: Graph) -> bool:
+    """Replace the weights of the graph's nodes; return whether there are any.
+
+    Weights without a scale are left to the check of the graph.
+    """
     done: dict[Tensor, Tensor] = {}
     for node in graph.nodes:
         if len(node.inputs) > 1 and None not in node.inputs[:2] and is_hybrid(node):
             node.inputs = tuple(
                 _plain(one, done) if number == 1 and one is not None else one for number, one in enumerate(node.inputs)
             )
+    return bool(done)
 
 
 def _plain(tensor: Tensor, done: dict[Tensor, Tensor]) -> Tensor:

@@ -21,6 +21,8 @@ class Options:
     """The format that the file must have, tflite or onnx; None: any."""
     dequantise_weights: bool = False
     """Whether int8 weights of layers with float32 data become float32, instead of TFLite's hybrid kernels."""
+    float_io: bool = False
+    """Whether quantised inputs and outputs become float32."""
     signature: str | None = None
     """The signature to import; None: all of the file."""
     compare: int = 0

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import opwest.importers.models.operators  # noqa: F401 - fills the table of operators
 from opwest.importers.models.graph.faults import Damaged
 from opwest.importers.models.graph.spec import OPERATORS
-from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.graph.types import Graph, Node, Signature, Tensor
 from opwest.importers.models.tflite.metadata import labels_of
 from opwest.importers.models.tflite.options import names_of, read_options
 from opwest.importers.models.tflite.tensors import DTYPES, read_tensor
@@ -46,15 +47,19 @@ def _signed(file: Any, signature: Any, content: bytes, count: int) -> Graph:
     number = signature.SubgraphIndex()
     if not 0 <= number < file.SubgraphsLength():
         raise Damaged(f"signature '{key}' refers to subgraph {number} of {file.SubgraphsLength()}")
-    names: dict[int, str] = {}
+    names: list[dict[int, str]] = []
     for part in ("Inputs", "Outputs"):
         length = getattr(signature, f"{part}Length")()
         if length * 4 > len(content):
             raise Damaged("more table entries than bytes")
-        for i in range(length):
-            entry = getattr(signature, part)(i)
-            names[int(entry.TensorIndex())] = (entry.Name() or b"").decode("utf-8", "replace")
-    return _graph(file, number, content, key if count > 1 else "", names)
+        entries = [getattr(signature, part)(i) for i in range(length)]
+        names.append({int(one.TensorIndex()): (one.Name() or b"").decode("utf-8", "replace") for one in entries})
+    graph = _graph(file, number, content, key if count > 1 else "", names[0] | names[1])
+    of_inputs, of_outputs = (
+        tuple(known.get(one.number if one.number is not None else -1, "") for one in tensors)
+        for known, tensors in zip(names, (graph.inputs, graph.outputs), strict=True)
+    )
+    return dataclasses.replace(graph, signature=Signature(key, of_inputs, of_outputs))
 
 
 _SUBGRAPHS = {
