@@ -31,6 +31,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         format=options.kind,
         signature=options.signature,
         compare=options.compare,
+        operators=_operators(options.operator, faults),
         float_io=options.float_io,
         dequantise_weights=options.dequantise_weights,
         exact=getattr(options, "exact", False),
@@ -53,6 +54,18 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.warning(warning, place)
     words = "\n".join(_trained(done, model) for model in done.models)
     return Result(compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:
+    """Return the values of --operator."""
+    found = []
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            faults.error(f"invalid --operator {text!r}", expected="NAME=FILE.yaml, such as MyOperator=my_operator.yaml")
+        found.append((name, path))
+    faults.raise_if_errors()
+    return found
 
 
 def _trained(done: models.Imported, model: str) -> str:

@@ -334,6 +334,13 @@ def _add_import(command: argparse.ArgumentParser) -> None:
             help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
         )
         one.add_argument(
+            "--operator",
+            metavar="NAME=FILE.yaml",
+            action="append",
+            default=[],
+            help="operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
+        )
+        one.add_argument(
             "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
         )
         one.add_argument(

@@ -78,7 +78,7 @@ class _Resolver:
         elif node.kind == "WHILE":
             self.loop(node, inputs)
         else:
-            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label))
+            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label, source=node.source))
 
     def keep(self, node: Node) -> None:
         """Add a node, or its results if they are known."""
@@ -138,7 +138,7 @@ class _Resolver:
         for node in graph.nodes:
             given = tuple(None if one is None else copy(one) for one in node.inputs)
             results = tuple(copy(one) for one in node.outputs)
-            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}"))
+            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
         found = [self.read(copy(one)) for one in graph.outputs]
         return [one for one in found if one is not None]
 

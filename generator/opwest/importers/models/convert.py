@@ -19,6 +19,7 @@ from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.float_io import with_float_io
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
+from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.hybrid import dequantise_weights
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.lower.lower import lower_graph
@@ -28,6 +29,7 @@ from opwest.importers.models.read import FORMATS, format_of, read_file, read_mod
 from opwest.importers.models.request import Imported, Options
 from opwest.importers.models.simplify.folding import Folding
 from opwest.importers.models.simplify.simplify import simplify
+from opwest.importers.models.snippet import check_used, user_operators
 from opwest.importers.models.vectors import Vectors, make_vectors
 from opwest.importers.text import identifier
 from opwest.records import dataclass
@@ -48,8 +50,13 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         raise fault(
             f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
         )
-    graphs = _selected(read_model(content, place, Rules(float_requantization=options.exact)), options.signature, place)
-    prepared = _prepared(graphs, options, place)
+    faults = Diagnostics()
+    users = user_operators(options.operators, faults)
+    faults.raise_if_errors()
+    graphs = read_model(content, place, Rules(float_requantization=options.exact), users)
+    graphs = _selected(graphs, options.signature, place)
+    check_used(users, graphs, faults)
+    prepared = _prepared(graphs, options, place, faults)
     done = [_convert(graph, content, path, options, progress) for graph in prepared]
     nested = [(f"{one.model}/" if len(done) > 1 else "", one) for one in done]
     if options.arrays is not None:
@@ -65,7 +72,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(one.operators for one in done),
         sum(one.steps for one in done),
         sum(one.constant_bytes for one in done),
-        tuple(dict.fromkeys(remark for graph in prepared for remark in graph.remarks)),
+        tuple(dict.fromkeys(remark for one in done for remark in one.remarks)),
     )
 
 
@@ -78,6 +85,7 @@ class _Converted:
     operators: int
     steps: int
     constant_bytes: int
+    remarks: tuple[str, ...]
     arrays: Mapping[str, Any]
     """The arrays of a comparison."""
 
@@ -93,9 +101,8 @@ def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> t
     return found
 
 
-def _prepared(graphs: tuple[Graph, ...], options: Options, place: str) -> tuple[Graph, ...]:
+def _prepared(graphs: tuple[Graph, ...], options: Options, place: str, faults: Diagnostics) -> tuple[Graph, ...]:
     """Return the checked graphs. Raises OpwestError with the faults of all of them."""
-    faults = Diagnostics()
     graphs = tuple(resolve_control(graph, place, faults) for graph in graphs)
     faults.raise_if_errors()
     if options.dequantise_weights:
@@ -125,6 +132,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         progress(f"running a reference on {options.vectors} inputs")
     changed = options.dequantise_weights
     vectors = make_vectors(graph, content, options.vectors, changed) if options.vectors else None
+    remarks = graph.remarks
+    if vectors is None and options.vectors and any(uses_of(graph.nodes)):
+        remarks += ("there are no golden vectors: no runtime of the format runs the operators of --operator",)
     arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")
@@ -133,8 +143,12 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {path.name} by `opwest import`."
-    described = Described(model, origin, graph.remarks, program, emitted, names, graph.labels, vectors)
+    described = Described(model, origin, remarks, program, emitted, names, graph.labels, vectors)
     files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode(), SOURCE: emitted.source.encode()}
+    if not emitted.source:
+        del files[SOURCE]
+    for user in dict.fromkeys(step.function.user for step in emitted.steps):
+        files.update({} if user is None else user.files)
     constants = {name: one.content for one, name in names.items() if one.content is not None}
     if constants:
         files["constants.npz"] = npz(constants)
@@ -146,6 +160,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         len({step.symbol for step in emitted.steps}),
         len(emitted.steps),
         sum(one.nbytes for one in constants.values()),
+        remarks,
         arrays,
     )
 

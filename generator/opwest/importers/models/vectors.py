@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.interpret.run import Values, outputs_of, run_graph
 from opwest.importers.models.read import MAGIC
 from opwest.importers.models.references import Cases, reference
@@ -31,8 +32,12 @@ def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False
 
     Indices can be outside of their dimensions: then they are 0; None if some are outside even so.
     `changed`: the graph computes other results than the file, so that the runtime is no reference.
+    The interpreter does not run operators of the user.
     """
     inputs = make_inputs(graph, count)
+    if any(uses_of(graph.nodes)):
+        found = None if changed else reference(graph, content, inputs, sequence=True)
+        return None if found is None else _vectors(graph, inputs, *found)
     try:
         name, outputs = results(graph, content, inputs, changed)
     except ValueError:
@@ -42,6 +47,10 @@ def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False
             name, outputs = results(graph, content, inputs, changed)
         except ValueError:
             return None
+    return _vectors(graph, inputs, name, outputs)
+
+
+def _vectors(graph: Graph, inputs: Cases, name: str, outputs: Cases) -> Vectors:
     tolerances = tuple(_tolerance(graph, outputs, i) for i in range(len(graph.outputs)))
     return Vectors(inputs, outputs, tolerances, f"The outputs in vectors.npz are from {name}.")
 

@@ -20,6 +20,7 @@ from opwest.importers.models.emit import (
     recurrent,
     reduction,
     search,
+    user,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "recurrent",
     "reduction",
     "search",
+    "user",
 ]

@@ -29,6 +29,8 @@ class Step:
     arguments: tuple[Value, ...]
     label: str
     variant: str
+    scalars: tuple[int | float | bool, ...] = ()
+    """The scalars of an operator of the user, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class Emitted:
 
     steps: tuple[Step, ...]
     source: str
-    """The C file."""
+    """The C file; empty without functions."""
 
 
 def emit_program(program: Program, heading: str, preferred: str = "portable", prefix: str = PREFIX) -> Emitted:
@@ -52,8 +54,9 @@ def emit_program(program: Program, heading: str, preferred: str = "portable", pr
     steps = []
     for variant, call in calls:
         arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, _names(call), strict=True))
-        steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant))
-    return Emitted(tuple(steps), source_of(symbols, heading))
+        steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant, call.scalars))
+    own = {function: symbol for function, symbol in symbols.items() if function.user is None}
+    return Emitted(tuple(steps), source_of(own, heading) if own or not steps else "")
 
 
 def _calls(program: Program, preferred: str) -> list[tuple[str, Call]]:

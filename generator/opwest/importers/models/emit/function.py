@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Value
 from opwest.records import dataclass
 
@@ -46,6 +47,8 @@ class Function:
     """Standard headers that the body requires, such as math.h."""
     has_status: bool = False
     """Whether it returns 0 or a negative errno."""
+    user: UserOperator | None = None
+    """The operator of the user that it is; its definition is in a file of the user."""
 
     def text(self, symbol: str) -> str:
         """Return the definition."""
@@ -79,3 +82,5 @@ class Call:
     function: Function
     arguments: tuple[Value | Any, ...]
     label: str
+    scalars: tuple[int | float | bool, ...] = ()
+    """The scalars of an operator of the user, in order."""

@@ -29,12 +29,8 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
         for tensor in node.inputs:
             if tensor is not None and not (tensor in known or tensor.is_constant or tensor.is_state):
                 known.add(tensor)  # reported once
-                _report(
-                    faults,
-                    place,
-                    node.label,
-                    Unsupported(f"input '{tensor.name}' is not the result of an earlier operator"),
-                )
+                text = f"input '{tensor.name}' is not the result of an earlier operator"
+                report(faults, place, node, Unsupported(text))
         known.update(node.outputs)
         try:
             if node.refusal is not None:
@@ -52,7 +48,7 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                         f"result '{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element"
                     )
         except Unsupported as reason:
-            _report(faults, place, node.label, reason)
+            report(faults, place, node, reason)
 
 
 def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
@@ -67,5 +63,11 @@ def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
         raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MOST_ELEMENTS}")
 
 
-def _report(faults: Diagnostics, place: str, label: str, reason: Unsupported) -> None:
-    faults.error(f"operator {label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint)
+def report(faults: Diagnostics, place: str, node: Node, reason: Unsupported) -> None:
+    """Report the reason why a node cannot be imported, with the way out."""
+    hint = reason.hint
+    if reason.location is None:
+        way_out = f"bring an operator of your own: --operator {node.source or node.kind}=FILE.yaml"
+        hint = way_out if hint is None else f"{hint}; or {way_out}"
+    where = reason.location or Location(place)
+    faults.error(f"operator {node.label}: {reason.reason}", where, expected=reason.expected, hint=hint)

@@ -80,6 +80,8 @@ class Node:
     """The operator in messages: its number and kind in the file, and the name of its result."""
     refusal: Unsupported | None = None
     """The reason why a reader cannot express the operator."""
+    source: str = ""
+    """The name of the operator in the file, for `--operator`; empty: the kind."""
 
     def input(self, number: int) -> Tensor:
         """Return a mandatory input."""
@@ -146,5 +148,7 @@ class Graph:
     """The signature in a TFLite file."""
     converters: Converters | None = None
     """The nodes that convert inputs and outputs of the file to float32 ones; None: the graph has those of the file."""
+    names: frozenset[str] = frozenset()
+    """The names of the operators in the file, as `--operator` takes them."""
     remarks: tuple[str, ...] = ()
     """Facts about the file that users should know, without a final period."""

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import opwest.importers.models.lower  # noqa: F401 - fills the table of lowerings
-from opwest.diagnostics import Diagnostics, Location
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.graph.check import report
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Graph
 from opwest.importers.models.ir.program import Program
@@ -18,8 +19,6 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
         try:
             LOWERINGS[node.kind](node, builder)
         except Unsupported as reason:
-            faults.error(
-                f"operator {node.label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint
-            )
+            report(faults, place, node, reason)
     faults.raise_if_errors()
     return builder.finish()
