@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, Location
 from opwest.importers.child import Progress
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
@@ -22,7 +22,7 @@ from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.hybrid import dequantise_weights
 from opwest.importers.models.ir.program import Program, Value
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import check_lowering, lower_graph
 from opwest.importers.models.manifest import SOURCE, Described, manifest_text
 from opwest.importers.models.names import name_values
 from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
@@ -103,21 +103,22 @@ def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> t
 
 def _prepared(graphs: tuple[Graph, ...], options: Options, place: str, faults: Diagnostics) -> tuple[Graph, ...]:
     """Return the checked graphs. Raises OpwestError with the faults of all of them."""
-    graphs = tuple(resolve_control(graph, place, faults) for graph in graphs)
-    faults.raise_if_errors()
+    graphs = tuple(map(resolve_control, graphs))
+    where = Location(place)
     if options.dequantise_weights:
-        changed = [dequantise_weights(graph) for graph in graphs]
-        if not any(changed):
+        before, graphs = graphs, tuple(map(dequantise_weights, graphs))
+        if all(one is other for one, other in zip(before, graphs, strict=True)):
             expected = "a layer with float32 data and int8 weights (dynamic range)"
-            raise fault("--dequantise-weights: no layer has int8 weights and float32 data", place, expected)
+            faults.error("--dequantise-weights: no layer has int8 weights and float32 data", where, expected=expected)
     if options.float_io:
         graphs = tuple(map(with_float_io, graphs))
         if all(graph.converters is None for graph in graphs):
-            raise fault(
-                "--float-io: no input or output is quantised", place, "an int8, uint8 or int16 one with a scale"
-            )
-    for graph in graphs:
-        check_graph(graph, place, faults, Folding(graph.rules))
+            expected = "one of int8, uint8, int16 with a scale"
+            faults.error("--float-io: no input or output is quantised", where, expected=expected)
+    passed = [(graph, check_graph(graph, place, faults, Folding(graph.rules))) for graph in graphs]
+    if faults.has_errors:
+        for graph, nodes in passed:
+            check_lowering(graph, nodes, place, faults)
     faults.raise_if_errors()
     return graphs
 
