@@ -269,3 +269,74 @@ def test_refusals_name_the_way_out(tmp_path):
     for number, (name, tensor) in enumerate((("MyOwn", 1), ("YourOwn", 2), ("FLOOR_MOD", 3))):
         assert f"operator {number} ({name}), result 'tensor_{tensor}': unsupported" in err
         assert f"bring an operator of your own: --operator {name}=FILE.yaml" in err
+
+
+STATE_SOURCE = """\
+#include <stdint.h>
+
+int32_t best(const int32_t *x, int32_t *sum, const struct device *dev)
+{
+	int at = 0;
+
+	(void)dev;
+	for (int i = 0; i < 3; i++) {
+		sum[i] += x[i];
+		at = sum[i] > sum[at] ? i : at;
+	}
+	return at;
+}
+"""
+STATE_SNIPPET = """\
+objects:
+  - files: [best.c]
+operators:
+  best:
+    returns: {name: label, dtype: int32}
+    args:
+      - {name: x, dtype: int32, shape: [3]}
+      - {name: sum, dtype: int32, direction: inout}
+"""
+
+
+def stateful(folder, snippet, source):
+    """Return the words of an import: a custom operator with a variable whose result is a value."""
+    model = Model()
+    data, total = model.input("int32", (3,), name="x"), model.variable("int32", (3,), name="total")
+    result = model._tensor("int32", (1,), name="winner")
+    model.output(model.operator("Best", [data, total], result))
+    for path, content in (("m.tflite", model.build()), ("best.c", source.encode()), ("best.yaml", snippet.encode())):
+        (folder / path).write_bytes(content)
+    return ["import", folder / "m.tflite", "-o", folder / "model", "--operator", f"Best={folder / 'best.yaml'}"]
+
+
+def test_variable_and_returned_value(tmp_path):
+    source = STATE_SOURCE.replace(", const struct device *dev", "").replace("\t(void)dev;\n", "")
+    code, _, err = opwest(*stateful(tmp_path, STATE_SNIPPET, source))
+    assert code == 0, err
+    manifest = (tmp_path / "model/manifest.yaml").read_text()
+    assert "  state:\n    total: {dtype: int32, shape: [3]}" in manifest
+    assert "    returns: {name: label, dtype: int32}" in manifest
+    code, _, err = opwest("generate", tmp_path / "model/manifest.yaml", "-o", tmp_path / "app")
+    assert code == 0, err
+    np.save(tmp_path / "x.npy", np.array([[0, 2, 1], [4, 0, 0], [0, 3, 3]], np.int32))
+    words = ["--host", "--stream", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "results"]
+    code, _, err = opwest("run", tmp_path / "app", *words)
+    assert code == 0, err
+    [result] = (tmp_path / "results").glob("*.npy")
+    assert np.load(result).reshape(-1).tolist() == [1, 0, 1]  # sums [0,2,1], [4,2,1], [4,5,4]
+
+
+def test_operator_with_a_device(tmp_path):
+    snippet = STATE_SNIPPET.replace("    returns: {name: label, dtype: int32}\n", "    device: {}\n")
+    snippet += "      - {name: y, dtype: int32, direction: out}\ndevices:\n  npu: {devicetree: {nodelabel: npu0}}\n"
+    source = STATE_SOURCE.replace("int32_t *sum, ", "int32_t *sum, int32_t *y, ").replace(
+        "return at;", "*y = at;\n\treturn 0;"
+    )
+    source = source.replace("#include <stdint.h>", "#include <stdint.h>\nstruct device;")
+    code, _, err = opwest(*stateful(tmp_path, snippet, source))
+    assert code == 0, err
+    manifest = (tmp_path / "model/manifest.yaml").read_text()
+    assert "devices:\n  npu: {devicetree: {nodelabel: npu0}}" in manifest
+    assert "- {call: best, device: npu, args: [x, total, winner]}" in manifest
+    code, _, err = opwest("check", tmp_path / "model/manifest.yaml")
+    assert code == 0, err
