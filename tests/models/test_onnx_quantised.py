@@ -165,6 +165,22 @@ def test_dequantised_weights(kind, tmp_path):
         assert np.abs(other - expected).max() <= 0.03 * max(1, np.abs(expected).max())
 
 
+def test_float_io(tmp_path):
+    """uint8 at both ends becomes float32."""
+    made = Made(17)
+    scale, zero = np.float32(0.05), np.uint8(120)
+    real = made.add("Relu", made.add("DequantizeLinear", "data", scale, zero))
+    made.output(made.add("QuantizeLinear", real, np.float32(0.03), np.uint8(3)))
+    made.inputs.append(helper.make_tensor_value_info("data", onnx.TensorProto.UINT8, [2, 40]))
+    file = tmp_path / "m.onnx"
+    file.write_bytes(made.model().SerializeToString())
+    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3", "--exact")
+    assert code == 0, err
+    assert "1 results of operators: no difference" in out
+    manifest = (tmp_path / "model/manifest.yaml").read_text()
+    assert "data: {dtype: float32, shape: [2, 40]}" in manifest and "quantization" not in manifest
+
+
 def test_dequantised_weights_without_such_a_layer(tmp_path):
     file = tmp_path / "m.onnx"
     file.write_bytes(layer(np.random.default_rng(1), "Add").model().SerializeToString())
