@@ -22,7 +22,7 @@ def table() -> str:
     """Return a row for each operator of TFLite: its name and the dtypes of its data."""
     rows = ["| operator | dtypes of the inputs; of optional ones in brackets |", "|---|---|"]
     for kind in sorted(OPERATORS):
-        if not kind.startswith("ONNX_"):
+        if not kind.startswith(("ONNX_", "USER_")):
             patterns = [re.sub(r"\|", "/", " ".join(one.split())) for one in OPERATORS[kind].dtypes]
             rows.append(f"| {kind} | {'; '.join(patterns) or 'any'} |")
     return "".join(f"{row}\n" for row in rows)

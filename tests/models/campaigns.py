@@ -28,10 +28,10 @@ def graph_of(content, simplified=False):
     """Return the checked graph of a file, on request as an import simplifies it."""
     [graph] = read_tflite(content)
     faults = Diagnostics()
-    graph = resolve_control(graph, "made.tflite", faults)
+    graph = resolve_control(graph)
     if simplified:
         check_graph(graph, "made.tflite", faults, Folding(graph.rules))
-    elif not faults.has_errors:
+    else:
         check_graph(graph, "made.tflite", faults)
     assert not faults.has_errors, "\n".join(map(str, faults))
     return simplify(graph) if simplified else graph

@@ -67,14 +67,15 @@ def test_signatures_are_models_of_their_own(tmp_path):
     assert code == 0, err
     assert json.loads(out)["result"]["models"] == ["m_classify", "m_size"]
     assert "picture:" in (tmp_path / "all/m_classify/manifest.yaml").read_text()
-    code, out, err = opwest("import", file, "-o", tmp_path / "single", "--signature", "size", "--compare", "1")
-    assert code == 1 and "LiteRT gives access to the tensors of the first signature only" in err
-    code, out, err = opwest("import", file, "-o", tmp_path / "single", "--signature", "size")
+    code, out, err = opwest("import", file, "-o", tmp_path / "single", "--signature", "size", "--compare", "2")
     assert code == 0, err
-    assert "opwest's own interpreter" in (tmp_path / "single/manifest.yaml").read_text()
+    assert "compared with the reference on 2 inputs, 1 results of operators: no difference" in out
+    assert "The outputs in vectors.npz are from LiteRT" in (tmp_path / "single/manifest.yaml").read_text()
     assert f"{tmp_path}/single/manifest.yaml: 1 operators" in out and (tmp_path / "single/manifest.yaml").is_file()
     code, out, err = opwest("import", file, "-o", tmp_path / "both", "--compare", "1")
-    assert code == 1 and "--compare: the model has 2 signatures" in err
+    assert code == 0, err
+    assert "m_classify: compared with the reference on 1 inputs, 2 results of operators" in out
+    assert "m_size: compared with the reference on 1 inputs, 1 results of operators: no difference" in out
     code, out, err = opwest("import", "tflite", file, "-o", tmp_path / "one", "--signature", "nothing")
     assert code == 1 and "error: the model has no signature 'nothing'" in err
     assert "expected: one of: classify, size" in err

@@ -9,6 +9,7 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
 from models.made import Model  # noqa: E402
+from models.test_commands import opwest  # noqa: E402
 from opwest.importers.models.graph.faults import Damaged  # noqa: E402
 from opwest.importers.models.graph.spec import OPERATORS, Operator, broadcast, specify  # noqa: E402
 from opwest.importers.models.interpret.registry import interprets  # noqa: E402
@@ -163,6 +164,40 @@ def test_refused_counts():
     truth.shape = (2,)
     with pytest.raises(AssertionError, match=r"(?s)is int32 of shape \[2\].*one bool"):
         graph_of(model.build())
+
+
+def test_endless_loop_without_operators():
+    def test(model):
+        model.input("float32", (2,))
+        model.output(model.constant(np.array(True)))
+
+    def body(model):
+        model.output(model.input("float32", (2,)))
+
+    model = model_with(test, body)
+    data = model.input("float32", (2,))
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    model.output(model.operator("WHILE", [data], ("float32",), **options))
+    with pytest.raises(AssertionError, match="a loop with too many turns"):
+        graph_of(finish(model).build())
+
+
+def test_refusals_after_control_flow(tmp_path):
+    """A loop that cannot be resolved, an unsupported operator and a missing scale are reported at once."""
+    model = loop(np.random.default_rng(6), 1 << 20)
+    data = model.subgraphs[0].inputs[0]
+    model.subgraphs.append(model.subgraphs[0])
+    model.output(model.operator("MyOwn", [data], ("float32",)), model.operator("TANH", [data], ("float32",)))
+    model.output(model.operator("QUANTIZE", [data], ("int8",)))
+    model.subgraphs.pop()
+    file = tmp_path / "m.tflite"
+    file.write_bytes(model.build())
+    code, _, err = opwest("import", file, "-o", tmp_path / "model")
+    assert code == 1
+    assert "operator 0 (WHILE), result" in err and "a loop with too many turns" in err
+    assert "operator 2 (MyOwn), result" in err and "--operator MyOwn=FILE.yaml" in err
+    assert "operator 4 (QUANTIZE), result" in err and "--operator QUANTIZE=FILE.yaml" in err
+    assert "(TANH)" not in err and "(ADD)" not in err and "--operator WHILE" not in err
 
 
 def test_subgraph_that_calls_itself():

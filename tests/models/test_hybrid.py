@@ -105,7 +105,7 @@ def test_float_weights_on_request():
     for kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         content = layer(random, kind).build()
         [graph] = read_tflite(content)
-        dequantise_weights(graph)
+        graph = dequantise_weights(graph)
         faults = Diagnostics()
         check_graph(graph, "made.tflite", faults)
         assert not faults.has_errors

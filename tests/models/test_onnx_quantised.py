@@ -13,8 +13,10 @@ from requirements_support import need
 need("cc", "onnx", "onnxruntime")
 
 import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 from models.onnx_quantised import dynamic, quantised, scale_of  # noqa: E402
 from models.onnx_support import CONFIGURATIONS, Made, check, floats, graph_of, kinds_of  # noqa: E402
+from models.test_commands import opwest  # noqa: E402
 from models.test_onnx_movement import residual  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -141,6 +143,49 @@ def test_dynamic(kind, tmp_path):
         for per_channel in (False, True)
     ]
     check(contents, tmp_path / "c", random, 0)
+
+
+@pytest.mark.parametrize("kind", ["MatMul", "Gemm", "Conv"])
+def test_dequantised_weights(kind, tmp_path):
+    """Near to the float model, and to onnxruntime's results: uint8 weights, whose products saturate on no processor."""
+    random = np.random.default_rng([ord(c) for c in kind])
+    model = layer(random, kind).model()
+    file = tmp_path / "m.onnx"
+    file.write_bytes(dynamic(model, tmp_path / "work", "uint8", True))
+    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--dequantise-weights", "--compare", "3")
+    assert code == 0, err
+    assert "1 results of operators: largest difference" in out
+    assert "tolerance 0.05 of the largest element of a result" in out
+    assert "quantise" not in (tmp_path / "model/operators.c").read_text()
+    with np.load(tmp_path / "model/vectors.npz") as vectors:
+        cases, found = (vectors[name] for name in vectors.files)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for one, other in zip(cases, found, strict=True):
+        [expected] = session.run(None, {session.get_inputs()[0].name: one})
+        assert np.abs(other - expected).max() <= 0.03 * max(1, np.abs(expected).max())
+
+
+def test_float_io(tmp_path):
+    """uint8 at both ends becomes float32."""
+    made = Made(17)
+    scale, zero = np.float32(0.05), np.uint8(120)
+    real = made.add("Relu", made.add("DequantizeLinear", "data", scale, zero))
+    made.output(made.add("QuantizeLinear", real, np.float32(0.03), np.uint8(3)))
+    made.inputs.append(helper.make_tensor_value_info("data", onnx.TensorProto.UINT8, [2, 40]))
+    file = tmp_path / "m.onnx"
+    file.write_bytes(made.model().SerializeToString())
+    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3", "--exact")
+    assert code == 0, err
+    assert "1 results of operators: no difference" in out
+    manifest = (tmp_path / "model/manifest.yaml").read_text()
+    assert "data: {dtype: float32, shape: [2, 40]}" in manifest and "quantization" not in manifest
+
+
+def test_dequantised_weights_without_such_a_layer(tmp_path):
+    file = tmp_path / "m.onnx"
+    file.write_bytes(layer(np.random.default_rng(1), "Add").model().SerializeToString())
+    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--dequantise-weights")
+    assert code == 1 and "--dequantise-weights: no layer has int8 weights and float32 data" in err
 
 
 def test_dynamic_lstm(tmp_path):

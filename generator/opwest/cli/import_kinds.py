@@ -9,6 +9,8 @@ from pathlib import Path
 
 KINDS = ("tflite", "onnx", "tvm", "mlf")
 """The kinds of imports."""
+_WITH_VALUES = frozenset("-o --output --model --signature --vectors --compare --operator --color".split())
+"""Options whose value is no model."""
 
 
 def with_kind(words: Sequence[str]) -> list[str]:
@@ -16,7 +18,7 @@ def with_kind(words: Sequence[str]) -> list[str]:
     given = list(words)
     if given[:1] != ["import"] or any(word in (*KINDS, "-h", "--help") for word in given[1:]):
         return given
-    files = [word for before, word in itertools.pairwise(given) if before not in ("-o", "--output", "--model")]
+    files = [word for before, word in itertools.pairwise(given) if before not in _WITH_VALUES]
     found = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
     if found is None:
         found = next((word.rpartition(".")[2] for word in files if word.endswith((".tflite", ".onnx"))), None)

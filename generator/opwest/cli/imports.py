@@ -31,6 +31,9 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         format=options.kind,
         signature=options.signature,
         compare=options.compare,
+        operators=_operators(options.operator, faults),
+        float_io=options.float_io,
+        dequantise_weights=options.dequantise_weights,
         exact=getattr(options, "exact", False),
         kernels=options.kernels,
         rounding=options.rounding,
@@ -38,15 +41,33 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
     if arrays is not None:
-        from opwest.host.comparison import compare
+        from opwest.host.comparison import DEQUANTISED, compare
 
-        compared = compare(done.folder, arrays, place) + "\n"
+        several = len(done.models) > 1
+        tolerance = DEQUANTISED if options.dequantise_weights else None
+        for model in done.models:
+            start = f"{model}/" if several else ""
+            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+            words = compare(done.folder / start, own, place, tolerance)
+            compared += f"{model}: {words}\n" if several else f"{words}\n"
     for remark in done.remarks:
         faults.note(remark, place)
     for warning in done.warnings:
         faults.warning(warning, place)
     words = "\n".join(_trained(done, model) for model in done.models)
     return Result(compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:
+    """Return the values of --operator."""
+    found = []
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            faults.error(f"invalid --operator {text!r}", expected="NAME=FILE.yaml, such as MyOperator=my_operator.yaml")
+        found.append((name, path))
+    faults.raise_if_errors()
+    return found
 
 
 def _trained(done: models.Imported, model: str) -> str:

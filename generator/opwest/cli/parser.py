@@ -347,6 +347,21 @@ def _add_import(command: argparse.ArgumentParser) -> None:
             default=ROUNDINGS[0],
             help="int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
         )
+        one.add_argument(
+            "--operator",
+            metavar="NAME=FILE.yaml",
+            action="append",
+            default=[],
+            help="operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
+        )
+        one.add_argument(
+            "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
+        )
+        one.add_argument(
+            "--dequantise-weights",
+            action="store_true",
+            help="int8 weights of layers with float32 data become float32 (default: they remain int8)",
+        )
         if kind == "onnx":
             text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
             one.add_argument("--exact", action="store_true", help=text)

@@ -17,11 +17,16 @@ from opwest.host.steps import host_results
 from opwest.importers.models.comparison import INPUT, TENSOR
 from opwest.request import Request
 
+DEQUANTISED = 0.05
+"""The tolerance of float results of a model with dequantised weights, as a part of the largest element: the runtime
+rounds the data of each layer to 8 bits."""
 
-def compare(folder: Path, given: Mapping[str, Any], place: Location) -> str:
+
+def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> str:
     """Return a summary for users. Raises OpwestError that names the first operator whose result differs.
 
-    `given` are the arrays of importers/models/comparison.py.
+    `given` are the arrays of importers/models/comparison.py. `tolerance` is that of float results, as a part of their
+    largest element, and only they are compared; without it they agree within 1e-4.
     """
     expected = {name.removeprefix(TENSOR): one for name, one in given.items() if name.startswith(TENSOR)}
     inputs = {name.removeprefix(INPUT): one for name, one in given.items() if name.startswith(INPUT)}
@@ -37,20 +42,26 @@ def compare(folder: Path, given: Mapping[str, Any], place: Location) -> str:
         for case in range(count):
             results = host_results(project, record, model, {name: one[case] for name, one in inputs.items()})
             for (point, name), found in sorted(results.items(), key=lambda item: item[0][0]):
-                if name in expected:
+                if name in expected and (tolerance is None or expected[name].dtype.kind == "f"):
                     compared.add(name)
-                    worst = max(worst, _difference(found, expected[name][case], (case, point, name), place))
+                    worst = max(worst, _difference(found, expected[name][case], (case, point, name), place, tolerance))
     words = "no difference" if worst == 0 else f"largest difference of a float result {worst:.3g}"
+    if tolerance is not None:
+        words += f", tolerance {tolerance:g} of the largest element of a result"
     return f"compared with the reference on {count} inputs, {len(compared)} results of operators: {words}"
 
 
-def _difference(found: Any, expected: Any, where: tuple[int, int, str], place: Location) -> float:
+def _difference(
+    found: Any, expected: Any, where: tuple[int, int, str], place: Location, tolerance: float | None
+) -> float:
     """Return the largest difference of a float result; raise OpwestError for a wrong one."""
     case, point, name = where
     one, other = found.astype(np.float64), expected.reshape(found.shape).astype(np.float64)
     gap = np.abs(one - other)
     if expected.dtype.kind == "f":
         limit = 1e-4 * np.maximum(1.0, np.abs(other))
+        if tolerance is not None:
+            limit = np.maximum(limit, tolerance * np.nanmax(np.abs(other), initial=0.0))
         wrong = ~((gap <= limit) | (np.isnan(one) & np.isnan(other)) | (one == other))
     else:
         wrong = found != expected.reshape(found.shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 WIDTH: Final = 118
 """Columns of a line."""
@@ -42,6 +42,15 @@ def flow_list(items: Iterable[str]) -> str:
 def flow_map(keys: Keys) -> str:
     """Return a mapping on one line."""
     return f"{{{', '.join(f'{key}: {value}' for key, value in keys.items() if value is not None)}}}"
+
+
+def value(data: Any) -> str:
+    """Return any value of a manifest on one line."""
+    if isinstance(data, Mapping):
+        return flow_map({_scalar(str(name)): value(one) for name, one in data.items()})
+    if isinstance(data, (list, tuple)):
+        return flow_list(map(value, data))
+    return _scalar(data) if isinstance(data, str) else json.dumps(data)
 
 
 def shape_of(shape: Sequence[int]) -> str:
@@ -145,9 +154,11 @@ def interface(role: str, tensors: Mapping[str, Keys]) -> Iterator[str]:
     yield from (f"    {scalar(name)}: {flow_map(keys)}" for name, keys in tensors.items())
 
 
-def step(call: str, args: Iterable[str], device: str | None = None, end: str = "") -> Iterator[str]:
-    """Yield a step: on one line if it fits in WIDTH; `end` follows it."""
-    keys = {"call": scalar(call), "device": device, "args": flow_list(map(scalar, args))}
+def step(
+    call: str, args: Iterable[str | int | float | bool], device: str | None = None, end: str = ""
+) -> Iterator[str]:
+    """Yield a step: on one line if it fits in WIDTH; `args` are names and numbers, `end` follows it."""
+    keys = {"call": scalar(call), "device": device, "args": flow_list(map(value, args))}
     line = f"    - {flow_map(keys)}{end}"
     if len(line) <= WIDTH:
         yield line

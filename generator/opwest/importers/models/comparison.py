@@ -22,7 +22,7 @@ def comparison(
     graph: Graph, content: bytes, program: Program, names: Mapping[Value, str], count: int, place: str
 ) -> dict[str, Any]:
     """Return the arrays of `count` cases. Raises OpwestError if the runtime is absent or cannot run the model."""
-    cases = make_inputs(graph.inputs, count, seed=1)
+    cases = make_inputs(graph, count, seed=1)
     try:
         found = all_tensors(graph, content, cases)
     except Exception as error:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from opwest.diagnostics import Diagnostics, Location
-from opwest.importers.models.graph.check import set_results
+from opwest.importers.models.graph.check import CONTROL, set_results
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import OPERATORS
 from opwest.importers.models.graph.types import Graph, Node, Tensor
@@ -30,23 +29,28 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
     "ASSIGN_VARIABLE": (2, 0),
 }
 """The least number of inputs, and the number of results if it is fixed."""
-KINDS = frozenset(_COUNTS)
+_MOST = f"at most {MOST_NODES} operators after all turns"
 _HINT = "export the model without it, or with a condition that does not depend on inputs"
 
 
-def resolve_control(graph: Graph, place: str, faults: Diagnostics) -> Graph:
-    """Return the graph without control flow; the same graph if it has none. Reports what cannot be resolved."""
-    if not any(node.kind in KINDS for node in graph.nodes):
+def resolve_control(graph: Graph) -> Graph:
+    """Return the graph without control flow; the same graph if it has none.
+
+    An operator that cannot be resolved remains, with the reason; the check of the graph reports it.
+    """
+    if not any(node.kind in CONTROL for node in graph.nodes):
         return graph
     resolver = _Resolver(graph)
     for node in graph.nodes:
+        before = len(resolver.nodes)
         try:
+            if resolver.visited > MOST_NODES and node.kind in CONTROL:
+                raise Unsupported("not resolved after a loop with too many turns")
             resolver.add(node)
         except Unsupported as reason:
-            faults.error(
-                f"operator {node.label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint
-            )
-            return graph
+            del resolver.nodes[before:]
+            resolver.depth = 0
+            resolver.nodes.append(dataclasses.replace(node, refusal=reason))
     return resolver.finish()
 
 
@@ -60,6 +64,8 @@ class _Resolver:
         self.variables: dict[tuple[str, str], _Variable] = {}
         self.handles: dict[Tensor, tuple[str, str]] = {}
         self.visited = 0
+        self.depth = 0
+        """The number of branches and turns around the node that is read."""
 
     def read(self, tensor: Tensor | None) -> Tensor | None:
         """Return the tensor that stands for one."""
@@ -70,9 +76,9 @@ class _Resolver:
     def add(self, node: Node) -> None:
         """Add a node, or what it becomes. Raises Unsupported."""
         self.visited += 1
-        if self.visited > MOST_NODES:
-            raise Unsupported("a loop with too many turns", f"at most {MOST_NODES} operators after all turns", _HINT)
-        if node.kind in KINDS:
+        if self.visited > MOST_NODES and self.depth:
+            raise Unsupported("a loop with too many turns", _MOST, _HINT)
+        if node.kind in _COUNTS:
             _check_counts(node)
         inputs = [self.read(one) for one in node.inputs]
         if node.kind == "VAR_HANDLE":
@@ -90,7 +96,7 @@ class _Resolver:
         elif node.kind == "WHILE":
             self.loop(node, inputs)
         else:
-            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label))
+            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label, source=node.source))
 
     def keep(self, node: Node) -> None:
         """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
@@ -144,10 +150,12 @@ class _Resolver:
                 copies[tensor] = Tensor(tensor.name, tensor.dtype, tensor.shape, tensor.quantization)
             return copies[tensor]
 
+        self.depth += 1
         for node in graph.nodes:
             given = tuple(None if one is None else copy(one) for one in node.inputs)
             results = tuple(copy(one) for one in node.outputs)
-            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}"))
+            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
+        self.depth -= 1
         found = [self.read(copy(one)) for one in graph.outputs]
         return [one for one in found if one is not None]
 
@@ -172,6 +180,9 @@ class _Resolver:
         condition, body = node.options["graphs"]
         values, turn = [one for one in inputs if one is not None], 0
         while True:
+            self.visited += 1  # subgraphs can be empty
+            if self.visited > MOST_NODES:
+                raise Unsupported("a loop with too many turns", _MOST, _HINT)
             before = len(self.nodes)
             if len(condition.outputs) != 1:
                 raise Unsupported(f"a condition of WHILE with {len(condition.outputs)} outputs", "1 output")

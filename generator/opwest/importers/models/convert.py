@@ -9,24 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, Location
 from opwest.importers.child import Progress
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.models.comparison import comparison
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.float_io import with_float_io
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
+from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.hybrid import dequantise_weights
 from opwest.importers.models.ir.program import Program, Value
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import check_lowering, lower_graph
 from opwest.importers.models.manifest import SOURCE, Described, manifest_text
 from opwest.importers.models.names import name_values
 from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
 from opwest.importers.models.request import Imported, Options
 from opwest.importers.models.simplify.folding import Folding
 from opwest.importers.models.simplify.simplify import simplify
+from opwest.importers.models.snippet import check_used, user_operators
 from opwest.importers.models.vectors import Vectors, make_vectors
 from opwest.importers.text import identifier
 from opwest.records import dataclass
@@ -47,14 +50,20 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         raise fault(
             f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
         )
+    faults = Diagnostics()
+    users = user_operators(options.operators, faults)
+    faults.raise_if_errors()
     rules = Rules(dense_rounds_twice=options.rounding == "cmsis-nn", float_requantization=options.exact)
     _check_rounding(options, place)
-    graphs = _selected(read_model(content, place, rules), options.signature, place)
-    if options.compare and len(graphs) > 1:
-        names = ", ".join(graph.name for graph in graphs)
-        raise fault(f"--compare: the model has {len(graphs)} signatures", place, f"--signature with one of: {names}")
-    done = [_convert(graph, content, path, options, progress) for graph in graphs]
+    graphs = read_model(content, place, rules, users)
+    graphs = _selected(graphs, options.signature, place)
+    check_used(users, graphs, faults)
+    prepared = _prepared(graphs, options, place, faults)
+    done = [_convert(graph, content, path, options, progress) for graph in prepared]
     nested = [(f"{one.model}/" if len(done) > 1 else "", one) for one in done]
+    if options.arrays is not None:
+        arrays = {f"{start}{name}": array for start, one in nested for name, array in one.arrays.items()}
+        Path(options.arrays).write_bytes(npz(arrays))
     files = {f"{start}{name}": data for start, one in nested for name, data in one.files.items()}
     progress(f"writing {folder}")
     write_folder(folder, files)
@@ -65,7 +74,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(one.operators for one in done),
         sum(one.steps for one in done),
         sum(one.constant_bytes for one in done),
-        tuple(dict.fromkeys(remark for graph in graphs for remark in graph.remarks)),
+        tuple(dict.fromkeys(remark for one in done for remark in one.remarks)),
     )
 
 
@@ -87,6 +96,9 @@ class _Converted:
     operators: int
     steps: int
     constant_bytes: int
+    remarks: tuple[str, ...]
+    arrays: Mapping[str, Any]
+    """The arrays of a comparison."""
 
 
 def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> tuple[Graph, ...]:
@@ -100,32 +112,56 @@ def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> t
     return found
 
 
+def _prepared(graphs: tuple[Graph, ...], options: Options, place: str, faults: Diagnostics) -> tuple[Graph, ...]:
+    """Return the checked graphs. Raises OpwestError with the faults of all of them."""
+    graphs = tuple(map(resolve_control, graphs))
+    where = Location(place)
+    if options.dequantise_weights:
+        before, graphs = graphs, tuple(map(dequantise_weights, graphs))
+        if all(one is other for one, other in zip(before, graphs, strict=True)):
+            expected = "a layer with float32 data and int8 weights (dynamic range)"
+            faults.error("--dequantise-weights: no layer has int8 weights and float32 data", where, expected=expected)
+    if options.float_io:
+        graphs = tuple(map(with_float_io, graphs))
+        if all(graph.converters is None for graph in graphs):
+            expected = "one of int8, uint8, int16 with a scale"
+            faults.error("--float-io: no input or output is quantised", where, expected=expected)
+    passed = [(graph, check_graph(graph, place, faults, Folding(graph.rules))) for graph in graphs]
+    if faults.has_errors:
+        for graph, nodes in passed:
+            check_lowering(graph, nodes, place, faults)
+    faults.raise_if_errors()
+    return graphs
+
+
 def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
     """Return the files of one signature. Raises OpwestError."""
     faults, place = Diagnostics(), str(path)
-    if options.dequantise_weights:
-        dequantise_weights(graph)
-    graph = resolve_control(graph, place, faults)
-    faults.raise_if_errors()
-    check_graph(graph, place, faults, Folding(graph.rules))
-    faults.raise_if_errors()
     program = lower_graph(simplify(graph), place, faults)
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     emitted = emit_program(program, heading, options.kernels)
     names = name_values(program, emitted)
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
-    vectors = make_vectors(graph, content, options.vectors) if options.vectors else None
+    changed = options.dequantise_weights
+    vectors = make_vectors(graph, content, options.vectors, changed) if options.vectors else None
+    remarks = graph.remarks
+    if vectors is None and options.vectors and any(uses_of(graph.nodes)):
+        remarks += ("there are no golden vectors: no runtime of the format runs the operators of --operator",)
+    arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")
         arrays = comparison(graph, content, program, names, options.compare, place)
-        Path(options.arrays).write_bytes(npz(arrays))
     model = options.model or identifier(path.stem, "model")
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {path.name} by `opwest import`."
-    described = Described(model, origin, graph.remarks, program, emitted, names, graph.labels, vectors)
+    described = Described(model, origin, remarks, program, emitted, names, graph.labels, vectors)
     files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode(), SOURCE: emitted.source.encode()}
+    if not emitted.source:
+        del files[SOURCE]
+    for user in dict.fromkeys(step.function.user for step in emitted.steps):
+        files.update({} if user is None else user.files)
     constants = {name: one.content for one, name in names.items() if one.content is not None}
     if constants:
         files["constants.npz"] = npz(constants)
@@ -137,6 +173,8 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         len({step.symbol for step in emitted.steps}),
         len(emitted.steps),
         sum(one.nbytes for one in constants.values()),
+        remarks,
+        arrays,
     )
 
 

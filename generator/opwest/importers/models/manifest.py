@@ -10,6 +10,7 @@ from typing import Any
 from opwest.importers import cmsis_nn
 from opwest.importers.models.emit.emit import Emitted, Step
 from opwest.importers.models.emit.function import Parameter, check_of
+from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.vectors import Vectors
 from opwest.importers.text import ObjectFile, opening
@@ -38,7 +39,8 @@ def manifest_text(of: Described) -> str:
     operators = _operators(of.emitted.steps)
     return writer.document(
         opening(of.model, of.origin, of.remarks),
-        ["objects:", *writer.object_entry([ObjectFile(SOURCE).name])],
+        *_named(of),
+        ["objects:", *_objects(of)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
         _constants(of),
         writer.externals(cmsis_nn.externals_of(of.emitted.external)),
@@ -46,6 +48,29 @@ def manifest_text(of: Described) -> str:
         writer.kconfig(cmsis_nn.KCONFIG if of.emitted.external else {}),
         () if of.vectors is None else _tests(of),
     )
+
+
+def _users(of: Described) -> list[UserOperator]:
+    """Return the operators of the user, in the order of the steps."""
+    return list(dict.fromkeys(one.function.user for one in of.emitted.steps if one.function.user is not None))
+
+
+def _objects(of: Described) -> Iterator[str]:
+    if of.emitted.source:
+        yield from writer.object_entry([ObjectFile(SOURCE).name])
+    for user in _users(of):
+        yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
+
+
+def _named(of: Described) -> Iterator[list[str]]:
+    """Yield the other sections of the snippets."""
+    for key in ("targets", "devices"):
+        entries = {name: one for user in _users(of) for name, one in user.sections.get(key, {}).items()}
+        if entries:
+            yield [f"{key}:", *(f"  {writer.scalar(name)}: {writer.value(one)}" for name, one in entries.items())]
+    externals = dict.fromkeys(writer.value(one) for user in _users(of) for one in user.sections.get("externals", ()))
+    if externals:
+        yield ["externals:", *(f"  - {one}" for one in externals)]
 
 
 @dataclass(frozen=True)
@@ -58,6 +83,7 @@ class _Operator:
     has_status: bool
     check: str | None
     """The function that `open` calls."""
+    user: UserOperator | None = None
 
 
 def _key(step: Step) -> _Operator:
@@ -67,6 +93,7 @@ def _key(step: Step) -> _Operator:
         tuple(_declared(one).shape for one in step.arguments),
         step.function.has_status,
         check_of(step.symbol) if step.function.check else None,
+        step.function.user,
     )
 
 
@@ -92,6 +119,8 @@ def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
 
 
 def _operator(name: str, key: _Operator) -> Iterator[str]:
+    if key.user is not None:
+        return _user_operator(name, key.user, key.shapes)
     shapes = iter(key.shapes)
     arguments = []
     for one in key.parameters:
@@ -109,6 +138,19 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
     keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
     keys += writer.key("check", key.check) if key.check else []
     return writer.operator(name, keys, arguments)
+
+
+def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...]]) -> Iterator[str]:
+    """Return an operator of the user, with the shapes of the model."""
+    shapes = iter(given)
+    lines = []
+    for one in user.arguments[: len(user.arguments) - user.returns_value]:
+        keys = dict(one.keys)
+        if not one.is_scalar and one.direction != "scratch":
+            keys["shape"] = list(next(shapes))
+        lines.append([f"      - {writer.value(keys)}"])
+    own = [line for key, value in user.keys.items() for line in writer.key(key, writer.value(value))]
+    return writer.operator(name, own, lines)
 
 
 def _constants(of: Described) -> Iterator[str]:
@@ -142,7 +184,20 @@ def _run(of: Described, operators: Mapping[_Operator, str]) -> Iterator[str]:
         yield from writer.interface("tensors", views)
     yield "  steps:"
     for step in of.emitted.steps:
-        yield from writer.step(operators[_key(step)], [names[_declared(one)] for one in step.arguments])
+        user = step.function.user
+        device = None if user is None or user.device is None else writer.scalar(user.device)
+        yield from writer.step(operators[_key(step)], _passed(step, names), device)
+
+
+def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | bool]:
+    """Return the arguments of a step: names of tensors, and numbers for scalars."""
+    tensors = iter([names[_declared(one)] for one in step.arguments])
+    user = step.function.user
+    if user is None:
+        return list(tensors)
+    numbers = iter(step.scalars)
+    passed = [one for one in user.arguments if one.direction != "scratch"]
+    return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
 
 
 def _results(step: Step) -> Iterator[Value]:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from opwest.importers.faults import fault, require_packages
 from opwest.importers.models.graph.faults import Damaged, Unsupported
 from opwest.importers.models.graph.types import Graph, Rules
+from opwest.importers.models.graph.user import UserOperator
 from opwest.nearby import hint_for
 
 INSTALL = "pip install 'opwest[models]'"
@@ -51,19 +52,21 @@ def format_of(content: bytes, place: str) -> str:
     raise fault("not a TFLite or ONNX model", place, expected)
 
 
-def read_model(content: bytes, place: str, rules: Rules | None = None) -> tuple[Graph, ...]:
-    """Return the models of a file. Raises OpwestError."""
+def read_model(
+    content: bytes, place: str, rules: Rules | None = None, users: Mapping[str, UserOperator] | None = None
+) -> tuple[Graph, ...]:
+    """Return the models of a file; `users` are operators of the user by their names in it. Raises OpwestError."""
     kind = format_of(content, place)
     if kind == "tflite":
         require_packages(TFLITE, "imports of TFLite files", INSTALL)
         from opwest.importers.models.tflite.read import read_tflite
 
-        graphs = _read(lambda: read_tflite(content), place, FORMATS[kind])
+        graphs = _read(lambda: read_tflite(content, users), place, FORMATS[kind])
         return graphs if rules is None else tuple(replace(graph, rules=rules) for graph in graphs)
     require_packages(ONNX, "imports of ONNX files", INSTALL)
     from opwest.importers.models.onnx.read import read_onnx
 
-    return _read(lambda: read_onnx(content, rules), place, FORMATS[kind])
+    return _read(lambda: read_onnx(content, rules, users), place, FORMATS[kind])
 
 
 def is_onnx(content: bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.interpret.run import run_node
 from opwest.importers.models.read import MAGIC
 
 Cases = list[list[Any]]
@@ -25,10 +26,10 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
     package = "ai_edge_litert" if is_tflite else "onnxruntime"
     if importlib.util.find_spec(package) is None or (is_tflite and any(map(_is_faulty, graph.nodes))):
         return None
-    if is_tflite and graph.subgraph:  # the interpreter of LiteRT runs the first one
-        return None
     try:
-        outputs = _litert(content, inputs, sequence) if is_tflite else _onnxruntime(content, inputs)
+        given = _converted(graph, inputs)
+        found = _litert(graph, content, given, sequence) if is_tflite else _onnxruntime(content, given)
+        outputs = [_outputs(graph, case) for case in found]
     except Exception:  # it can lack an operator, or refuse a file that tflite-micro runs
         return None
     wanted = [(one.dtype, one.shape) for one in graph.outputs]
@@ -46,20 +47,53 @@ def _is_faulty(node: Node) -> bool:
     return node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")
 
 
-def _litert(content: bytes, inputs: Cases, sequence: bool) -> Cases:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    kernels = OpResolverType.BUILTIN_REF
-    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels, num_threads=1)
-    interpreter.allocate_tensors()
+def _litert(graph: Graph, content: bytes, inputs: Cases, sequence: bool) -> Cases:
+    runtime = _LiteRt(graph, content)
     outputs = []
     for case in inputs:
         if not sequence:
-            interpreter.reset_all_variables()
-        _set(interpreter, case)
-        interpreter.invoke()
-        outputs.append([interpreter.get_tensor(one["index"]).copy() for one in interpreter.get_output_details()])
+            runtime.interpreter.reset_all_variables()
+        outputs.append(runtime.run(case))
     return outputs
+
+
+class _LiteRt:
+    """LiteRT with reference kernels. The first subgraph is run by the interpreter, others by a runner of signatures."""
+
+    def __init__(self, graph: Graph, content: bytes, keeps_tensors: bool = False) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        self.interpreter = Interpreter(
+            model_content=content,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=keeps_tensors,
+            num_threads=1,
+        )
+        self._subgraph = graph.subgraph
+        self._signature = graph.signature
+        self._runner = None
+        if graph.subgraph:
+            if graph.signature is None or not all((*graph.signature.inputs, *graph.signature.outputs)):
+                raise ValueError("the signature does not name all inputs and outputs of its subgraph")
+            self._runner = self.interpreter.get_signature_runner(graph.signature.key)
+        else:
+            self.interpreter.allocate_tensors()
+
+    def run(self, case: Sequence[Any]) -> list[Any]:
+        """Return the outputs for the inputs of one case."""
+        if self._runner is not None:
+            assert self._signature is not None
+            named = dict(zip(self._signature.inputs, map(np.asarray, case), strict=True))
+            found = self._runner(**named)
+            return [np.array(found[name]) for name in self._signature.outputs]
+        for place, array in zip(self.interpreter.get_input_details(), case, strict=True):
+            self.interpreter.set_tensor(place["index"], np.asarray(array))
+        self.interpreter.invoke()
+        return [self.tensor(one["index"]) for one in self.interpreter.get_output_details()]
+
+    def tensor(self, number: int) -> Any:
+        """Return the content of a tensor."""
+        return self.interpreter.get_tensor(number, self._subgraph).copy()
 
 
 def _onnxruntime(content: bytes, inputs: Cases) -> Cases:
@@ -81,30 +115,37 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
 
     Raises any exception of the runtimes.
     """
+    given = _converted(graph, inputs)
     if content[4:8] != MAGIC:
-        return [dict(zip(graph.outputs, one, strict=True)) for one in _onnxruntime(content, inputs)]
-    if graph.subgraph:
-        raise ValueError("LiteRT gives access to the tensors of the first signature only")
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=content,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-        experimental_preserve_all_tensors=True,
-        num_threads=1,
-    )
-    interpreter.allocate_tensors()
+        outputs = [_outputs(graph, one) for one in _onnxruntime(content, given)]
+        return [dict(zip(graph.outputs, one, strict=True)) for one in outputs]
+    runtime = _LiteRt(graph, content, keeps_tensors=True)
     tensors = {one for node in graph.nodes for one in node.outputs if one.number is not None}
     found = []
-    for case in inputs:
-        interpreter.reset_all_variables()
-        _set(interpreter, case)
-        interpreter.invoke()
-        arrays = {one: interpreter.get_tensor(one.number).copy() for one in tensors}
+    for case in given:
+        runtime.interpreter.reset_all_variables()
+        outputs = _outputs(graph, runtime.run(case))
+        arrays = {one: runtime.tensor(one.number) for one in tensors if one.number is not None}
+        arrays |= dict(zip(graph.outputs, outputs, strict=True))
         found.append({one: array for one, array in arrays.items() if array.shape == one.shape})
     return found
 
 
-def _set(interpreter: Any, case: Sequence[Any]) -> None:
-    for place, array in zip(interpreter.get_input_details(), case, strict=True):
-        interpreter.set_tensor(place["index"], np.asarray(array))
+def _converted(graph: Graph, inputs: Cases) -> Cases:
+    """Return the inputs of the file."""
+    if graph.converters is None:
+        return inputs
+    nodes = graph.converters.inputs
+    return [[_by(node, one, graph) for node, one in zip(nodes, case, strict=True)] for case in inputs]
+
+
+def _outputs(graph: Graph, case: Sequence[Any]) -> list[Any]:
+    """Return the outputs of the graph for those of the file."""
+    if graph.converters is None:
+        return list(case)
+    return [_by(node, one, graph) for node, one in zip(graph.converters.outputs, case, strict=True)]
+
+
+def _by(node: Node | None, array: Any, graph: Graph) -> Any:
+    """Return the result of a node with one input; the input without a node."""
+    return array if node is None else run_node(node, [array], graph.rules)[0]

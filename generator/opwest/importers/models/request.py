@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -25,6 +26,10 @@ class Options:
     """The format that the file must have, tflite or onnx; None: any."""
     dequantise_weights: bool = False
     """Whether int8 weights of layers with float32 data become float32, instead of TFLite's hybrid kernels."""
+    float_io: bool = False
+    """Whether quantised inputs and outputs become float32."""
+    operators: Sequence[Sequence[str]] = ()
+    """Pairs of the name of an operator in the model and the path of a snippet with an operator of the user."""
     signature: str | None = None
     """The signature to import; None: all of the file."""
     compare: int = 0

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opwest.importers.models.graph.types import Graph, Tensor
+from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.interpret.run import Values, outputs_of, run_graph
 from opwest.importers.models.read import MAGIC
 from opwest.importers.models.references import Cases, reference
@@ -26,35 +27,45 @@ class Vectors:
     remark: str
 
 
-def make_vectors(graph: Graph, content: bytes, count: int) -> Vectors | None:
+def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False) -> Vectors | None:
     """Return vectors from the format's runtime if it is installed and runs the model, else from the interpreter.
 
     Indices can be outside of their dimensions: then they are 0; None if some are outside even so.
+    `changed`: the graph computes other results than the file, so that the runtime is no reference.
+    The interpreter does not run operators of the user.
     """
-    inputs = make_inputs(graph.inputs, count)
+    inputs = make_inputs(graph, count)
+    if any(uses_of(graph.nodes)):
+        found = None if changed else reference(graph, content, inputs, sequence=True)
+        return None if found is None else _vectors(graph, inputs, *found)
     try:
-        name, outputs = results(graph, content, inputs)
+        name, outputs = results(graph, content, inputs, changed)
     except ValueError:
         zeros = [np.zeros_like(one) if one.dtype in (np.int32, np.int64) else one for case in inputs for one in case]
         inputs = [zeros[at : at + len(graph.inputs)] for at in range(0, len(zeros), len(graph.inputs))]
         try:
-            name, outputs = results(graph, content, inputs)
+            name, outputs = results(graph, content, inputs, changed)
         except ValueError:
             return None
-    tolerances = tuple(_tolerance(one, outputs, i) for i, one in enumerate(graph.outputs))
+    return _vectors(graph, inputs, name, outputs)
+
+
+def _vectors(graph: Graph, inputs: Cases, name: str, outputs: Cases) -> Vectors:
+    tolerances = tuple(_tolerance(graph, outputs, i) for i in range(len(graph.outputs)))
     return Vectors(inputs, outputs, tolerances, f"The outputs in vectors.npz are from {name}.")
 
 
-def results(graph: Graph, content: bytes, inputs: Cases) -> tuple[str, Cases]:
+def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) -> tuple[str, Cases]:
     """Return the name of the reference, and its outputs."""
-    found = reference(graph, content, inputs, sequence=True)
+    found = None if changed else reference(graph, content, inputs, sequence=True)
     if found is not None and not _has_quantised(graph, content) and not graph.rules.dense_rounds_twice:
         return found
     state: Values = {}  # the cases of a model with state are a sequence
     outputs = [outputs_of(graph, run_graph(graph, case, state)) for case in inputs]
     if found is not None:
         return _agreed(graph, found, outputs)
-    return "opwest's own interpreter of the model, because no runtime of the format runs it here", outputs
+    reason = "--dequantise-weights changes the results" if changed else "no runtime of the format runs it here"
+    return f"opwest's own interpreter of the model, because {reason}", outputs
 
 
 def _has_quantised(graph: Graph, content: bytes) -> bool:
@@ -66,8 +77,8 @@ def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Ca
     """Return the runtime's outputs if the interpreter has the same, else those of the interpreter."""
     name, outputs = found
     greatest, same = 0.0, True
-    for number, tensor in enumerate(graph.outputs):
-        limits = _tolerance(tensor, outputs, number)
+    for number in range(len(graph.outputs)):
+        limits = _tolerance(graph, outputs, number)
         for one, other in zip(outputs, own, strict=True):
             wanted = np.asarray(one[number], np.float64)
             distance = np.abs(wanted - np.asarray(other[number], np.float64))
@@ -79,8 +90,26 @@ def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Ca
     return f"opwest's own interpreter of the model; those of {name} differ by at most {greatest:g}", own
 
 
-def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
-    """Return inputs: zeros, the ends of the range, a ramp, and then random ones."""
+def make_inputs(graph: Graph, count: int, seed: int = 0) -> Cases:
+    """Return inputs: zeros, the ends of the range, a ramp, and then random ones.
+
+    An input that is converted to integers takes numbers near to those that the integers represent.
+    """
+    nodes = (None,) * len(graph.inputs) if graph.converters is None else graph.converters.inputs
+    inner = [one if node is None else node.output for one, node in zip(graph.inputs, nodes, strict=True)]
+    random = np.random.default_rng(seed + 1000)
+
+    def outer(node: Node | None, array: Any) -> Any:
+        found = None if node is None else node.output.quantization
+        if found is None:
+            return array
+        between = random.uniform(-0.5, 0.5, array.shape)
+        return ((array.astype(np.float64) - found.zero + between) * found.scale).astype(np.float32)
+
+    return [list(map(outer, nodes, case)) for case in _arrays(inner, count, seed)]
+
+
+def _arrays(tensors: Sequence[Tensor], count: int, seed: int) -> Cases:
     random = np.random.default_rng(seed)
 
     def one(tensor: Tensor, case: int) -> Any:
@@ -106,9 +135,10 @@ def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
     return [[one(tensor, case) for tensor in tensors] for case in range(count)]
 
 
-def _tolerance(tensor: Tensor, outputs: Cases, index: int) -> dict[str, float]:
+def _tolerance(graph: Graph, outputs: Cases, index: int) -> dict[str, float]:
     """Return the tolerance of an output: integers are exact, float results depend on the C library."""
-    if tensor.dtype != "float32":
+    is_converted = graph.converters is not None and graph.converters.outputs[index] is not None
+    if graph.outputs[index].dtype != "float32" or is_converted:  # one multiplication of an exact integer
         return {}
     largest = max((float(np.abs(case[index]).max(initial=0)) for case in outputs), default=0.0)
     return {"absolute": 1e-5 * max(largest, 1e-3), "relative": 1e-4}

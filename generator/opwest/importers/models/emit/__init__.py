@@ -21,6 +21,7 @@ from opwest.importers.models.emit import (
     recurrent,
     reduction,
     search,
+    user,
 )
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "recurrent",
     "reduction",
     "search",
+    "user",
 ]

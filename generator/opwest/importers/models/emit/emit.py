@@ -29,6 +29,8 @@ class Step:
     arguments: tuple[Value, ...]
     label: str
     variant: str
+    scalars: tuple[int | float | bool, ...] = ()
+    """The scalars of an operator of the user, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class Emitted:
 
     steps: tuple[Step, ...]
     source: str
-    """The C file."""
+    """The C file; empty without functions."""
     external: tuple[str, ...]
     """The functions of CMSIS-NN that it needs."""
 
@@ -54,9 +56,10 @@ def emit_program(program: Program, heading: str, preferred: str = "portable", pr
     steps = []
     for variant, call in calls:
         arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, _names(call), strict=True))
-        steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant))
+        steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant, call.scalars))
+    own = {function: symbol for function, symbol in symbols.items() if function.user is None}
     external = sorted({name for function in symbols for name in function.external})
-    return Emitted(tuple(steps), source_of(symbols, heading), tuple(external))
+    return Emitted(tuple(steps), source_of(own, heading) if own or not steps else "", tuple(external))
 
 
 def _calls(program: Program, preferred: str) -> list[tuple[str, Call]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Value
 from opwest.records import dataclass
 
@@ -50,6 +51,8 @@ class Function:
     """The body of the function that the model's open calls; empty: none. It returns 0 or a negative errno."""
     external: tuple[str, ...] = ()
     """The functions of CMSIS-NN that it calls, or that those call."""
+    user: UserOperator | None = None
+    """The operator of the user that it is; its definition is in a file of the user."""
 
     def text(self, symbol: str) -> str:
         """Return the definition."""
@@ -89,3 +92,5 @@ class Call:
     function: Function
     arguments: tuple[Value | Any, ...]
     label: str
+    scalars: tuple[int | float | bool, ...] = ()
+    """The scalars of an operator of the user, in order."""

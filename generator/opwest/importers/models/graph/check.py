@@ -10,6 +10,8 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import check_node
 from opwest.importers.models.graph.types import Graph, Node, Tensor
 
+CONTROL = frozenset(("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"))
+"""Control flow and variables, which are resolved before the check, and cannot be operators of the user."""
 MOST_ELEMENTS = 1 << 28
 """The most elements of a tensor."""
 
@@ -18,23 +20,20 @@ def _keep(node: Node) -> None:
     """Fold nothing."""
 
 
-def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[Node], None] = _keep) -> None:
-    """Check every node, and set the shape of every result. Reports to `faults`.
+def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[Node], None] = _keep) -> list[Node]:
+    """Check every node, and set the shape of every result. Returns the nodes without faults, reports to `faults`.
 
     `fold` is called with each node that passed; it can set the content of results, on which later shapes can depend.
     After an operator without results the shapes of the file are used, so that the others are checked as well.
     """
+    passed: list[Node] = []
     known: set[Tensor] = {*graph.inputs}
     for node in graph.nodes:
         for tensor in node.inputs:
             if tensor is not None and not (tensor in known or tensor.is_constant or tensor.is_state):
                 known.add(tensor)  # reported once
-                _report(
-                    faults,
-                    place,
-                    node.label,
-                    Unsupported(f"input '{tensor.name}' is not the result of an earlier operator"),
-                )
+                text = f"input '{tensor.name}' is not the result of an earlier operator"
+                report(faults, place, node, Unsupported(text))
         known.update(node.outputs)
         try:
             set_results(node)
@@ -44,8 +43,10 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                     raise Unsupported(
                         f"result '{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element"
                     )
+            passed.append(node)
         except Unsupported as reason:
-            _report(faults, place, node.label, reason)
+            report(faults, place, node, reason)
+    return passed
 
 
 def set_results(node: Node) -> None:
@@ -72,5 +73,11 @@ def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
         raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MOST_ELEMENTS}")
 
 
-def _report(faults: Diagnostics, place: str, label: str, reason: Unsupported) -> None:
-    faults.error(f"operator {label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint)
+def report(faults: Diagnostics, place: str, node: Node, reason: Unsupported) -> None:
+    """Report the reason why a node cannot be imported, with the way out."""
+    hint = reason.hint
+    if reason.location is None and node.kind not in CONTROL:
+        way_out = f"bring an operator of your own: --operator {node.source or node.kind}=FILE.yaml"
+        hint = way_out if hint is None else f"{hint}; or {way_out}"
+    where = reason.location or Location(place)
+    faults.error(f"operator {node.label}: {reason.reason}", where, expected=reason.expected, hint=hint)

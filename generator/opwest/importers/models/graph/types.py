@@ -80,6 +80,8 @@ class Node:
     """The operator in messages: its number and kind in the file, and the name of its result."""
     refusal: Unsupported | None = None
     """The reason why a reader cannot express the operator."""
+    source: str = ""
+    """The name of the operator in the file, for `--operator`; empty: the kind."""
 
     def input(self, number: int) -> Tensor:
         """Return a mandatory input."""
@@ -109,6 +111,23 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Signature:
+    """The key of a signature, and the names of inputs and outputs in it; an empty name: not part of it."""
+
+    key: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Converters:
+    """The nodes that convert each input and output of a file; None: it is not converted."""
+
+    inputs: tuple[Node | None, ...]
+    outputs: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True)
 class Graph:
     """A model: one signature of a file."""
 
@@ -125,5 +144,11 @@ class Graph:
     """The names of the classes, by the number of the output."""
     subgraph: int = 0
     """The number of the subgraph in a TFLite file."""
+    signature: Signature | None = None
+    """The signature in a TFLite file."""
+    converters: Converters | None = None
+    """The nodes that convert inputs and outputs of the file to float32 ones; None: the graph has those of the file."""
+    names: frozenset[str] = frozenset()
+    """The names of the operators in the file, as `--operator` takes them."""
     remarks: tuple[str, ...] = ()
     """Facts about the file that users should know, without a final period."""

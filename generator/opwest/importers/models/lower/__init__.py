@@ -17,6 +17,7 @@ from opwest.importers.models.lower import (
     reduction,
     slices,
     unary,
+    user,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "reduction",
     "slices",
     "unary",
+    "user",
 ]

@@ -3,12 +3,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import opwest.importers.models.lower  # noqa: F401 - fills the table of lowerings
-from opwest.diagnostics import Diagnostics, Location
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.graph.check import report
 from opwest.importers.models.graph.faults import Unsupported
-from opwest.importers.models.graph.types import Graph
+from opwest.importers.models.graph.types import Graph, Node
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.lower.builder import LOWERINGS, Builder
+
+
+def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diagnostics) -> None:
+    """Report the nodes that cannot be lowered, for a graph that has other faults."""
+    builder = Builder(graph)
+    for node in nodes:
+        try:
+            LOWERINGS[node.kind](node, builder)
+        except Unsupported as reason:
+            report(faults, place, node, reason)
+        except Exception:
+            continue
 
 
 def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
@@ -18,8 +33,6 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
         try:
             LOWERINGS[node.kind](node, builder)
         except Unsupported as reason:
-            faults.error(
-                f"operator {node.label}: {reason.reason}", Location(place), expected=reason.expected, hint=reason.hint
-            )
+            report(faults, place, node, reason)
     faults.raise_if_errors()
     return builder.finish()

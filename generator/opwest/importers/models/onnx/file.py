@@ -18,8 +18,11 @@ _EXTERNAL = 1
 """TensorProto.EXTERNAL."""
 
 
-def parse(content: bytes) -> Any:
-    """Return the ModelProto. Raises Unsupported, and Damaged for what the checker of the package `onnx` rejects."""
+def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """Return the ModelProto, and the types that the file has for the results of operators, by name.
+
+    Raises Unsupported, and Damaged for what the checker of the package `onnx` rejects.
+    """
     import onnx
 
     try:
@@ -36,6 +39,10 @@ def parse(content: bytes) -> Any:
         raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MOST_NODES}")
     for tensor in _tensors(model.graph):
         _check_tensor(tensor)
+    declared = {}
+    for value in (*model.graph.value_info, *model.graph.output):
+        if value.type.HasField("tensor_type"):
+            declared[value.name] = onnx.TypeProto.FromString(value.type.SerializeToString())
     # Only the operators determine types: the checker requires more of them than onnxruntime does.
     del model.graph.value_info[:]
     for value in model.graph.output:
@@ -47,7 +54,7 @@ def parse(content: bytes) -> Any:
         except Exception as error:  # ValidationError, RuntimeError of protobuf
             text = " ".join(str(error).split())
             raise Damaged(text.partition(" ==>")[0][:300]) from None
-    return model
+    return model, declared
 
 
 def opsets(model: Any) -> dict[str, int]:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from opwest.importers.models.graph.faults import Damaged, Unsupported
+from opwest.importers.models.graph.user import Use, UserOperator
 from opwest.importers.models.onnx import qdq
 from opwest.importers.models.onnx.file import opsets, parse
 from opwest.importers.models.onnx.values import MOST_ELEMENTS, Item, Model, Op
@@ -21,9 +22,9 @@ _MOST_KNOWN = 4096
 """The most elements of a constant that can determine a shape."""
 
 
-def read_model(content: bytes) -> Model:
-    """Return the model of a file. Raises Damaged, Unsupported."""
-    return _Reader(parse(content)).read()
+def read_model(content: bytes, users: Mapping[str, UserOperator] | None = None) -> Model:
+    """Return the model of a file; `users` are operators of the user by name. Raises Damaged, Unsupported."""
+    return _Reader(*parse(content), users or {}).read()
 
 
 def dtype_of(number: int) -> str:
@@ -37,8 +38,11 @@ def dtype_of(number: int) -> str:
 
 
 class _Reader:
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, declared: Mapping[str, Any], users: Mapping[str, UserOperator]) -> None:
         self.model = model
+        self.declared = declared
+        self.users = users
+        self.names: set[str] = set()
         self.versions = opsets(model)
         self.items: dict[str, Item] = {}
         self.remarks: list[str] = []
@@ -52,6 +56,10 @@ class _Reader:
             raise Unsupported(f"the sparse tensor '{sparse.values.name}'", "dense tensors")
         inputs = [self._interface(one) for one in graph.input if one.name not in self.items]
         for number, node in enumerate(graph.node):
+            user = self._user(node)
+            if user is not None:
+                self._node(node, number, node, user)
+                continue
             for one in qdq.expand(node, number):
                 self._node(one, number, node)
         outputs = []
@@ -62,7 +70,7 @@ class _Reader:
             outputs.append(item)
         if not outputs:
             raise Damaged("no output")
-        return Model(tuple(inputs), tuple(outputs), tuple(self.ops), tuple(self.remarks))
+        return Model(tuple(inputs), tuple(outputs), tuple(self.ops), tuple(self.remarks), frozenset(self.names))
 
     def _interface(self, value: Any) -> Item:
         """Return an input of the model; an unknown first dimension is 1."""
@@ -85,12 +93,20 @@ class _Reader:
         self.items[value.name] = Item(value.name, dtype_of(kind.elem_type), tuple(shape))
         return self.items[value.name]
 
-    def _node(self, node: Any, number: int, source: Any) -> None:
+    def _user(self, node: Any) -> UserOperator | None:
+        """Return the operator of the user for a node, by its name or by its domain and its name."""
+        named = [node.op_type]
+        if node.domain not in ("", "ai.onnx"):
+            named.append(f"{node.domain}.{node.op_type}")
+        self.names.update(named)
+        return next((self.users[one] for one in reversed(named) if one in self.users), None)
+
+    def _node(self, node: Any, number: int, source: Any, user: UserOperator | None = None) -> None:
         """Append an operator, or add its results to the constants; `source` is the operator of the file."""
         from onnx import helper
 
         kind = source.op_type
-        if node.op_type == "Constant":
+        if node.op_type == "Constant" and user is None:
             self._constant(node)
             return
         inputs = []
@@ -99,12 +115,12 @@ class _Reader:
                 raise Damaged(f"operator {number} ({kind}) reads '{name}', which no earlier operator computes")
             inputs.append(self.items[name] if name else None)
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if self._fold(node, domain, inputs):
+        if user is None and self._fold(node, domain, inputs):
             return
         shown = next((name for name in node.output if name), "")
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
-        found = self._types(node, domain, inputs)
+        found = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
         outputs = []
         for name in node.output:
             item = None
@@ -120,7 +136,8 @@ class _Reader:
         # Operators of other domains keep the domain in their name.
         name = node.op_type if domain in ("", "com.microsoft") else f"{domain}.{node.op_type}"
         version = self.versions.get(domain, 1)
-        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, node is not source)
+        use = None if user is None else Use(user, _numbers(attributes))
+        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, use, node is not source)
         self.ops.append(made)
 
     def _constant(self, node: Any) -> None:
@@ -171,6 +188,25 @@ class _Reader:
     def _set(self, name: str, array: Any) -> None:
         self.items[name] = Item(name, str(array.dtype), tuple(array.shape), array)
 
+    def _declared_types(self, node: Any, user: UserOperator) -> dict[str, tuple[str, Any]]:
+        """Return dtype and shape of the results of an operator of the user: those of the file, else of the snippet."""
+        written = [one for one in user.arguments if one.direction == "out"]
+        found = {}
+        for number, name in enumerate(name for name in node.output if name):
+            argument = written[number] if number < len(written) else None
+            dtype, shape = ("float32", None) if argument is None else (argument.dtype, argument.shape)
+            declared = self.declared.get(name)
+            if declared is not None:
+                kind = declared.tensor_type
+                dtype = dtype_of(kind.elem_type) if kind.elem_type else dtype
+                sizes = tuple(int(one.dim_value) for one in kind.shape.dim)
+                if kind.HasField("shape") and len(sizes) <= 8 and all(n > 0 for n in sizes):
+                    shape = sizes
+            if shape is not None and prod(shape) > MOST_ELEMENTS:
+                raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MOST_ELEMENTS} are possible")
+            found[name] = (dtype, shape)
+        return found
+
     def _types(self, node: Any, domain: str, inputs: list[Item | None]) -> dict[str, tuple[str, Any]]:
         """Return dtype and shape of the results by name; the shape None if it is unknown."""
         first = inputs[0] if inputs else None
@@ -187,6 +223,23 @@ class _Reader:
 
 def _text(shape: list[Any]) -> str:
     return "[" + ", ".join(str(n or "?") for n in shape) + "]"
+
+
+def _numbers(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that are numbers, lists of numbers, tensors, and texts as bytes."""
+    import onnx
+
+    found: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if isinstance(value, onnx.TensorProto):
+            found[name] = constant_of(value, name).content
+        elif isinstance(value, str):
+            found[name] = list(value.encode())
+        elif isinstance(value, (int, float)) or (
+            isinstance(value, (list, tuple)) and all(isinstance(one, (int, float)) for one in value)
+        ):
+            found[name] = value
+    return found
 
 
 def _attribute(value: Any) -> Any:

@@ -18,7 +18,7 @@ def simplify(model: Model) -> Model:
     rewriting.normalisations()
     rewriting.biases()
     rewriting.gelu()
-    return Model(model.inputs, model.outputs, rewriting.used(), model.remarks)
+    return Model(model.inputs, model.outputs, rewriting.used(), model.remarks, model.names)
 
 
 class _Rewriting:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import CUSTOM_HINT
 from opwest.importers.models.graph.types import Graph, Node, Rules, Tensor
+from opwest.importers.models.graph.user import KIND, Use, bind
 from opwest.importers.models.onnx import elements, gates, layers, movement, quantised, reductions, resize, windows
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
@@ -31,8 +32,11 @@ def translate(model: Model, rules: Rules) -> Graph:
         if lost.intersection(op.inputs):
             lost.update(results)  # the reason is that of an operator before it
             continue
-        made.label = op.label
+        made.label, made.source = op.label, op.kind
         try:
+            if op.use is not None:
+                _bring(op, op.use, made)
+                continue
             found = TRANSLATIONS.get(op.kind)
             if found is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
@@ -49,7 +53,18 @@ def translate(model: Model, rules: Rules) -> Graph:
             outputs.append(made.tensor(item))
         except Unsupported:  # an operator before it is refused
             outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
-    return Graph("", tuple(inputs), tuple(outputs), tuple(made.nodes), rules, remarks=model.remarks)
+    return Graph("", tuple(inputs), tuple(outputs), tuple(made.nodes), rules, names=model.names, remarks=model.remarks)
+
+
+def _bring(op: Op, use: Use, made: Translation) -> None:
+    """Append a node that is an operator of the user: its tensors are those of the file, in their layout."""
+    inputs = [None if one is None else made.tensor(one) for one in op.inputs]
+    results = [Tensor(one.name, one.dtype, one.shape or ()) for one in op.outputs if one is not None]
+    made.append(KIND, inputs, results, {"use": use})
+    if any(one is not None and one.shape is None for one in op.outputs):
+        bind(made.nodes.pop())  # reports the missing shape
+    for item, tensor in zip((one for one in op.outputs if one is not None), results, strict=True):
+        made.put(item, tensor)
 
 
 def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
@@ -63,4 +78,4 @@ def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
         if item.shape is not None:
             made.put(item, tensor)
     inputs = [made.held[one][0].tensor for one in op.inputs if one is not None and one in made.held]
-    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason))
+    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.kind))

@@ -113,7 +113,7 @@ class Translation:
         self.done: set[Op] = set()
         self.outputs = set(model.outputs)
         self.readers: dict[Item, list[Op]] = {}
-        self.label = ""
+        self.label = self.source = ""
         for op in model.ops:
             for item in op.inputs:
                 if item is not None:
@@ -141,7 +141,7 @@ class Translation:
         self, kind: str, inputs: Sequence[Tensor | None], results: Sequence[Tensor], options: Mapping[str, Any]
     ) -> None:
         """Append a node."""
-        self.nodes.append(Node(kind, tuple(inputs), tuple(results), dict(options), self.label))
+        self.nodes.append(Node(kind, tuple(inputs), tuple(results), dict(options), self.label, source=self.source))
 
     def constant(self, array: Any, name: str = "constant", quantization: Quantization | None = None) -> Tensor:
         """Return a constant of the graph."""

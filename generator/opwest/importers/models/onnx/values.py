@@ -10,6 +10,7 @@ from typing import Any
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Shape
+from opwest.importers.models.graph.user import Use
 from opwest.records import dataclass
 
 MOST_ELEMENTS = 1 << 28
@@ -58,6 +59,8 @@ class Op:
     outputs: tuple[Item | None, ...]
     attributes: Mapping[str, Any]
     label: str
+    use: Use | None = None
+    """The operator of the user that it is."""
     is_integer: bool = False
     """Whether it is part of a quantised operator of the file, such as QLinearConv, which computes integer sums."""
 
@@ -115,3 +118,5 @@ class Model:
     outputs: tuple[Item, ...]
     ops: tuple[Op, ...]
     remarks: tuple[str, ...] = field(default=())
+    names: frozenset[str] = frozenset()
+    """The names of the operators in the file; those of other domains also with their domain."""

@@ -24,6 +24,7 @@ from opwest.importers.models.operators import (
     slices,
     transposed,
     unary,
+    user,
 )
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "slices",
     "transposed",
     "unary",
+    "user",
 ]

@@ -25,6 +25,8 @@ _ENUMERATIONS = {
 }
 """The enumeration of an option, by the name of the option."""
 _MOST_NUMBERS = 64
+_MOST_ITEMS = 4096
+"""The most numbers of a list in custom options."""
 
 
 def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[str, Any]:
@@ -53,6 +55,62 @@ def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[s
             found[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
             continue
         found[name] = _value(name, getattr(options, method)(), label)
+    return found
+
+
+def all_options(operator: Any) -> dict[str, Any]:
+    """Return all options of an operator as numbers and lists of numbers, for operators of the user."""
+    import tflite
+
+    number, table = operator.BuiltinOptionsType(), operator.BuiltinOptions()
+    kind = names_of("BuiltinOptions").get(number)
+    if number == 0 or table is None or kind is None:
+        return {}
+    options = getattr(tflite, kind)()
+    options.Init(table.Bytes, table.Pos)
+    found: dict[str, Any] = {}
+    for method in vars(type(options)):
+        if method.startswith(("_", "Init", "GetRootAs")) or not method[0].isupper():
+            continue
+        if method.endswith(("Length", "AsNumpy", "IsNone", "BufferHasIdentifier")):
+            continue
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower()
+        if hasattr(options, f"{method}Length"):
+            length = getattr(options, f"{method}Length")()
+            found[name] = [getattr(options, method)(i) for i in range(min(length, _MOST_NUMBERS))]
+            continue
+        value = getattr(options, method)()
+        if isinstance(value, (int, float)):
+            found[name] = value
+    return found
+
+
+def custom_options(content: bytes) -> dict[str, Any]:
+    """Return the numbers and lists of numbers of custom options that are a map of FlexBuffers; else nothing."""
+    from flatbuffers import flexbuffers
+
+    found: dict[str, Any] = {}
+    try:
+        root = flexbuffers.GetRoot(bytearray(content))
+        if not root.IsMap:
+            return {}
+        entries = root.AsMap
+        if len(entries) > _MOST_NUMBERS:
+            return {}
+        for key, value in zip(entries.Keys, entries.Values, strict=True):
+            name = str(key.AsKey)
+            if value.IsBool:
+                found[name] = bool(value.AsBool)
+            elif value.IsInt:
+                found[name] = int(value.AsInt)
+            elif value.IsFloat:
+                found[name] = float(value.AsFloat)
+            elif value.IsTypedVector or value.IsVector:
+                items = value.AsTypedVector if value.IsTypedVector else value.AsVector
+                if len(items) <= _MOST_ITEMS:
+                    found[name] = [float(one.AsFloat) if one.IsFloat else int(one.AsInt) for one in items]
+    except Exception:  # any bytes are custom options
+        return {}
     return found
 
 

@@ -3,22 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import opwest.importers.models.operators  # noqa: F401 - fills the table of operators
 from opwest.importers.models.graph.faults import Damaged
 from opwest.importers.models.graph.spec import OPERATORS
-from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.graph.types import Graph, Node, Signature, Tensor
+from opwest.importers.models.graph.user import KIND, Use, UserOperator
 from opwest.importers.models.tflite.metadata import labels_of
-from opwest.importers.models.tflite.options import names_of, read_options
+from opwest.importers.models.tflite.options import all_options, custom_options, names_of, read_options
 from opwest.importers.models.tflite.tensors import DTYPES, read_tensor
 
 _CUSTOM = "CUSTOM"
 """The name of operators with a code of their own."""
 
 
-def read_tflite(content: bytes) -> tuple[Graph, ...]:
+Users = Mapping[str, UserOperator]
+"""The operators of the user by the name of the operator in the file."""
+
+
+def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]:
     """Return the models of a file. Raises Damaged, for a damaged file also any error of the flatbuffers package."""
     import tflite
 
@@ -30,9 +36,9 @@ def read_tflite(content: bytes) -> tuple[Graph, ...]:
         raise Damaged("no subgraph")
     signatures = list(_signatures(file))
     if not signatures:
-        graph = _graph(file, 0, content)
+        graph = _graph(file, 0, content, users or {})
         return (graph,)
-    return tuple(_signed(file, one, content, len(signatures)) for one in signatures)
+    return tuple(_signed(file, one, content, users or {}, len(signatures)) for one in signatures)
 
 
 def _signatures(file: Any) -> Iterator[Any]:
@@ -40,21 +46,25 @@ def _signatures(file: Any) -> Iterator[Any]:
         yield file.SignatureDefs(number)
 
 
-def _signed(file: Any, signature: Any, content: bytes, count: int) -> Graph:
+def _signed(file: Any, signature: Any, content: bytes, users: Users, count: int) -> Graph:
     """Return the graph of a signature, with the names and the order of its inputs and outputs in the subgraph."""
     key = (signature.SignatureKey() or b"").decode("utf-8", "replace")
     number = signature.SubgraphIndex()
     if not 0 <= number < file.SubgraphsLength():
         raise Damaged(f"signature '{key}' refers to subgraph {number} of {file.SubgraphsLength()}")
-    names: dict[int, str] = {}
+    names: list[dict[int, str]] = []
     for part in ("Inputs", "Outputs"):
         length = getattr(signature, f"{part}Length")()
         if length * 4 > len(content):
             raise Damaged("more table entries than bytes")
-        for i in range(length):
-            entry = getattr(signature, part)(i)
-            names[int(entry.TensorIndex())] = (entry.Name() or b"").decode("utf-8", "replace")
-    return _graph(file, number, content, key if count > 1 else "", names)
+        entries = [getattr(signature, part)(i) for i in range(length)]
+        names.append({int(one.TensorIndex()): (one.Name() or b"").decode("utf-8", "replace") for one in entries})
+    graph = _graph(file, number, content, users, key if count > 1 else "", names[0] | names[1])
+    of_inputs, of_outputs = (
+        tuple(known.get(one.number if one.number is not None else -1, "") for one in tensors)
+        for known, tensors in zip(names, (graph.inputs, graph.outputs), strict=True)
+    )
+    return dataclasses.replace(graph, signature=Signature(key, of_inputs, of_outputs))
 
 
 _SUBGRAPHS = {
@@ -69,7 +79,13 @@ _MOST_NESTED = 16
 
 
 def _graph(
-    file: Any, number: int, content: bytes, name: str = "", names: dict[int, str] | None = None, level: int = 0
+    file: Any,
+    number: int,
+    content: bytes,
+    users: Users,
+    name: str = "",
+    names: dict[int, str] | None = None,
+    level: int = 0,
 ) -> Graph:
     """Return a subgraph, and those that it calls as options of its nodes."""
     size = len(content)
@@ -88,10 +104,15 @@ def _graph(
     for index, text in (names or {}).items():
         if text and 0 <= index < len(tensors):
             tensors[index].name = text
-    nodes = tuple(_node(file, table.Operators(i), i, tensors, content, level) for i in range(table.OperatorsLength()))
+    operators = [table.Operators(i) for i in range(table.OperatorsLength())]
+    nodes = tuple(_node(file, one, i, tensors, content, users, level) for i, one in enumerate(operators))
+    called = [inner for node in nodes for inner in node.options.get("graphs", ())]
+    found = frozenset(node.source for node in nodes).union(*(one.names for one in called))
     remarks = tuple(_dynamic(table, tensors))
     labels = labels_of(file, content, number)
-    return Graph(name, tuple(inputs), tuple(outputs), nodes, labels=labels, subgraph=number, remarks=remarks)
+    return Graph(
+        name, tuple(inputs), tuple(outputs), nodes, labels=labels, subgraph=number, names=found, remarks=remarks
+    )
 
 
 def _tensor(tensors: list[Tensor], index: int, place: str) -> Tensor:
@@ -100,7 +121,7 @@ def _tensor(tensors: list[Tensor], index: int, place: str) -> Tensor:
     return tensors[index]
 
 
-def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: bytes, level: int) -> Node:
+def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: bytes, users: Users, level: int) -> Node:
     """Return an operator."""
     if max(table.InputsLength(), table.OutputsLength()) * 4 > len(content):
         raise Damaged("more table entries than bytes")
@@ -109,22 +130,33 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
     inputs = [int(table.Inputs(i)) for i in range(table.InputsLength())]
     outputs = [_tensor(tensors, int(table.Outputs(i)), where) for i in range(table.OutputsLength())]
     label = f"{number} ({kind})" + (f", result '{outputs[0].name}'" if outputs else "")
+    given = [None if i == -1 else _tensor(tensors, i, where) for i in inputs]
     row = OPERATORS.get(kind)
+    if kind in users:
+        used = Use(users[kind], *_all_options(table))
+        return Node(KIND, tuple(given), tuple(outputs), {"use": used}, label, source=kind)
     if kind in _SUBGRAPHS:
         found = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
-        options = {"graphs": tuple(_called(file, int(i), content, label, level) for i in found.values())}
+        options = {"graphs": tuple(_called(file, int(i), content, users, label, level) for i in found.values())}
     else:
         wanted = _CONTROL.get(kind) if row is None else row.options
         options = read_options(table, wanted, label) if wanted is not None else {}
-    given = [None if i == -1 else _tensor(tensors, i, where) for i in inputs]
-    return Node(kind, tuple(given), tuple(outputs), options, label)
+    return Node(kind, tuple(given), tuple(outputs), options, label, source=kind)
 
 
-def _called(file: Any, number: int, content: bytes, label: str, level: int) -> Graph:
+def _all_options(table: Any) -> tuple[dict[str, Any], bytes | None]:
+    """Return the options of an operator of the user, and the bytes of custom options; None for other operators."""
+    if not table.CustomOptionsLength():
+        return all_options(table), None
+    content = bytes(table.CustomOptionsAsNumpy())
+    return custom_options(content), content
+
+
+def _called(file: Any, number: int, content: bytes, users: Users, label: str, level: int) -> Graph:
     """Return a subgraph that an operator calls."""
     if not 0 <= number < file.SubgraphsLength():
         raise Damaged(f"operator {label} refers to subgraph {number} of {file.SubgraphsLength()}")
-    return _graph(file, number, content, level=level + 1)
+    return _graph(file, number, content, users, level=level + 1)
 
 
 def _kind(file: Any, table: Any, number: int) -> str:
