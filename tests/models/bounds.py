@@ -25,6 +25,7 @@ BOUNDS = {
     "BATCH_MATMUL hybrid": 2e-6,
     "SVDF": 1e-5,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": 1e-5,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM hybrid": 1e-5,
     "MEAN": 1e-5,
     "SUM": 1e-5,
     "REDUCE_PROD": 1e-5,

@@ -124,36 +124,3 @@ def test_svdf_with_an_int8_state(tmp_path):
         oracle=micro_svdf,
         steps=True,
     )
-
-
-def lstm(random):
-    model = Model()
-    batch, steps, length, cells = (int(n) for n in random.integers(1, 6, 4))
-    time_major = bool(random.integers(0, 2))
-    data = model.input("float32", (steps, batch, length) if time_major else (batch, steps, length))
-
-    def weights(*shape):
-        return model.constant((0.5 * random.standard_normal(shape)).astype(np.float32))
-
-    inputs = [data, *(weights(cells, length) for _ in range(4)), *(weights(cells, cells) for _ in range(4))]
-    inputs += [None, None, None, *(weights(cells) for _ in range(4)), None, None]
-    inputs += [model.variable("float32", (batch, cells)) for _ in range(2)]
-    inputs += [None] * int(random.choice([0, 4]))
-    options = {"fused_activation_function": "TANH", "time_major": time_major}
-    options["cell_clip"] = float(random.choice([0, 0.5]))
-    model.output(model.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, ("float32",), **options))
-    return model
-
-
-def test_lstm(tmp_path):
-    check_configurations(lstm, tmp_path, seed=2, bound=bound_of("UNIDIRECTIONAL_SEQUENCE_LSTM"), steps=True)
-
-
-def test_refused_lstm():
-    random = np.random.default_rng(1)
-    for number, shape, text in ((9, 3, "peepholes"), (16, 3, "a projection")):
-        model = lstm(random)
-        extra = model.constant(np.zeros(shape, np.float32))
-        model.graph.operators[0][1][number] = extra
-        with pytest.raises(AssertionError, match=text):
-            graph_of(model.build())

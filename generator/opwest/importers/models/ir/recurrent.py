@@ -25,15 +25,3 @@ class Filter(Operation):
     """Of the data and the state."""
     inner: Requantisation | None
     finish: Finish
-
-
-@dataclass(frozen=True, eq=False)
-class Memory(Operation):
-    """An LSTM: inputs [data, last result, cells], results [as the data, with one element for each cell]."""
-
-    is_time_major: bool
-    weights: Any
-    """[4,cells,length + cells]: input, forget, cell and output gate."""
-    bias: Any
-    """[4,cells]."""
-    clip: float

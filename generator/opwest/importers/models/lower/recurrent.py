@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.operations import Clamp
-from opwest.importers.models.ir.recurrent import Filter, Memory
+from opwest.importers.models.ir.recurrent import Filter
 from opwest.importers.models.lower.builder import Builder, lowers
 from opwest.importers.models.operators.fixed_point import limits_of, one_quantization
-from opwest.importers.models.operators.recurrent import BIASES, WEIGHTS, svdf_numbers
+from opwest.importers.models.operators.recurrent import svdf_numbers
 
 
 @lowers("SVDF")
@@ -27,13 +25,3 @@ def svdf(node: Node, build: Builder) -> None:
     inner, finish = svdf_numbers(node)
     zeros = one_quantization(data).zero, one_quantization(state).zero
     build.add(Filter(node.label, *operands, rank, *arrays, zeros, inner, finish))
-
-
-@lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
-def lstm(node: Node, build: Builder) -> None:
-    """With one array for the weights of data and results."""
-    inputs = tuple(build.value(node.input(i)) for i in (0, 18, 19))
-    gates = [np.concatenate([node.input(i).content, node.input(i + 4).content], axis=1) for i in WEIGHTS[:4]]
-    bias = np.stack([node.input(i).content.reshape(-1) for i in BIASES])
-    result, clip = build.value(node.output), float(node.options["cell_clip"])
-    build.add(Memory(node.label, inputs, (result,), bool(node.options["time_major"]), np.stack(gates), bias, clip))

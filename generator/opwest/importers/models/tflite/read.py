@@ -64,6 +64,8 @@ _SUBGRAPHS = {
 }
 """The options of control flow that are numbers of subgraphs."""
 _CONTROL = {"VAR_HANDLE": {"container": "", "shared_name": ""}, "READ_VARIABLE": {}, "ASSIGN_VARIABLE": {}}
+_MOST_INTERMEDIATES = 8
+"""The most intermediate tensors that are read; only their quantisation counts."""
 _MOST_NESTED = 16
 """The most levels of subgraphs."""
 
@@ -110,12 +112,17 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
     outputs = [_tensor(tensors, int(table.Outputs(i)), where) for i in range(table.OutputsLength())]
     label = f"{number} ({kind})" + (f", result '{outputs[0].name}'" if outputs else "")
     row = OPERATORS.get(kind)
+    options: dict[str, Any]
     if kind in _SUBGRAPHS:
         found = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
         options = {"graphs": tuple(_called(file, int(i), content, label, level) for i in found.values())}
     else:
         wanted = _CONTROL.get(kind) if row is None else row.options
         options = read_options(table, wanted, label) if wanted is not None else {}
+    if row is not None and "intermediates" in row.options:
+        count = min(table.IntermediatesLength(), _MOST_INTERMEDIATES)
+        inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
+        options |= {"intermediates": tuple(one.quantization for one in inner)}
     given = [None if i == -1 else _tensor(tensors, i, where) for i in inputs]
     return Node(kind, tuple(given), tuple(outputs), options, label)
 
