@@ -24,6 +24,7 @@ BOUNDS = {
     "FULLY_CONNECTED hybrid": 2e-6,
     "BATCH_MATMUL hybrid": 2e-6,
     "SVDF": 1e-5,
+    "SVDF hybrid": 1e-5,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": 1e-5,
     "UNIDIRECTIONAL_SEQUENCE_LSTM hybrid": 1e-5,
     "MEAN": 1e-5,

@@ -15,7 +15,7 @@ from models.made import Model  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
 
 
-def svdf(random, dtype):
+def svdf(random, dtype, hybrid=False):
     model = Model()
     batch, length, rank = int(random.choice([1, 2])), int(random.integers(1, 9)), int(random.integers(1, 4))
     units, memory = int(random.integers(1, 6)), int(random.integers(1, 7))
@@ -24,9 +24,12 @@ def svdf(random, dtype):
     if dtype == "float32":
         data = model.input(dtype, (batch, length))
         feature, time = (
-            model.constant(random.standard_normal(shape).astype(np.float32))
+            model.constant(random.integers(-127, 128, shape).astype(np.int8), float(random.uniform(0.005, 0.02)))
+            if hybrid
+            else model.constant(random.standard_normal(shape).astype(np.float32))
             for shape in ((filters, length), (filters, memory))
         )
+        options["asymmetric_quantize_inputs"] = hybrid and bool(random.integers(0, 2))
         bias = model.constant(random.standard_normal(units).astype(np.float32)) if random.random() < 0.7 else None
         state = model.variable(dtype, (batch, filters * memory))
         options["fused_activation_function"] = str(random.choice(["NONE", "RELU", "RELU6"]))
@@ -53,6 +56,17 @@ def test_svdf(dtype, tmp_path):
         tmp_path,
         seed=seed_of(dtype),
         bound=bound_of("SVDF"),
+        cases=lambda graph, random: cases_of(graph, random, 5),
+        steps=True,
+    )
+
+
+def test_hybrid_svdf(tmp_path):
+    check_configurations(
+        lambda random: svdf(random, "float32", hybrid=True),
+        tmp_path,
+        seed=6,
+        bound=bound_of("SVDF hybrid"),
         cases=lambda graph, random: cases_of(graph, random, 5),
         steps=True,
     )

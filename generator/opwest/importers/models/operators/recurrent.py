@@ -8,6 +8,9 @@ The int8 SVDF demands RELU and does not apply it, in LiteRT and in tflite-micro.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import Operator, Result, specify
@@ -21,6 +24,7 @@ from opwest.importers.models.operators.fixed_point import (
     one_quantization,
     quantize_multiplier,
 )
+from opwest.records import dataclass
 
 
 def check_state(tensor: Tensor, size: int) -> None:
@@ -60,7 +64,31 @@ def _svdf(node: Node) -> Sequence[Result]:
         svdf_numbers(node)
     else:
         limits_of(activation)
+        hybrid_scales(node)
     return [(data.dtype, (data.shape[0], filters // rank))]
+
+
+@dataclass(frozen=True)
+class HybridScales:
+    """The scales of int8 weights with float32 data."""
+
+    feature: float
+    time: float
+
+
+def hybrid_scales(node: Node) -> HybridScales | None:
+    """Return the scales of the weights, None for float32. Raises Unsupported unless they are symmetric."""
+    if node.input(0).dtype != "float32" or node.input(1).dtype == "float32":
+        return None
+    found = [one_quantization(node.input(i)) for i in (1, 2)]
+    if any(one.zero for one in found):
+        raise Unsupported("int8 weights with a zero point, with float32 data", "the zero point 0")
+    return HybridScales(*(one.scale for one in found))
+
+
+def time_weights(array: Any, scales: HybridScales) -> Any:
+    """Return the weights of the times as float32. Source: kernels/svdf.cc, Eval."""
+    return array.astype(np.float32) * np.float32(scales.time)
 
 
 def svdf_numbers(node: Node) -> tuple[Requantisation, Requantisation]:
@@ -82,6 +110,7 @@ specify(
         _svdf,
         (
             "float32 float32 float32 [float32] float32",
+            "float32 int8 int8 [float32] float32",
             "int8 int8 int16 [int32] int16",
             "int8 int8 int8 [int32] int8",
         ),
