@@ -9,6 +9,7 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.bounds import bound_of  # noqa: E402
 from models.campaigns import check_configurations, graph_of  # noqa: E402
+from models.lstms import float_lstm  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from models.test_convolutions import ACTIVATIONS, dilation, present, windows  # noqa: E402
@@ -75,6 +76,26 @@ def product(random, kind):
     return model
 
 
+def transposed(random, kind):
+    model = Model()
+    batch, height, width, inner, results = (int(n) for n in random.integers(1, 5, 5))
+    kh, kw, sy, sx = (int(n) for n in random.integers(1, 4, 4))
+    weights = weights_of(model, random, (results, kh, kw, inner), results, 0, results > 1 and random.random() < 0.6)
+    data = model.input("float32", (batch, height, width, inner))
+    padding = str(random.choice(["SAME", "VALID"]))
+    rows, columns = height * sy, width * sx
+    if padding == "VALID":
+        rows, columns = (height - 1) * sy + kh, (width - 1) * sx + kw
+    shape = model.constant(np.array([batch, rows, columns, results], np.int32))
+    options = {"padding": padding, "stride_h": sy, "stride_w": sx}
+    options["fused_activation_function"] = str(random.choice(ACTIVATIONS))
+    inputs = [shape, weights, data]
+    if random.random() < 0.7:
+        inputs.append(model.constant(random.standard_normal(results).astype(np.float32)))
+    model.output(model.operator(kind, inputs, ("float32",), version=5, **options))
+    return model
+
+
 def some_zeros(graph, random):
     """Rows of different ranges: zeros, positive ones, large ones."""
     cases = []
@@ -87,9 +108,9 @@ def some_zeros(graph, random):
     return cases
 
 
-@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL"])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL"])
 def test_hybrid(kind, tmp_path):
-    make = product if kind == "BATCH_MATMUL" else layer
+    make = {"BATCH_MATMUL": product, "TRANSPOSE_CONV": transposed}.get(kind, layer)
     check_configurations(
         lambda random: make(random, kind),
         tmp_path,
@@ -102,14 +123,15 @@ def test_hybrid(kind, tmp_path):
 def test_float_weights_on_request():
     """The results are those of real numbers: nearer to the hybrid kernels than a step of the quantised data."""
     random = np.random.default_rng(8)
-    for kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-        content = layer(random, kind).build()
+    makes = {"TRANSPOSE_CONV": transposed, "UNIDIRECTIONAL_SEQUENCE_LSTM": lambda r, _: float_lstm(r, hybrid=True)}
+    for kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", *makes):
+        content = makes.get(kind, layer)(random, kind).build()
         [graph] = read_tflite(content)
         dequantise_weights(graph)
         faults = Diagnostics()
         check_graph(graph, "made.tflite", faults)
         assert not faults.has_errors
-        assert all(tensor is None or tensor.dtype == "float32" for tensor in graph.nodes[0].inputs)
+        assert all(tensor is None or tensor.dtype != "int8" for tensor in graph.nodes[0].inputs)
         case = [random.standard_normal(graph.inputs[0].shape).astype(np.float32)]
         [found] = outputs_of(graph, run_graph(graph, case))
         [[expected]] = litert(content, [case])

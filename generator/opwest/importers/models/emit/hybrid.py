@@ -78,16 +78,17 @@ def convolution(operation: HybridConvolution) -> Call:
     with contextlib.ExitStack() as stack:
         stack.enter_context(lines.loop("n", n))
         for name, count in (("oy", window.result[0]), ("ox", window.result[1])):
-            if (height, width) != (1, 1):
+            if (height, width) != (1, 1) or operation.is_transposed:
                 stack.enter_context(lines.loop(name, count))
         stack.enter_context(lines.loop("o", results))
         lines.add("int32_t sum = 0;", "")
         x = "(data[{}] - zeros[n])" if has_zeros else "data[{}]"
-        if (height, width, kh, kw) == (1, 1, 1, 1) and not operation.is_depthwise:
+        is_plain = not (operation.is_depthwise or operation.is_transposed)
+        if (height, width, kh, kw) == (1, 1, 1, 1) and is_plain:
             with lines.loop("k", inner):
                 lines.add(f"sum += {x.format(f'n * {depth} + k')} * weights[o * {inner} + k];")
         else:
-            if (height, width) == (1, 1):
+            if (height, width) == (1, 1) and not operation.is_transposed:
                 lines.add("const int oy = 0;", "const int ox = 0;", "")
             _taps(lines, operation, x, inner)
         lines.add(f"const float value = (float)sum * (scales[n] * weight_scales[o]){_bias(operation)};", "")
@@ -101,8 +102,8 @@ def convolution(operation: HybridConvolution) -> Call:
         *([Parameter("bias", "float32")] if bias else []),
         Parameter("result", "float32", "out"),
     ]
-    base = "hybrid_depthwise" if operation.is_depthwise else "hybrid_convolution"
-    function = Function(base, tuple(parameters), str(lines), end.helpers, end.headers)
+    form = "depthwise" if operation.is_depthwise else "transposed" if operation.is_transposed else "convolution"
+    function = Function(f"hybrid_{form}", tuple(parameters), str(lines), end.helpers, end.headers)
     arguments = (*operation.inputs, operation.weights, operation.scales, *bias, result)
     return Call(function, arguments, operation.label)
 
@@ -119,9 +120,14 @@ def _taps(lines: Lines, operation: HybridConvolution, x: str, inner: int) -> Non
     with contextlib.ExitStack() as taps:
         for axis, size, limit in (("y", kh, height), ("x", kw, width)):
             which = 0 if axis == "y" else 1
-            place = f"o{axis} * {window.stride[which]} + k{axis} * {window.dilation[which]} - {window.before[which]}"
-            taps.enter_context(lines.loop(f"k{axis}", size))
-            lines.add(f"const int i{axis} = {place};", "")
+            stride, dilation, before = window.stride[which], window.dilation[which], window.before[which]
+            if operation.is_transposed:
+                place = f"(o{axis} + {before})"
+                start = f"int k{axis} = {place} % {stride}, i{axis} = {place} / {stride}"
+                taps.enter_context(lines.block(f"for ({start}; k{axis} < {size}; k{axis} += {stride}, i{axis}--)"))
+            else:
+                taps.enter_context(lines.loop(f"k{axis}", size))
+                lines.add(f"const int i{axis} = o{axis} * {stride} + k{axis} * {dilation} - {before};", "")
             with lines.block(f"if (i{axis} < 0 || i{axis} >= {limit})"):
                 lines.add("continue;")
         at = f"((n * {height} + iy) * {width} + ix) * {depth}"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.types import Node, Rules
-from opwest.importers.models.interpret.hybrid import integers
+from opwest.importers.models.interpret.hybrid import integers, quantised
 from opwest.importers.models.interpret.layers import finish
 from opwest.importers.models.interpret.registry import Arrays, interprets
 from opwest.importers.models.operators.fixed_point import one_quantization
-from opwest.importers.models.operators.hybrid import is_hybrid
+from opwest.importers.models.operators.hybrid import is_hybrid, scales_of
 from opwest.importers.models.operators.transposed import transposed_window
 
 
@@ -38,7 +38,12 @@ def transposed(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Every element of the data adds a window to the result."""
     _, weights, data, *rest = arrays
     bias = rest[0] if rest else None
-    if node.output.dtype != "float32":
+    scales = None
+    if is_hybrid(node):
+        rows, each = quantised(data.reshape(len(data), -1), True)
+        scales = each[:, None] * np.asarray(scales_of(node, len(weights)), np.float32)
+        data, weights = rows.reshape(data.shape).astype(np.float64), weights.astype(np.float64)
+    elif node.output.dtype != "float32":
         offsets = node.input(1).quantization
         assert offsets is not None
         data = data.astype(np.float64) - one_quantization(node.input(2)).zero
@@ -51,4 +56,6 @@ def transposed(node: Node, arrays: Arrays, rules: Rules) -> Any:
         oy, ox = y * sy - top + ky, x * sx - left + kx
         if 0 <= oy < rows and 0 <= ox < columns:
             sums[:, oy, ox] += added[:, y, x, ky, kx]
+    if scales is not None:
+        sums = sums.astype(np.float32) * scales[:, None, None]
     return finish(node, node.input(2), node.input(1), sums, bias, rules)

@@ -35,3 +35,5 @@ class HybridConvolution(Operation):
     """[o] float32."""
     bias: Any
     finish: Clamp
+    is_transposed: bool
+    """The window is that of the convolution from the result to the data."""

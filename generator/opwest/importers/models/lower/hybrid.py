@@ -11,13 +11,14 @@ from opwest.importers.models.ir.operations import Clamp
 from opwest.importers.models.lower.builder import Builder
 from opwest.importers.models.operators import hybrid, layers
 from opwest.importers.models.operators.fixed_point import limits_of
+from opwest.importers.models.operators.transposed import transposed_window
 from opwest.importers.models.operators.windows import Window
 
 
 def lower_hybrid(node: Node, build: Builder) -> None:
     """Add the operations of a node with float32 data and int8 weights."""
-    data, weights, bias = node.input(0), node.input(1).content, node.optional(2)
-    is_depthwise = node.kind == "DEPTHWISE_CONV_2D"
+    data, weights, bias = hybrid.data_of(node), node.input(1).content, hybrid.bias_of(node)
+    is_depthwise, is_transposed = node.kind == "DEPTHWISE_CONV_2D", node.kind == "TRANSPOSE_CONV"
     groups = 1
     if node.kind in ("FULLY_CONNECTED", "BATCH_MATMUL"):
         if node.kind == "BATCH_MATMUL":
@@ -27,7 +28,7 @@ def lower_hybrid(node: Node, build: Builder) -> None:
         shape: tuple[int, ...] = (data.size // length, 1, 1, length)
         weights, window = weights.reshape(results, 1, 1, length), Window((1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
     else:
-        shape, window = (data.shape[0], *data.shape[1:3], data.shape[3]), layers.window(node)
+        shape, window = data.shape, transposed_window(node) if is_transposed else layers.window(node)
         results = weights.shape[3 if is_depthwise else 0]
         weights = weights[0] if is_depthwise else weights
         groups = 1 if is_depthwise else shape[3] // weights.shape[3]
@@ -50,5 +51,6 @@ def lower_hybrid(node: Node, build: Builder) -> None:
             np.asarray(hybrid.scales_of(node, results), np.float32),
             None if bias is None else bias.content.reshape(-1),
             Clamp(*limits_of(str(node.options.get("fused_activation_function", "NONE")))),
+            is_transposed,
         )
     )

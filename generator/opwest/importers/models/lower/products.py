@@ -45,6 +45,9 @@ def product(node: Node, build: Builder) -> None:
 @lowers("TRANSPOSE_CONV")
 def transposed(node: Node, build: Builder) -> None:
     """As it is."""
+    if is_hybrid(node):
+        lower_hybrid(node, build)
+        return
     weights, data = node.input(1), node.input(2)
     zeros, finish = finish_of(node, data, weights, build)
     inputs, window = _inputs(build, data, weights, node.optional(3)), transposed_window(node)
