@@ -43,7 +43,12 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 
 def _is_faulty(node: Node) -> bool:
     """Whether LiteRT's reference kernel is wrong: SUM of int8 and int16 reads the elements as uint8."""
-    return node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")
+    return (node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")) or _is_unsafe(node)
+
+
+def _is_unsafe(node: Node) -> bool:
+    """Whether LiteRT's kernel destroys memory: SVDF writes int16 elements into an int8 state."""
+    return node.kind == "SVDF" and node.input(4).dtype == "int8"
 
 
 def _litert(content: bytes, inputs: Cases, sequence: bool) -> Cases:
@@ -83,6 +88,8 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
     """
     if content[4:8] != MAGIC:
         return [dict(zip(graph.outputs, one, strict=True)) for one in _onnxruntime(content, inputs)]
+    if any(map(_is_unsafe, graph.nodes)):
+        raise ValueError("LiteRT has no SVDF with an int8 state")
     if graph.subgraph:
         raise ValueError("LiteRT gives access to the tensors of the first signature only")
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
