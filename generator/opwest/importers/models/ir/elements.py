@@ -129,6 +129,14 @@ class Quantised:
 
 
 @dataclass(frozen=True)
+class QuantisedEach:
+    """A quantised number; the second and third operand are its scale and zero point."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class Dequantised:
     """A quantised value as float32 number."""
 

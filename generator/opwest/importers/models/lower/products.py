@@ -55,11 +55,13 @@ def transposed(node: Node, build: Builder) -> None:
 
 
 def computed_convolution(node: Node, build: Builder) -> None:
-    """Add CONV_2D with weights or bias that are computed when the model runs."""
+    """Add CONV_2D or DEPTHWISE_CONV_2D with weights or bias that are computed when the model runs."""
     data, weights = node.input(0), node.input(1)
-    check_depth(data.dtype, weights.dtype, weights.size // weights.shape[0])
+    is_depthwise = node.kind == "DEPTHWISE_CONV_2D"
+    check_depth(data.dtype, weights.dtype, weights.size // weights.shape[3 if is_depthwise else 0])
     zeros, finish = finish_of(node, data, weights, build)
-    inputs, groups = _inputs(build, data, weights, node.optional(2)), data.shape[3] // weights.shape[3]
+    inputs = _inputs(build, data, weights, node.optional(2))
+    groups = 0 if is_depthwise else data.shape[3] // weights.shape[3]
     operands = (inputs, (build.value(node.output),), layers.window(node))
     build.add(DirectConvolution(node.label, *operands, False, groups, zeros, finish))
 
