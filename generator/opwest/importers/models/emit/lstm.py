@@ -135,22 +135,20 @@ def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
     peepholes, cells = operation.peepholes is not None, size.cells
     if operation.norms is None:
         with lines.loop("i", cells):
-            lines.add(f"float gate[{size.gates}];", "")
-            with lines.loop("g", size.gates):
-                _sum(lines, operation, size, "gate[g]")
+            _sums(lines, operation, size)
             if peepholes:
-                _peep(lines, size, "gate[{g}]", range(size.cell))
-            _cell(lines, operation, size, "gate[{g}]")
+                _peep(lines, size, "s{g}", range(size.cell))
+            _cell(lines, operation, size, "s{g}")
             if peepholes:
-                _peep(lines, size, "gate[{g}]", [size.gates - 1])
-            _result(lines, operation, f"gate[{size.gates - 1}]")
+                _peep(lines, size, "s{g}", [size.gates - 1])
+            _result(lines, operation, f"s{size.gates - 1}")
         return
     at = f"gates[{{g}} * {cells} + i]"
-    with lines.loop("g", size.gates), lines.loop("i", cells):
-        _sum(lines, operation, size, at.format(g="g"))
-    if peepholes:
-        with lines.loop("i", cells):
-            _peep(lines, size, at, range(size.cell))
+    with lines.loop("i", cells):
+        _sums(lines, operation, size)
+        if peepholes:
+            _peep(lines, size, "s{g}", range(size.cell))
+        lines.add(*(f"{at.format(g=g)} = s{g};" for g in range(size.gates)))
     place = f"{{0}} + g * {cells}"
     with lines.loop("g", size.gates - 1):
         lines.add(f"normalisef({', '.join(place.format(name) for name in ('gates', 'norms', 'bias'))}, {cells});")
@@ -164,24 +162,39 @@ def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
         _result(lines, operation, at.format(g=size.gates - 1))
 
 
-def _sum(lines: Lines, operation: FloatMemory, size: Sizes, to: str) -> None:
-    """Append the sum of gate g and cell i."""
-    cells, width = size.cells, size.length + size.units
-    kind = "float" if operation.hybrid is None else "int8_t"
-    start = f"bias[g * {cells} + i]" if operation.norms is None else "0.0f"
-    lines.add(f"const {kind} *w = weights + (g * {cells} + i) * {width};", f"float sum = {start};", "")
-    for place, (row, length, at) in enumerate((("x", size.length, "k"), ("h", size.units, f"{size.length} + k"))):
-        if operation.hybrid is None:
-            with lines.loop("k", length):
-                lines.add(f"sum += {row}[k] * w[{at}];")
-            continue
-        zero = f" - {row}_zero" if operation.hybrid.is_asymmetric else ""
-        element = f"(quantised[{at}]{zero})" if zero else f"quantised[{at}]"
-        lines.add(f"int32_t {row}_dot = 0;", "")
-        with lines.loop("k", length):
-            lines.add(f"{row}_dot += {element} * w[{at}];")
-        lines.add(f"sum += (float){row}_dot * (scales[g * 2 + {place}] * {row}_scale);")
-    lines.add(f"{to} = sum;")
+def products(lines: Lines, size: Sizes, sums: str, row: tuple[str, int, int], kind: str) -> None:
+    """Append the products of a row, (element, length, first weight), with the weights of all gates of cell i: `kind v`."""
+    name, length, first = row
+    stride = size.cells * (size.length + size.units)
+    with lines.loop("k", length):
+        lines.add(f"const {kind} v = {name};", "")
+        for g in range(size.gates):
+            place = g * stride + first
+            lines.add(f"{sums}{g} += v * w[{f'{place} + ' if place else ''}k];")
+    lines.add("")
+
+
+def _sums(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
+    """Append the sums s0, s1, ... of the gates of cell i."""
+    cells, gates, hybrid = size.cells, range(size.gates), operation.hybrid
+    starts = ["0.0f" if operation.norms is not None else f"bias[{g * cells} + i]" for g in gates]
+    kind = "float" if hybrid is None else "int8_t"
+    lines.add(f"const {kind} *w = weights + i * {size.length + size.units};")
+    lines.add(f"float {', '.join(f's{g} = {start}' for g, start in enumerate(starts))};")
+    if hybrid is None:
+        lines.add("")
+        products(lines, size, "s", ("x[k]", size.length, 0), "float")
+        products(lines, size, "s", ("h[k]", size.units, size.length), "float")
+        return
+    for row in ("x", "h"):
+        lines.add(f"int32_t {', '.join(f'{row}{g} = 0' for g in gates)};")
+    lines.add("")
+    zeros = [f" - {row}_zero" if hybrid.is_asymmetric else "" for row in ("x", "h")]
+    products(lines, size, "x", (f"quantised[k]{zeros[0]}", size.length, 0), "int32_t")
+    products(lines, size, "h", (f"quantised[{size.length} + k]{zeros[1]}", size.units, size.length), "int32_t")
+    for g in gates:
+        lines.add(f"s{g} += (float)x{g} * (scales[{2 * g}] * x_scale);")
+        lines.add(f"s{g} += (float)h{g} * (scales[{2 * g + 1}] * h_scale);")
 
 
 def _peep(lines: Lines, size: Sizes, at: str, gates: Any) -> None:

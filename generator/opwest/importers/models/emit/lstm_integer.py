@@ -7,7 +7,7 @@ import numpy as np
 
 from opwest.importers.models.emit.expressions import plus, scale_twice
 from opwest.importers.models.emit.function import Call, Function, c_type
-from opwest.importers.models.emit.lstm import Operands, Sizes, operands_of, sizes_of
+from opwest.importers.models.emit.lstm import Operands, Sizes, operands_of, products, sizes_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.lstm import IntegerMemory
@@ -81,25 +81,32 @@ class _Writer:
         self.helpers |= {"gemmlowp_16", "gate_tanh"}
         return f"gate_tanh({value}, {3 if is_gate else 15 + self.numbers.power})"
 
-    def sum(self, to: str) -> None:
-        """Append the sum of gate g and cell i."""
+    def sums(self, to: str) -> None:
+        """Append the sums of all gates of cell i; `to` is that of gate g."""
         size, lines, scale = self.size, self.lines, self.scale
         self.helpers.add(scale)
-        cells, width = size.cells, size.length + size.units
+        cells, gates = size.cells, range(size.gates)
         reach = 32768 * max(size.length, size.units) * 128
         is_wide = self.operation.starts.dtype == np.int64 or (self.kind == "int16_t" and reach >= 1 << 31)
         kind = "int64_t" if is_wide else "int32_t"
-        lines.add(f"const int8_t *w = weights + (g * {cells} + i) * {width};", "const int32_t *s = scales + g * 4;")
-        for place, (row, length, at) in enumerate((("x", size.length, "k"), ("h", size.units, f"{size.length} + k"))):
-            start = f"starts[g * {cells} + i]" if place == 0 else f"starts[({size.gates} + g) * {cells} + i]"
-            lines.add(f"{kind} {row}_sum = {start};", "")
-            with lines.loop("k", length):
-                lines.add(f"{row}_sum += {row}[k] * w[{at}];")
-        first = f"clamp({scale}(x_sum, s[0], s[1]), {_LIMITS})"
-        second = f"{scale}(h_sum, s[2], s[3])"
-        if self.numbers.is_micro:
-            second = f"clamp({second}, {_LIMITS})"
-        lines.add(f"{to} = clamp({first} + {second}, {_LIMITS});")
+        lines.add(f"const int8_t *w = weights + i * {size.length + size.units};")
+        for place, row in enumerate(("x", "h")):
+            starts = [f"{row}{g} = starts[{(place * size.gates + g) * cells} + i]" for g in gates]
+            lines.add(f"{kind} {', '.join(starts)};")
+        lines.add("")
+        products(lines, size, "x", ("x[k]", size.length, 0), "int32_t")
+        products(lines, size, "h", ("h[k]", size.units, size.length), "int32_t")
+        for row in ("x", "h"):
+            lines.add(f"const {kind} {row}_sums[] = {{{', '.join(f'{row}{g}' for g in gates)}}};")
+        lines.add("")
+        with lines.loop("g", size.gates):
+            lines.add("const int32_t *s = scales + g * 4;")
+            lines.add(f"const int32_t first = clamp({scale}(x_sums[g], s[0], s[1]), {_LIMITS});")
+            second = f"{scale}(h_sums[g], s[2], s[3])"
+            if self.numbers.is_micro:
+                second = f"clamp({second}, {_LIMITS})"
+            lines.add("", f"{to} = clamp(first + {second}, {_LIMITS});")
+        lines.add("")
 
     def peep(self, at: str, gate: int) -> None:
         """Append the product of a cell with the weight of a gate."""
@@ -155,8 +162,7 @@ class _Writer:
         if self.operation.norms is None:
             with lines.loop("i", size.cells):
                 lines.add(f"int32_t gate[{size.gates}];", "")
-                with lines.loop("g", size.gates):
-                    self.sum("gate[g]")
+                self.sums("gate[g]")
                 for g in range(size.cell):
                     self.peep("gate[{g}]", g)
                 self.cell("gate[{g}]")
@@ -164,8 +170,8 @@ class _Writer:
                 self.result("gate[{g}]")
             return
         at = f"gates[{{g}} * {size.cells} + i]"
-        with lines.loop("g", size.gates), lines.loop("i", size.cells):
-            self.sum(at.format(g="g"))
+        with lines.loop("i", size.cells):
+            self.sums(at.format(g="g"))
         if self.operation.peepholes is not None:
             with lines.loop("i", size.cells):
                 for g in range(size.cell):
