@@ -163,7 +163,7 @@ def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
 
 
 def products(lines: Lines, size: Sizes, sums: str, row: tuple[str, int, int], kind: str) -> None:
-    """Append the products of a row, (element, length, first weight), with the weights of all gates of cell i: `kind v`."""
+    """Append the products of a row, (element, length, first weight), with the weights of all gates of cell i."""
     name, length, first = row
     stride = size.cells * (size.length + size.units)
     with lines.loop("k", length):
