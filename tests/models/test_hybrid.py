@@ -68,10 +68,16 @@ def layer(random, kind):
 def product(random, kind):
     model = Model()
     rows, depth, columns = (int(n) for n in random.integers(1, 9, 3))
-    adj_y = bool(random.integers(0, 2))
-    data = model.input("float32", (rows, depth) if random.random() < 0.5 else (2, rows, depth))
-    weights = weights_of(model, random, (columns, depth) if adj_y else (depth, columns), columns, 0, False)
-    options = {"adj_y": adj_y, "asymmetric_quantize_inputs": bool(random.integers(0, 2))}
+    adj_x, adj_y = (bool(n) for n in random.integers(0, 2, 2))
+    # LiteRT is wrong where several dimensions are larger than 1.
+    batches = (int(random.integers(1, 4)), 1)[:: int(random.choice([1, -1]))][: int(random.integers(0, 3))]
+    shapes = []
+    for matrix in ((depth, rows) if adj_x else (rows, depth), (columns, depth) if adj_y else (depth, columns)):
+        own = tuple(1 if random.random() < 0.4 else n for n in batches)
+        shapes.append((*own, *matrix) if random.random() < 0.6 else matrix)
+    data = model.input("float32", shapes[0])
+    weights = weights_of(model, random, shapes[1], columns, 0, False)
+    options = {"adj_x": adj_x, "adj_y": adj_y, "asymmetric_quantize_inputs": bool(random.integers(0, 2))}
     model.output(model.operator(kind, [data, weights], ("float32",), version=4, **options))
     return model
 
@@ -117,6 +123,39 @@ def test_hybrid(kind, tmp_path):
         seed=seed_of(kind),
         bound=bound_of(f"{kind} hybrid"),
         cases=some_zeros,
+    )
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_batches_of_several_dimensions(asymmetric, tmp_path):
+    """LiteRT takes the scales of other rows. The oracle is the same product with one dimension of batches."""
+    random = np.random.default_rng(9)
+    array, matrices = random.standard_normal((2, 3, 4, 5)), random.integers(-127, 128, (2, 3, 5, 6)).astype(np.int8)
+
+    def build(batches):
+        model = Model()
+        data = model.input("float32", (*batches, 4, 5))
+        weights = model.constant(matrices.reshape(*batches, 5, 6), 0.01)
+        options = {"asymmetric_quantize_inputs": asymmetric}
+        model.output(model.operator("BATCH_MATMUL", [data, weights], ("float32",), version=4, **options))
+        return model
+
+    flat, case = build((6,)).build(), array.astype(np.float32)
+
+    def oracle(content, cases, resolver):
+        found = litert(content, cases)
+        [[expected]] = litert(flat, [[case.reshape(6, 4, 5)]])
+        assert np.abs(found[0][0] - expected.reshape(2, 3, 4, 6)).max() > 0.1
+        return [[expected.reshape(2, 3, 4, 6)]]
+
+    check_configurations(
+        lambda _: build((2, 3)),
+        tmp_path,
+        seed=1,
+        count=1,
+        bound=bound_of("BATCH_MATMUL hybrid"),
+        cases=lambda graph, random: [[case]],
+        oracle=oracle,
     )
 
 

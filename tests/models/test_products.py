@@ -88,6 +88,17 @@ def test_matrix_products(dtype, other, tmp_path):
     )
 
 
+def test_plain_sums(tmp_path):
+    """int8 matrices with int32 results: without zero points."""
+
+    def build(random):
+        model = product(random, "int8", "int8")
+        model.graph.outputs[0].dtype = "int32"
+        return model
+
+    check_configurations(build, tmp_path, seed=21)
+
+
 def computed(random, kind, dtype):
     """A layer whose weights are an input of the model, and sometimes the bias."""
     model = Model()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.operators.hybrid import has_faulty_reference
 from opwest.importers.models.read import MAGIC
 
 Cases = list[list[Any]]
@@ -43,7 +44,8 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 
 def _is_faulty(node: Node) -> bool:
     """Whether LiteRT's reference kernel is wrong: SUM of int8 and int16 reads the elements as uint8."""
-    return (node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")) or _is_unsafe(node)
+    is_wrong_sum = node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")
+    return is_wrong_sum or has_faulty_reference(node) or _is_unsafe(node)
 
 
 def _is_unsafe(node: Node) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from opwest.importers.models.graph.types import Node, Tensor
-from opwest.importers.models.ir.operations import Clamp, Finish
+from opwest.importers.models.ir.operations import Clamp, Finish, Sums
 from opwest.importers.models.ir.products import DirectConvolution, MatrixProduct
 from opwest.importers.models.ir.program import Value
 from opwest.importers.models.lower.builder import Builder, lowers
@@ -12,7 +12,7 @@ from opwest.importers.models.lower.hybrid import lower_hybrid
 from opwest.importers.models.operators import layers
 from opwest.importers.models.operators.fixed_point import limits_of, one_quantization
 from opwest.importers.models.operators.hybrid import is_hybrid
-from opwest.importers.models.operators.products import check_depth
+from opwest.importers.models.operators.products import check_depth, has_plain_sums
 from opwest.importers.models.operators.transposed import transposed_window
 
 
@@ -37,7 +37,7 @@ def product(node: Node, build: Builder) -> None:
         lower_hybrid(node, build)
         return
     one, other = node.input(0), node.input(1)
-    zeros, finish = finish_of(node, one, other, build)
+    zeros, finish = ((0, 0), Sums()) if has_plain_sums(node) else finish_of(node, one, other, build)
     swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
     build.add(MatrixProduct(node.label, _inputs(build, one, other), (build.value(node.output),), swaps, zeros, finish))
 

@@ -4,6 +4,9 @@
 Sources in TFLite: kernels/conv.cc, depthwise_conv.cc, fully_connected.cc (EvalHybrid, EvalHybridPerChannel),
 transpose_conv.cc, batch_matmul.cc (EvalHybrid), internal/reference/portable_tensor_utils.cc
 (PortableSymmetricQuantizeFloats, PortableAsymmetricQuantizeFloats).
+
+With several dimensions of batches above 1, LiteRT's BATCH_MATMUL takes the scales and zero points of other rows
+(internal/reference/batch_matmul.h, ioff_ext0). The rule here is the same for all numbers of dimensions.
 """
 
 from __future__ import annotations
@@ -44,8 +47,20 @@ def check_hybrid(node: Node) -> None:
     bias = bias_of(node)
     if bias is not None and not bias.is_constant:
         raise Unsupported("a bias that is computed when the model runs, with int8 weights", "a constant", hint)
-    if node.kind == "BATCH_MATMUL" and (any(n != 1 for n in weights.shape[:-2]) or node.options["adj_x"]):
-        raise Unsupported("a batch of int8 matrices with float32 data", "one matrix, without adj_x", hint)
+    if is_batched(node) and len(weights.quantization.scales) != 1:
+        raise Unsupported("a batch of int8 matrices with several scales, with float32 data", "one scale", hint)
+
+
+def is_batched(node: Node) -> bool:
+    """Whether the weights of BATCH_MATMUL are several matrices."""
+    return node.kind == "BATCH_MATMUL" and any(n != 1 for n in node.input(1).shape[:-2])
+
+
+def has_faulty_reference(node: Node) -> bool:
+    """Whether LiteRT's result is wrong: BATCH_MATMUL with several dimensions of batches above 1."""
+    if node.kind != "BATCH_MATMUL" or not is_hybrid(node):
+        return False
+    return any(sum(n > 1 for n in node.input(i).shape[:-2]) > 1 for i in (0, 1))
 
 
 def is_asymmetric(node: Node) -> bool:
