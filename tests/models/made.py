@@ -238,6 +238,7 @@ class _Writer:
         table = options.pop("options", None) or options_table(kind)
         key = (kind, options.pop("version", 1))
         custom = options.pop("custom", None)
+        inner = options.pop("intermediates", None)
         if key not in self.codes:
             self.codes.append(key)
         built = None
@@ -250,11 +251,14 @@ class _Writer:
             built = getattr(tflite, f"{table}End")(b)
         reads = self.numbers([-1 if t is None else graph.tensors.index(t) for t in inputs], np.int32)
         writes = self.numbers([graph.tensors.index(t) for t in outputs], np.int32)
+        kept = self.numbers([graph.tensors.index(t) for t in inner], np.int32) if inner is not None else None
         data = b.CreateByteVector(custom) if custom else None
         tflite.OperatorStart(b)
         tflite.OperatorAddOpcodeIndex(b, self.codes.index(key))
         tflite.OperatorAddInputs(b, reads)
         tflite.OperatorAddOutputs(b, writes)
+        if kept is not None:
+            tflite.OperatorAddIntermediates(b, kept)
         if built is not None:
             tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
             tflite.OperatorAddBuiltinOptions(b, built)

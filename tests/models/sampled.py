@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from models.bounds import bound_of
 from models.campaigns import cases_of, graph_of
+from models.layers import convolution, dense, depthwise
 from models.made import Model
 from models.oracle import litert
 from models.records import distances
 from models.test_arithmetic import activation, binary, shifted
 from models.test_control import condition, loop, variables
-from models.test_convolutions import convolution, dense, depthwise
 from models.test_hybrid import layer, some_zeros
 from models.test_moves import KINDS as MOVES
 from models.test_moves import Limited

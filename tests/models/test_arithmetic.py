@@ -8,7 +8,7 @@ from requirements_support import need
 need("cc", "tflite", "ai_edge_litert")
 
 from models.bounds import bound_of  # noqa: E402
-from models.campaigns import cases_of  # noqa: E402
+from models.campaigns import cases_of, check_configurations  # noqa: E402
 from models.elements import (  # noqa: E402
     ACTIVATIONS,
     any_shape,
@@ -91,6 +91,38 @@ def test_products(tmp_path):
         return binary("MUL", random, dtype, 5.0, **options)
 
     check_dtypes(build, ["float32", *QUANTISED, "int32", "int64", "uint32"], tmp_path, "MUL", cases=unsigned_cases)
+
+
+def test_high_products(tmp_path):
+    """int16 inputs with an 8-bit result."""
+
+    def build(random, dtype):
+        model = Model()
+        shape = any_shape(random)
+        inputs = [model.input("int16", shape, *quantised(random, "int16")) for _ in range(2)]
+        model.output(model.operator("MUL", inputs, (dtype, *quantised(random, dtype)), **activation(random)))
+        return model
+
+    check_dtypes(build, ["int8", "uint8"], tmp_path, "high products")
+
+
+def test_shared_helpers(tmp_path):
+    """A quotient and a high product in one file: both call doubled_high()."""
+
+    def build(random):
+        model = Model()
+        one, other = (model.input("int16", (2, 3), 0.001) for _ in range(2))
+        product = model.operator("MUL", [one, other], ("int8", 0.05, 0))
+        divisor = model.constant(random.integers(40, 100, (2, 3)).astype(np.int8), 0.05, 0)
+        model.output(model.operator("DIV", [product, divisor], ("int8", 0.02, 0)))
+        return model
+
+    check_configurations(build, tmp_path, seed=5, count=2, cases=large_cases)
+
+
+def large_cases(graph, random):
+    """Return int16 inputs whose product is not close to 0."""
+    return [[random.integers(25000, 32768, one.shape).astype(np.int16) for one in graph.inputs] for _ in range(2)]
 
 
 def unsigned_cases(graph, random):

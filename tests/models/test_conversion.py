@@ -77,6 +77,26 @@ def test_dequantize_constants(tmp_path):
     check_dtypes(build, ["float16", "int8"], tmp_path, "constants")
 
 
+@pytest.mark.parametrize("kind", ["QUANTIZE", "DEQUANTIZE"])
+def test_scales_for_each_slice(kind, tmp_path):
+    def build(random, dtype):
+        model, shape = Model(), any_shape(random)
+        axis = int(random.integers(0, len(shape)))
+        zeros = [int(quantised(random, dtype)[1]) for _ in range(shape[axis])]
+        each = {"scale": random.uniform(0.01, 0.1, shape[axis]), "zero": zeros, "axis": axis}
+        if kind == "DEQUANTIZE":
+            result = model.operator(kind, [model.input(dtype, shape, **each)], ("float32",))
+        else:
+            result = model.operator(kind, [model.input("float32", shape)], (dtype,))
+            for name, value in {"shape": shape, **each}.items():
+                setattr(result, name, value)
+        model.output(result)
+        return model
+
+    dtypes = ["int8", "uint8", "int16"] if kind == "QUANTIZE" else ["int8", "uint8"]
+    check_dtypes(build, dtypes, tmp_path, f"each {kind}")
+
+
 def extreme_cases(graph, random):
     """Return random inputs with numbers outside of all integers, and NaN."""
     found = cases_of(graph, random)

@@ -9,9 +9,10 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.bounds import bound_of  # noqa: E402
 from models.campaigns import check_configurations, graph_of  # noqa: E402
+from models.layers import ACTIVATIONS, dilation, present, windows  # noqa: E402
+from models.lstms import float_lstm  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
-from models.test_convolutions import ACTIVATIONS, dilation, present, windows  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
@@ -67,11 +68,37 @@ def layer(random, kind):
 def product(random, kind):
     model = Model()
     rows, depth, columns = (int(n) for n in random.integers(1, 9, 3))
-    adj_y = bool(random.integers(0, 2))
-    data = model.input("float32", (rows, depth) if random.random() < 0.5 else (2, rows, depth))
-    weights = weights_of(model, random, (columns, depth) if adj_y else (depth, columns), columns, 0, False)
-    options = {"adj_y": adj_y, "asymmetric_quantize_inputs": bool(random.integers(0, 2))}
+    adj_x, adj_y = (bool(n) for n in random.integers(0, 2, 2))
+    # LiteRT is wrong where several dimensions are larger than 1.
+    batches = (int(random.integers(1, 4)), 1)[:: int(random.choice([1, -1]))][: int(random.integers(0, 3))]
+    shapes = []
+    for matrix in ((depth, rows) if adj_x else (rows, depth), (columns, depth) if adj_y else (depth, columns)):
+        own = tuple(1 if random.random() < 0.4 else n for n in batches)
+        shapes.append((*own, *matrix) if random.random() < 0.6 else matrix)
+    data = model.input("float32", shapes[0])
+    weights = weights_of(model, random, shapes[1], columns, 0, False)
+    options = {"adj_x": adj_x, "adj_y": adj_y, "asymmetric_quantize_inputs": bool(random.integers(0, 2))}
     model.output(model.operator(kind, [data, weights], ("float32",), version=4, **options))
+    return model
+
+
+def transposed(random, kind):
+    model = Model()
+    batch, height, width, inner, results = (int(n) for n in random.integers(1, 5, 5))
+    kh, kw, sy, sx = (int(n) for n in random.integers(1, 4, 4))
+    weights = weights_of(model, random, (results, kh, kw, inner), results, 0, results > 1 and random.random() < 0.6)
+    data = model.input("float32", (batch, height, width, inner))
+    padding = str(random.choice(["SAME", "VALID"]))
+    rows, columns = height * sy, width * sx
+    if padding == "VALID":
+        rows, columns = (height - 1) * sy + kh, (width - 1) * sx + kw
+    shape = model.constant(np.array([batch, rows, columns, results], np.int32))
+    options = {"padding": padding, "stride_h": sy, "stride_w": sx}
+    options["fused_activation_function"] = str(random.choice(ACTIVATIONS))
+    inputs = [shape, weights, data]
+    if random.random() < 0.7:
+        inputs.append(model.constant(random.standard_normal(results).astype(np.float32)))
+    model.output(model.operator(kind, inputs, ("float32",), version=5, **options))
     return model
 
 
@@ -87,9 +114,9 @@ def some_zeros(graph, random):
     return cases
 
 
-@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL"])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL"])
 def test_hybrid(kind, tmp_path):
-    make = product if kind == "BATCH_MATMUL" else layer
+    make = {"BATCH_MATMUL": product, "TRANSPOSE_CONV": transposed}.get(kind, layer)
     check_configurations(
         lambda random: make(random, kind),
         tmp_path,
@@ -99,17 +126,51 @@ def test_hybrid(kind, tmp_path):
     )
 
 
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_batches_of_several_dimensions(asymmetric, tmp_path):
+    """LiteRT takes the scales of other rows. The oracle is the same product with one dimension of batches."""
+    random = np.random.default_rng(9)
+    array, matrices = random.standard_normal((2, 3, 4, 5)), random.integers(-127, 128, (2, 3, 5, 6)).astype(np.int8)
+
+    def build(batches):
+        model = Model()
+        data = model.input("float32", (*batches, 4, 5))
+        weights = model.constant(matrices.reshape(*batches, 5, 6), 0.01)
+        options = {"asymmetric_quantize_inputs": asymmetric}
+        model.output(model.operator("BATCH_MATMUL", [data, weights], ("float32",), version=4, **options))
+        return model
+
+    flat, case = build((6,)).build(), array.astype(np.float32)
+
+    def oracle(content, cases, resolver):
+        found = litert(content, cases)
+        [[expected]] = litert(flat, [[case.reshape(6, 4, 5)]])
+        assert np.abs(found[0][0] - expected.reshape(2, 3, 4, 6)).max() > 0.1
+        return [[expected.reshape(2, 3, 4, 6)]]
+
+    check_configurations(
+        lambda _: build((2, 3)),
+        tmp_path,
+        seed=1,
+        count=1,
+        bound=bound_of("BATCH_MATMUL hybrid"),
+        cases=lambda graph, random: [[case]],
+        oracle=oracle,
+    )
+
+
 def test_float_weights_on_request():
     """The results are those of real numbers: nearer to the hybrid kernels than a step of the quantised data."""
     random = np.random.default_rng(8)
-    for kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-        content = layer(random, kind).build()
+    makes = {"TRANSPOSE_CONV": transposed, "UNIDIRECTIONAL_SEQUENCE_LSTM": lambda r, _: float_lstm(r, hybrid=True)}
+    for kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", *makes):
+        content = makes.get(kind, layer)(random, kind).build()
         [graph] = read_tflite(content)
         graph = dequantise_weights(graph)
         faults = Diagnostics()
         check_graph(graph, "made.tflite", faults)
         assert not faults.has_errors
-        assert all(tensor is None or tensor.dtype == "float32" for tensor in graph.nodes[0].inputs)
+        assert all(tensor is None or tensor.dtype != "int8" for tensor in graph.nodes[0].inputs)
         case = [random.standard_normal(graph.inputs[0].shape).astype(np.float32)]
         [found] = outputs_of(graph, run_graph(graph, case))
         [[expected]] = litert(content, [case])

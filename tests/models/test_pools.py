@@ -10,8 +10,8 @@ need("cc", "tflite", "ai_edge_litert")
 from models.bounds import bound_of  # noqa: E402
 from models.campaigns import check_configurations, graph_of  # noqa: E402
 from models.executor import Library  # noqa: E402
+from models.layers import ACTIVATIONS, quantised  # noqa: E402
 from models.made import Model  # noqa: E402
-from models.test_convolutions import ACTIVATIONS, quantised  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.graph.types import Graph, Node, Quantization, Tensor  # noqa: E402

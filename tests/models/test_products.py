@@ -9,8 +9,8 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.bounds import bound_of  # noqa: E402
 from models.campaigns import check_configurations, graph_of  # noqa: E402
+from models.layers import ACTIVATIONS, dilation, operands, present, quantised, windows  # noqa: E402
 from models.made import Model  # noqa: E402
-from models.test_convolutions import ACTIVATIONS, dilation, operands, present, quantised, windows  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
 
 
@@ -88,6 +88,17 @@ def test_matrix_products(dtype, other, tmp_path):
     )
 
 
+def test_plain_sums(tmp_path):
+    """int8 matrices with int32 results: without zero points."""
+
+    def build(random):
+        model = product(random, "int8", "int8")
+        model.graph.outputs[0].dtype = "int32"
+        return model
+
+    check_configurations(build, tmp_path, seed=21)
+
+
 def computed(random, kind, dtype):
     """A layer whose weights are an input of the model, and sometimes the bias."""
     model = Model()
@@ -97,24 +108,33 @@ def computed(random, kind, dtype):
         data = model.input(dtype, (int(random.choice([1, 2])), 7, 8, inner), *quantised(random, dtype))
         shape, fan = (results, kh, kw, inner), kh * kw * inner
         options = dilation(random, windows(random))
+    elif kind == "DEPTHWISE_CONV_2D":
+        kh, kw = (int(n) for n in random.integers(1, 4, 2))
+        multiplier = int(random.choice([1, 1, 2]))
+        results = inner * multiplier
+        data = model.input(dtype, (int(random.choice([1, 2])), 7, 8, inner), *quantised(random, dtype))
+        shape, fan = (1, kh, kw, results), kh * kw
+        options = {"depth_multiplier": multiplier, **windows(random)}
+        options["stride_h"] = options["stride_w"]
     else:
         data = model.input(dtype, (int(random.integers(1, 4)), inner), *quantised(random, dtype))
         shape, fan = (results, inner), inner
         options = {"fused_activation_function": str(random.choice(ACTIVATIONS))}
+    is_window, axis = kind != "FULLY_CONNECTED", 3 if kind == "DEPTHWISE_CONV_2D" else 0
     weights, bias, scale, zero = operands(
-        model, random, dtype, shape, results, fan, 0, kind == "CONV_2D" or random.random() < 0.7
+        model, random, dtype, shape, results, fan, axis, is_window or random.random() < 0.7
     )
     if dtype != "float32" and np.size(weights.scale) > 1 and kind == "FULLY_CONNECTED":
         weights.scale = float(np.max(weights.scale))
     weights.content = None
     model.graph.inputs.append(weights)
-    inputs = present(data, weights, bias) if kind == "CONV_2D" else [data, weights, bias]
+    inputs = present(data, weights, bias) if is_window else [data, weights, bias]
     model.output(model.operator(kind, inputs, (dtype, scale, zero), **options))
     return model
 
 
-@pytest.mark.parametrize("kind", ["CONV_2D", "FULLY_CONNECTED"])
-@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
 def test_computed_weights(kind, dtype, tmp_path):
     check_configurations(
         lambda random: computed(random, kind, dtype), tmp_path, seed=seed_of(kind, dtype), bound=bound_of(kind)

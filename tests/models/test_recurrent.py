@@ -15,7 +15,7 @@ from models.made import Model  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
 
 
-def svdf(random, dtype):
+def svdf(random, dtype, hybrid=False):
     model = Model()
     batch, length, rank = int(random.choice([1, 2])), int(random.integers(1, 9)), int(random.integers(1, 4))
     units, memory = int(random.integers(1, 6)), int(random.integers(1, 7))
@@ -24,9 +24,12 @@ def svdf(random, dtype):
     if dtype == "float32":
         data = model.input(dtype, (batch, length))
         feature, time = (
-            model.constant(random.standard_normal(shape).astype(np.float32))
+            model.constant(random.integers(-127, 128, shape).astype(np.int8), float(random.uniform(0.005, 0.02)))
+            if hybrid
+            else model.constant(random.standard_normal(shape).astype(np.float32))
             for shape in ((filters, length), (filters, memory))
         )
+        options["asymmetric_quantize_inputs"] = hybrid and bool(random.integers(0, 2))
         bias = model.constant(random.standard_normal(units).astype(np.float32)) if random.random() < 0.7 else None
         state = model.variable(dtype, (batch, filters * memory))
         options["fused_activation_function"] = str(random.choice(["NONE", "RELU", "RELU6"]))
@@ -53,6 +56,17 @@ def test_svdf(dtype, tmp_path):
         tmp_path,
         seed=seed_of(dtype),
         bound=bound_of("SVDF"),
+        cases=lambda graph, random: cases_of(graph, random, 5),
+        steps=True,
+    )
+
+
+def test_hybrid_svdf(tmp_path):
+    check_configurations(
+        lambda random: svdf(random, "float32", hybrid=True),
+        tmp_path,
+        seed=6,
+        bound=bound_of("SVDF hybrid"),
         cases=lambda graph, random: cases_of(graph, random, 5),
         steps=True,
     )
@@ -124,36 +138,3 @@ def test_svdf_with_an_int8_state(tmp_path):
         oracle=micro_svdf,
         steps=True,
     )
-
-
-def lstm(random):
-    model = Model()
-    batch, steps, length, cells = (int(n) for n in random.integers(1, 6, 4))
-    time_major = bool(random.integers(0, 2))
-    data = model.input("float32", (steps, batch, length) if time_major else (batch, steps, length))
-
-    def weights(*shape):
-        return model.constant((0.5 * random.standard_normal(shape)).astype(np.float32))
-
-    inputs = [data, *(weights(cells, length) for _ in range(4)), *(weights(cells, cells) for _ in range(4))]
-    inputs += [None, None, None, *(weights(cells) for _ in range(4)), None, None]
-    inputs += [model.variable("float32", (batch, cells)) for _ in range(2)]
-    inputs += [None] * int(random.choice([0, 4]))
-    options = {"fused_activation_function": "TANH", "time_major": time_major}
-    options["cell_clip"] = float(random.choice([0, 0.5]))
-    model.output(model.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, ("float32",), **options))
-    return model
-
-
-def test_lstm(tmp_path):
-    check_configurations(lstm, tmp_path, seed=2, bound=bound_of("UNIDIRECTIONAL_SEQUENCE_LSTM"), steps=True)
-
-
-def test_refused_lstm():
-    random = np.random.default_rng(1)
-    for number, shape, text in ((9, 3, "peepholes"), (16, 3, "a projection")):
-        model = lstm(random)
-        extra = model.constant(np.zeros(shape, np.float32))
-        model.graph.operators[0][1][number] = extra
-        with pytest.raises(AssertionError, match=text):
-            graph_of(model.build())

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions, positions, the greatest elements and running sums, against LiteRT."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from requirements_support import need
@@ -9,9 +12,9 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.bounds import bound_of  # noqa: E402
 from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
+from models.layers import quantised  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
-from models.test_convolutions import quantised  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
 from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 
@@ -203,3 +206,54 @@ def test_running_sums(dtype, tmp_path):
     check_configurations(
         lambda random: running_sum(random, dtype), tmp_path, seed=seed_of(dtype), bound=bound_of("CUMSUM")
     )
+
+
+def byte_running_sum(random):
+    model = Model()
+    shape = shape_of(random) if random.random() < 0.7 else (2, 40)
+    scale, zero = float(random.uniform(0.01, 0.1)), int(random.integers(-128, 128))
+    data = model.input("int8", shape, scale, zero)
+    axis = model.constant(np.array(int(random.integers(-len(shape), len(shape))), np.int32))
+    options = {"exclusive": bool(random.integers(0, 2)), "reverse": bool(random.integers(0, 2))}
+    result = ("int8", scale * float(random.uniform(0.5, 8)), int(random.integers(-128, 128)))
+    model.output(model.operator("CUMSUM", [data, axis], result, **options))
+    return model
+
+
+def micro_running_sum(content, cases, resolver):
+    """Return the results of tflite-micro's rule. Source: its kernels/cumsum.cc, internal/reference/cumsum.h."""
+    node = graph_of(content).nodes[0]
+    source, target = node.input(0).quantization, node.output.quantization
+    axis = int(node.input(1).content) % len(node.input(0).shape)
+    fraction, exponent = math.frexp(2 * source.scale / ((1 << 20) * target.scale))
+    fixed = math.floor(fraction * 2**31 + 0.5)
+
+    def wrapped(value):
+        return (value + 2**31) % 2**32 - 2**31
+
+    def scaled(value, by, places):
+        high = (value * by + (1 << 30)) >> 31
+        rest, mask = high & ((1 << places) - 1), (1 << places) - 1
+        return (high >> places) + (rest > (mask >> 1) + (high < 0))
+
+    results = []
+    for [data] in cases:
+        found = np.zeros_like(data)
+        others = [range(n) if i != axis else range(1) for i, n in enumerate(data.shape)]
+        for start in itertools.product(*others):
+            total = scaled(-source.zero * (1 << 20), 1 << 30, 0)
+            order = range(data.shape[axis])
+            for place in reversed(order) if node.options["reverse"] else order:
+                at = (*start[:axis], place, *start[axis + 1 :])
+                added = scaled((int(data[at]) - source.zero) * (1 << 20), 1 << 30, 0)
+                before, total = total, wrapped(total + added)
+                raw = scaled(before if node.options["exclusive"] else total, fixed, -exponent) + target.zero
+                found[at] = max(-128, min(127, raw))
+        results.append([found])
+    return results
+
+
+def test_byte_running_sums(tmp_path):
+    check_configurations(byte_running_sum, tmp_path, seed=12, oracle=micro_running_sum)
+    with pytest.raises(RuntimeError):
+        litert(byte_running_sum(np.random.default_rng(1)).build(), [])

@@ -16,6 +16,7 @@ _LAYERS = {"ONNX_DENSE_INTEGER": "FULLY_CONNECTED", "ONNX_CONV_INTEGER": "CONV_2
 """The float operators of integer layers."""
 _MOVES = ("RESHAPE", "TRANSPOSE")
 """Operators between the data, the layer and its float32 result, which keep the dtype."""
+_RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 
 
 def dequantise_weights(graph: Graph) -> Graph:
@@ -25,8 +26,10 @@ def dequantise_weights(graph: Graph) -> Graph:
     """
     done: dict[Tensor, Tensor] = {}
     for node in graph.nodes:
-        if len(node.inputs) > 1 and None not in node.inputs[:2] and is_hybrid(node):
-            node.inputs = (node.input(0), _plain(node.input(1), done), *node.inputs[2:])
+        if _has_bytes(node):
+            node.inputs = tuple(
+                _plain(one, done) if one is not None and one.dtype == "int8" else one for one in node.inputs
+            )
     readers: dict[Tensor, list[Node]] = defaultdict(list)
     for node in graph.nodes:
         for tensor in {one for one in node.inputs if one is not None}:
@@ -35,6 +38,14 @@ def dequantise_weights(graph: Graph) -> Graph:
     if not done and not removed:
         return graph
     return dataclasses.replace(graph, nodes=tuple(node for node in graph.nodes if node not in removed))
+
+
+def _has_bytes(node: Node) -> bool:
+    """Whether a layer has float32 data and int8 weights, which can be damaged."""
+    if node.kind in _RECURRENT:
+        return bool(node.inputs) and node.inputs[0] is not None and node.inputs[0].dtype == "float32"
+    needed = 3 if node.kind == "TRANSPOSE_CONV" else 2
+    return len(node.inputs) >= needed and None not in node.inputs[:needed] and is_hybrid(node)
 
 
 def _plain(tensor: Tensor, done: dict[Tensor, Tensor]) -> Tensor:

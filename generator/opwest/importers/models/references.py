@@ -11,6 +11,7 @@ import numpy as np
 
 from opwest.importers.models.graph.types import Graph, Node, Tensor
 from opwest.importers.models.interpret.run import run_node
+from opwest.importers.models.operators.hybrid import has_faulty_reference
 from opwest.importers.models.read import MAGIC
 
 Cases = list[list[Any]]
@@ -44,7 +45,13 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 
 def _is_faulty(node: Node) -> bool:
     """Whether LiteRT's reference kernel is wrong: SUM of int8 and int16 reads the elements as uint8."""
-    return node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")
+    is_wrong_sum = node.kind == "SUM" and node.input(0).dtype in ("int8", "int16")
+    return is_wrong_sum or has_faulty_reference(node) or _is_unsafe(node)
+
+
+def _is_unsafe(node: Node) -> bool:
+    """Whether LiteRT's kernel destroys memory: SVDF writes int16 elements into an int8 state."""
+    return node.kind == "SVDF" and node.input(4).dtype == "int8"
 
 
 def _litert(graph: Graph, content: bytes, inputs: Cases, sequence: bool) -> Cases:
@@ -119,6 +126,8 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
     if content[4:8] != MAGIC:
         outputs = [_outputs(graph, one) for one in _onnxruntime(content, given)]
         return [dict(zip(graph.outputs, one, strict=True)) for one in outputs]
+    if any(map(_is_unsafe, graph.nodes)):
+        raise ValueError("LiteRT has no SVDF with an int8 state")
     runtime = _LiteRt(graph, content, keeps_tensors=True)
     tensors = {one for node in graph.nodes for one in node.outputs if one.number is not None}
     found = []

@@ -16,6 +16,7 @@ from opwest.importers.models.ir.elements import (
     DequantisedEach,
     Logic,
     Quantised,
+    QuantisedEach,
     Selected,
 )
 from opwest.importers.models.operators.comparison import COMPARISONS, LEFT_SHIFT
@@ -31,6 +32,13 @@ def _(function: Quantised, dtypes: Sequence[str], result: str) -> Expression:
     else:
         scaled = f"{{0}} / {number(numbers.scale, 'float32')}"
     value = f"({c_type(result)})(round_quotient({scaled}, {low}, {high}){plus(numbers.zero)})"
+    return Expression("quantize", value, (), ("round_quotient",))
+
+
+@expression_of.register
+def _(function: QuantisedEach, dtypes: Sequence[str], result: str) -> Expression:
+    limits = ", ".join(f"(float)({limit} - {{2}})" for limit in (function.low, function.high))
+    value = f"({c_type(result)})(round_quotient({{0}} / {{1}}, {limits}) + {{2}})"
     return Expression("quantize", value, (), ("round_quotient",))
 
 

@@ -97,6 +97,8 @@ def source_of(symbols: dict[Function, str], heading: str) -> str:
     """Return the C file."""
     headers = sorted({"stdint.h", *(h for function in symbols for h in function.headers)})
     used = {h for function in symbols for h in function.helpers}
+    if "gemmlowp" in used:
+        used.add("doubled_high")
     parts = [
         f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
         "".join(f"#include <{one}>\n" for one in headers),

@@ -7,12 +7,6 @@ Sources: gemmlowp's fixedpoint/fixedpoint.h, TFLite's kernels/internal/common.h.
 from __future__ import annotations
 
 _BASE = """\
-/* Twice the high half of a product, rounded. */
-static inline int32_t doubled_high(int32_t a, int32_t b)
-{
-	return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
-}
-
 /* A shift to the left that saturates. */
 static inline int32_t shift_left(int32_t value, int places)
 {
@@ -127,4 +121,5 @@ FIXED_POINT = {
     "inverse_root": _INVERSE_ROOT,
     "looked_up": _LOOKED_UP,
 }
-"""In the order in which they call each other: all others require `gemmlowp`, and `logarithm` requires `reciprocal`."""
+"""In the order in which they call each other: all others require `gemmlowp`, which requires `doubled_high`;
+`logarithm` requires `reciprocal`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from opwest.importers.models.emit.element_helpers import ELEMENT_HELPERS
 from opwest.importers.models.emit.fixed_point_helpers import FIXED_POINT
+from opwest.importers.models.emit.lstm_helpers import LSTM
 
 HELPERS = {
     "cmsis_nn_rounding": """\
@@ -83,4 +84,5 @@ static inline float clampf(float value, float low, float high)
 """,
     **ELEMENT_HELPERS,
     **FIXED_POINT,
+    **LSTM,
 }

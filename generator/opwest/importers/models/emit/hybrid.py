@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
+from opwest.importers.models.emit.elementwise import joined
 from opwest.importers.models.emit.finish import ending
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.registry import emits
-from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.hybrid import HybridConvolution, QuantiseRows
+from opwest.importers.models.emit.text import Lines, number
+from opwest.importers.models.ir.hybrid import HybridConvolution, HybridProduct, QuantiseRows
 
 
 @emits(QuantiseRows)
@@ -78,16 +80,17 @@ def convolution(operation: HybridConvolution) -> Call:
     with contextlib.ExitStack() as stack:
         stack.enter_context(lines.loop("n", n))
         for name, count in (("oy", window.result[0]), ("ox", window.result[1])):
-            if (height, width) != (1, 1):
+            if (height, width) != (1, 1) or operation.is_transposed:
                 stack.enter_context(lines.loop(name, count))
         stack.enter_context(lines.loop("o", results))
         lines.add("int32_t sum = 0;", "")
         x = "(data[{}] - zeros[n])" if has_zeros else "data[{}]"
-        if (height, width, kh, kw) == (1, 1, 1, 1) and not operation.is_depthwise:
+        is_plain = not (operation.is_depthwise or operation.is_transposed)
+        if (height, width, kh, kw) == (1, 1, 1, 1) and is_plain:
             with lines.loop("k", inner):
                 lines.add(f"sum += {x.format(f'n * {depth} + k')} * weights[o * {inner} + k];")
         else:
-            if (height, width) == (1, 1):
+            if (height, width) == (1, 1) and not operation.is_transposed:
                 lines.add("const int oy = 0;", "const int ox = 0;", "")
             _taps(lines, operation, x, inner)
         lines.add(f"const float value = (float)sum * (scales[n] * weight_scales[o]){_bias(operation)};", "")
@@ -101,10 +104,45 @@ def convolution(operation: HybridConvolution) -> Call:
         *([Parameter("bias", "float32")] if bias else []),
         Parameter("result", "float32", "out"),
     ]
-    base = "hybrid_depthwise" if operation.is_depthwise else "hybrid_convolution"
-    function = Function(base, tuple(parameters), str(lines), end.helpers, end.headers)
+    form = "depthwise" if operation.is_depthwise else "transposed" if operation.is_transposed else "convolution"
+    function = Function(f"hybrid_{form}", tuple(parameters), str(lines), end.helpers, end.headers)
     arguments = (*operation.inputs, operation.weights, operation.scales, *bias, result)
     return Call(function, arguments, operation.label)
+
+
+@emits(HybridProduct)
+def product(operation: HybridProduct) -> Call:
+    """Return the call."""
+    result, (rows, depth) = operation.results[0], operation.data[-2:]
+    columns, has_zeros = result.shape[-1], len(operation.inputs) == 3
+    batches, lines = result.shape[:-2], Lines()
+    counts, strides = joined([operation.data[:-2], operation.weights.shape[:-2]], batches)
+    starts = [_place(counts, each, size) for each, size in zip(strides, (rows, columns * depth), strict=True)]
+    lines.add("float *y = result;", "")
+    with contextlib.ExitStack() as stack:
+        for level, count in enumerate(counts):
+            if count > 1:
+                stack.enter_context(lines.loop(f"n{level}", count))
+        stack.enter_context(lines.loop("i", rows))
+        lines.add(f"const int row = {starts[0]}i;", f"const int8_t *x = data + row * {depth};", "")
+        stack.enter_context(lines.loop("o", columns))
+        lines.add(f"const int8_t *w = weights + {starts[1]}o * {depth};", "int32_t sum = 0;", "")
+        with lines.loop("k", depth):
+            lines.add("sum += (x[k] - zeros[row]) * w[k];" if has_zeros else "sum += x[k] * w[k];")
+        lines.add(f"*y++ = (float)sum * (scales[row] * {number(operation.scale, 'float32')});")
+    names = ("data", "scales", "zeros")
+    parameters = (
+        *(Parameter(name, value.dtype) for name, value in zip(names, operation.inputs, strict=False)),
+        Parameter("weights", "int8"),
+        Parameter("result", "float32", "out"),
+    )
+    function = Function("hybrid_product", parameters, str(lines))
+    return Call(function, (*operation.inputs, operation.weights, result), operation.label)
+
+
+def _place(counts: Sequence[int], strides: Sequence[int], size: int) -> str:
+    """Return the first row or weight of a matrix, with a plus behind it."""
+    return "".join(f"n{i} * {s * size} + " for i, (s, n) in enumerate(zip(strides, counts, strict=True)) if s and n > 1)
 
 
 def _bias(operation: HybridConvolution) -> str:
@@ -119,9 +157,14 @@ def _taps(lines: Lines, operation: HybridConvolution, x: str, inner: int) -> Non
     with contextlib.ExitStack() as taps:
         for axis, size, limit in (("y", kh, height), ("x", kw, width)):
             which = 0 if axis == "y" else 1
-            place = f"o{axis} * {window.stride[which]} + k{axis} * {window.dilation[which]} - {window.before[which]}"
-            taps.enter_context(lines.loop(f"k{axis}", size))
-            lines.add(f"const int i{axis} = {place};", "")
+            stride, dilation, before = window.stride[which], window.dilation[which], window.before[which]
+            if operation.is_transposed:
+                place = f"(o{axis} + {before})"
+                start = f"int k{axis} = {place} % {stride}, i{axis} = {place} / {stride}"
+                taps.enter_context(lines.block(f"for ({start}; k{axis} < {size}; k{axis} += {stride}, i{axis}--)"))
+            else:
+                taps.enter_context(lines.loop(f"k{axis}", size))
+                lines.add(f"const int i{axis} = o{axis} * {stride} + k{axis} * {dilation} - {before};", "")
             with lines.block(f"if (i{axis} < 0 || i{axis} >= {limit})"):
                 lines.add("continue;")
         at = f"((n * {height} + iy) * {width} + ix) * {depth}"

@@ -56,7 +56,8 @@ def convolution(operation: DirectConvolution) -> Call:
     """Return the call."""
     data, weights, result = *operation.inputs[:2], operation.results[0]
     window, (n, height, width, depth) = operation.window, data.shape
-    results, kh, kw, inner = weights.shape
+    _, kh, kw, inner = weights.shape
+    results = result.shape[3]
     end, lines = ending(operation.finish, results, is_wide=data.dtype == "int16"), Lines()
     lines.add(f"{c_type(result.dtype)} *y = result;", "")
     with contextlib.ExitStack() as stack:
@@ -80,13 +81,19 @@ def convolution(operation: DirectConvolution) -> Call:
                 with lines.block(f"if (i{axis} < 0 || i{axis} >= {limit})"):
                     lines.add("continue;")
             image = f"(n * {height} + iy)" if n > 1 else "iy"
-            group = f" + o / {results // operation.groups} * {inner}" if operation.groups > 1 else ""
-            lines.add(f"const {c_type(data.dtype)} *p = data + ({image} * {width} + ix) * {depth}{group};")
-            lines.add(f"const {c_type(weights.dtype)} *q = weights + ((o * {kh} + ky) * {kw} + kx) * {inner};", "")
-            with lines.loop("k", inner):
-                lines.add(_step(operation, "p[k]", "q[k]"))
+            if operation.groups == 0:
+                channel = "o" if results == depth else f"o / {results // depth}"
+                place = f"data[({image} * {width} + ix) * {depth} + {channel}]"
+                lines.add("", _step(operation, place, f"weights[(ky * {kw} + kx) * {results} + o]"))
+            else:
+                group = f" + o / {results // operation.groups} * {inner}" if operation.groups > 1 else ""
+                lines.add(f"const {c_type(data.dtype)} *p = data + ({image} * {width} + ix) * {depth}{group};")
+                lines.add(f"const {c_type(weights.dtype)} *q = weights + ((o * {kh} + ky) * {kw} + kx) * {inner};", "")
+                with lines.loop("k", inner):
+                    lines.add(_step(operation, "p[k]", "q[k]"))
         lines.add(*end.loads("o"), f"*y++ = {end.result('sum')};")
     base = "transposed_convolution" if operation.is_transposed else "direct_convolution"
+    base = base if operation.groups else "direct_depthwise"
     return _call(operation, base, ("data", "weights"), lines, end)
 
 

@@ -12,6 +12,7 @@ from opwest.importers.models.emit.text import number
 from opwest.importers.models.ir.elements import (
     AddShifted,
     Clamped,
+    HighProduct,
     Interpolated,
     Lookup,
     Prelu,
@@ -58,6 +59,13 @@ def _(function: Product, dtypes: Sequence[str], result: str) -> Expression:
     text, helper = scale_twice(f"{one} * {other}", numbers.multiplier)
     value = f"clamp({wrapped_sum(text, numbers.zero)}, {numbers.low}, {numbers.high})"
     return Expression("multiply", value, (), (helper, "clamp"))
+
+
+@expression_of.register
+def _(function: HighProduct, dtypes: Sequence[str], result: str) -> Expression:
+    numbers = function.numbers
+    value = f"round_shift(({{0}} * {{1}} + (1 << 14)) >> 15, 8){plus(numbers.zero)}"
+    return Expression("multiply", f"clamp({value}, {numbers.low}, {numbers.high})", (), ("gemmlowp", "clamp"))
 
 
 @expression_of.register

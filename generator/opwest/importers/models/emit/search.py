@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from math import prod
 
+from opwest.importers.models.emit.expressions import plus
+from opwest.importers.models.emit.finish import ending
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.ir.reduction import Greatest, Position, RunningSum
+from opwest.importers.models.operators.reduction import SUM_SHIFT
 
 
 def _split(shape: Shape, axis: int) -> tuple[int, int, int]:
@@ -74,20 +77,28 @@ def running_sum(operation: RunningSum) -> Call:
     data, result = operation.inputs[0], operation.results[0]
     outer, count, inner = _split(data.shape, operation.axis)
     lines = Lines()
-    kind = {"int32": "uint32_t", "int64": "uint64_t"}.get(data.dtype, "float")
+    kind = {"int8": "uint32_t", "int32": "uint32_t", "int64": "uint64_t"}.get(data.dtype, "float")
+    end, start, element = None, "0", f"({kind})data[{{}}]"
+    stored = f"({c_type(data.dtype)})sum"
+    if operation.finish is not None:
+        end = ending(operation.finish, 1)
+        start = f"UINT32_C({(-operation.zero << SUM_SHIFT) % (1 << 32)})"
+        element = f"(uint32_t)(data[{{}}]{plus(-operation.zero)}) << {SUM_SHIFT}"
+        stored = end.result("(int32_t)sum")
     order = f"int k = {count - 1}; k >= 0; k--" if operation.is_reverse else f"int k = 0; k < {count}; k++"
     with (
         lines.block(f"for (int i = 0; i < {outer}; i++, data += {count * inner}, result += {count * inner})"),
         lines.loop("j", inner),
     ):
-        lines.add(f"{kind} sum = 0;", "")
+        lines.add(f"{kind} sum = {start};", "")
         with lines.block(f"for ({order})"):
             place = f"k * {inner} + j" if inner > 1 else "k"
-            add = [f"sum += ({kind})data[{place}];"]
-            store = [f"result[{place}] = ({c_type(data.dtype)})sum;"]
+            add = [f"sum += {element.format(place)};"]
+            store = [f"result[{place}] = {stored};"]
             if operation.is_exclusive:
-                add = [f"const {kind} value = ({kind})data[{place}];", ""]
+                add = [f"const {kind} value = {element.format(place)};", ""]
                 store = [*store, "sum += value;"]
             lines.add(*add, *store)
     parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out", in_place=("data",)))
-    return Call(Function("running_sum", parameters, str(lines)), (data, result), operation.label)
+    helpers = () if end is None else end.helpers
+    return Call(Function("running_sum", parameters, str(lines), helpers), (data, result), operation.label)

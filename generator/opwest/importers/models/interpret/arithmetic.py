@@ -54,6 +54,10 @@ def _limited(node: Node, values: Any) -> Any:
 def multiply(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Quantised: one multiplication by the scales."""
     one, other = arrays
+    if arithmetic.has_high_product(node):
+        limits = arithmetic.high_product_numbers(node)
+        high = (one.astype(np.int64) * other + (1 << 14)) >> 15
+        return np.clip(round_shift(high, 8) + limits.zero, limits.low, limits.high)
     if not arithmetic.is_quantised(node):
         return _limited(node, one * other)
     numbers = arithmetic.product_numbers(node)

@@ -10,8 +10,8 @@ import numpy as np
 from opwest.importers.models.graph.types import Node, Rules
 from opwest.importers.models.interpret.registry import Arrays, interprets
 from opwest.importers.models.interpret.unary import by_table
-from opwest.importers.models.operators.conversion import quantize_numbers
-from opwest.importers.models.operators.fixed_point import one_quantization
+from opwest.importers.models.operators.conversion import each_of, is_quantised_each, quantize_numbers
+from opwest.importers.models.operators.fixed_point import RANGES, one_quantization
 from opwest.importers.models.operators.rescale import rescale_of
 
 
@@ -23,10 +23,15 @@ def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
         return by_table(node, data)
     if data.dtype != np.float32:
         return rescale_of(node).apply(data)
-    numbers = quantize_numbers(node)
-    wide = (data / np.float32(numbers.scale)).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide) + numbers.zero
-    return np.clip(np.nan_to_num(rounded, nan=numbers.low), numbers.low, numbers.high)
+    low, high = RANGES[node.output.dtype]
+    if is_quantised_each(node):
+        scale, zero = each_of(node.output, data.shape)
+    else:
+        numbers = quantize_numbers(node)
+        scale, zero = np.float32(numbers.scale), numbers.zero
+    wide = (data / scale).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide) + zero
+    return np.clip(np.nan_to_num(rounded, nan=low), low, high)
 
 
 @interprets("DEQUANTIZE")
@@ -39,8 +44,7 @@ def dequantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
     if found is None or found.axis is None:
         one = one_quantization(node.input(0))
         return np.float32(one.scale) * (data.astype(np.int32) - one.zero).astype(np.float32)
-    shape = [n if i == found.axis else 1 for i, n in enumerate(data.shape)]
-    scales, zeros = np.asarray(found.scales, np.float32).reshape(shape), np.asarray(found.zeros).reshape(shape)
+    scales, zeros = each_of(node.input(0), data.shape)
     return scales * (data.astype(np.int64) - zeros).astype(np.float32)
 
 

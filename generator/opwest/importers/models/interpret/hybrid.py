@@ -43,9 +43,6 @@ def _rounded(values: Any) -> Any:
 def integers(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
     """Return data and weights as whole float64 numbers, and the scale of each sum: [rows, results] in float32."""
     data, weights = arrays[0], arrays[1].astype(np.float64)
-    if node.kind == "BATCH_MATMUL":
-        weights = weights.reshape(weights.shape[-2:])
-        weights = weights if node.options["adj_y"] else weights.T
     count = weights.shape[3] if node.kind == "DEPTHWISE_CONV_2D" else len(weights)
     length = weights.shape[1] if weights.ndim == 2 else data[0].size
     rows, scales = quantised(data.reshape(-1, length), hybrid.is_asymmetric(node))

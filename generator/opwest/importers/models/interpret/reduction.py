@@ -89,8 +89,14 @@ def running_sum(node: Node, arrays: Arrays, rules: Rules) -> Any:
     data, axis = arrays[0], reduction.position_axis(node)
     moved = np.moveaxis(data, axis, 0)
     moved = moved[::-1] if node.options["reverse"] else moved
-    total = np.add.accumulate(moved, axis=0, dtype=data.dtype)
+    zero = 0
+    if data.dtype == np.int8:
+        zero = one_quantization(node.input(0)).zero
+        moved = moved.astype(np.int64) - zero
+    total = np.add.accumulate(moved, axis=0, dtype=moved.dtype)
     if node.options["exclusive"]:
         total = np.concatenate([np.zeros_like(moved[:1]), total[:-1]])
     total = total[::-1] if node.options["reverse"] else total
+    if data.dtype == np.int8:
+        total = reduction.running_sum_numbers(node).apply((total - zero) << reduction.SUM_SHIFT)
     return np.moveaxis(total, 0, axis)

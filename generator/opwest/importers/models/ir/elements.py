@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.importers.models.operators.arithmetic import AddNumbers, PreluNumbers, ProductNumbers, ShiftNumbers
+from opwest.importers.models.operators.arithmetic import (
+    AddNumbers,
+    HighProductNumbers,
+    PreluNumbers,
+    ProductNumbers,
+    ShiftNumbers,
+)
 from opwest.importers.models.operators.comparison import CompareNumbers
 from opwest.importers.models.operators.conversion import QuantizeNumbers
 from opwest.importers.models.operators.rescale import Rescale
@@ -37,6 +43,13 @@ class Product:
     """The product of two quantised values."""
 
     numbers: ProductNumbers
+
+
+@dataclass(frozen=True)
+class HighProduct:
+    """The high bits of the product of two int16 values."""
+
+    numbers: HighProductNumbers
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,14 @@ class Quantised:
     """A float32 number as quantised value."""
 
     numbers: QuantizeNumbers
+
+
+@dataclass(frozen=True)
+class QuantisedEach:
+    """A quantised number; the second and third operand are its scale and zero point."""
+
+    low: int
+    high: int
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,20 @@ class QuantiseRows(Operation):
 
 
 @dataclass(frozen=True, eq=False)
+class HybridProduct(Operation):
+    """inputs [int8 data [rows,1,1,k], scales [rows]] and perhaps [zero points [rows]], results [float32 [...,m,n]].
+
+    The first dimensions are those of batches, under numpy's rule of broadcasting.
+    """
+
+    data: tuple[int, ...]
+    """The shape [...,m,k] of the data."""
+    weights: Any
+    """[...,n,k]."""
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
 class HybridConvolution(Operation):
     """inputs [int8 data [n,h,w,c], scales [n]] and perhaps [zero points [n]], results [float32 [n,rows,columns,o]].
 
@@ -35,3 +49,5 @@ class HybridConvolution(Operation):
     """[o] float32."""
     bias: Any
     finish: Clamp
+    is_transposed: bool
+    """The window is that of the convolution from the result to the data."""

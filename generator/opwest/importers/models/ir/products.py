@@ -24,12 +24,13 @@ class MatrixProduct(Operation):
 class DirectConvolution(Operation):
     """inputs [data [n,h,w,c], weights [o,kh,kw,c / groups]] and perhaps [bias [o]], results [[n,rows,columns,o]].
 
-    Elements of the padding do not count.
+    Elements of the padding do not count. Depthwise: weights [1,kh,kw,o], result o reads channel o // (o_total / c).
     """
 
     window: Window
     is_transposed: bool
     """The window is that of the convolution from the result to the data."""
     groups: int
+    """0: depthwise."""
     zeros: tuple[int, int]
     finish: Finish

@@ -11,6 +11,14 @@ from opwest.importers.models.operators.fixed_point import Requantisation
 from opwest.records import dataclass
 
 
+@dataclass(frozen=True)
+class HybridFeature:
+    """int8 weights of the features with float32 data."""
+
+    scale: float
+    is_asymmetric: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Filter(Operation):
     """SVDF: inputs [data [n,length], state [n,filters,memory]], results [[n,filters / rank]]."""
@@ -19,21 +27,10 @@ class Filter(Operation):
     feature: Any
     """[filters,length]."""
     time: Any
-    """[filters,memory]."""
+    """[filters,memory], float32 if the state is."""
     bias: Any
     zeros: tuple[int, int]
     """Of the data and the state."""
+    hybrid: HybridFeature | None
     inner: Requantisation | None
     finish: Finish
-
-
-@dataclass(frozen=True, eq=False)
-class Memory(Operation):
-    """An LSTM: inputs [data, last result, cells], results [as the data, with one element for each cell]."""
-
-    is_time_major: bool
-    weights: Any
-    """[4,cells,length + cells]: input, forget, cell and output gate."""
-    bias: Any
-    """[4,cells]."""
-    clip: float

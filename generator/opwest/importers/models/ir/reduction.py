@@ -43,3 +43,7 @@ class RunningSum(Operation):
     axis: int
     is_exclusive: bool
     is_reverse: bool
+    zero: int
+    """Of int8 elements."""
+    finish: Requantisation | None
+    """Of int8 sums."""

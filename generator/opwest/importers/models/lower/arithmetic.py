@@ -6,7 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.importers.models.graph.types import Node
-from opwest.importers.models.ir.elements import AddShifted, Plain, Prelu, Product, Quotient, SquaredDifference
+from opwest.importers.models.ir.elements import (
+    AddShifted,
+    HighProduct,
+    Plain,
+    Prelu,
+    Product,
+    Quotient,
+    SquaredDifference,
+)
 from opwest.importers.models.ir.functions import AddQuantised, Arithmetic
 from opwest.importers.models.ir.operations import Elementwise
 from opwest.importers.models.lower.builder import Builder, lowers
@@ -38,7 +46,9 @@ def add(node: Node, build: Builder) -> None:
 @lowers("MUL", "DIV")
 def multiply(node: Node, build: Builder) -> None:
     """Quantised, or plain arithmetic."""
-    if arithmetic.is_quantised(node):
+    if node.kind == "MUL" and arithmetic.has_high_product(node):
+        elementwise(node, build, HighProduct(arithmetic.high_product_numbers(node)))
+    elif arithmetic.is_quantised(node):
         function = Product if node.kind == "MUL" else Quotient
         elementwise(node, build, function(arithmetic.product_numbers(node)))
     else:

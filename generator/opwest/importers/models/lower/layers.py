@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Finish
 from opwest.importers.models.lower.builder import Builder, lowers
@@ -54,12 +53,13 @@ def convolution(node: Node, build: Builder) -> None:
 
 @lowers("DEPTHWISE_CONV_2D")
 def depthwise(node: Node, build: Builder) -> None:
-    """As it is. Raises Unsupported if weights are computed."""
+    """As it is, unless weights are computed."""
     if is_hybrid(node):
         lower_hybrid(node, build)
         return
     if _is_computed(node):
-        raise Unsupported("weights or bias are computed when the model runs", "constants")
+        computed_convolution(node, build)
+        return
     weights, bias = _constants(node)
     zero, weight_zero, finish = _finish(node, build)
     operands = (build.value(node.input(0)),), (build.value(node.output),)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from opwest.importers.models.graph.types import Node, Tensor
-from opwest.importers.models.ir.operations import Clamp, Finish
+from opwest.importers.models.ir.operations import Clamp, Finish, Sums
 from opwest.importers.models.ir.products import DirectConvolution, MatrixProduct
 from opwest.importers.models.ir.program import Value
 from opwest.importers.models.lower.builder import Builder, lowers
@@ -12,7 +12,7 @@ from opwest.importers.models.lower.hybrid import lower_hybrid
 from opwest.importers.models.operators import layers
 from opwest.importers.models.operators.fixed_point import limits_of, one_quantization
 from opwest.importers.models.operators.hybrid import is_hybrid
-from opwest.importers.models.operators.products import check_depth
+from opwest.importers.models.operators.products import check_depth, has_plain_sums
 from opwest.importers.models.operators.transposed import transposed_window
 
 
@@ -37,7 +37,7 @@ def product(node: Node, build: Builder) -> None:
         lower_hybrid(node, build)
         return
     one, other = node.input(0), node.input(1)
-    zeros, finish = finish_of(node, one, other, build)
+    zeros, finish = ((0, 0), Sums()) if has_plain_sums(node) else finish_of(node, one, other, build)
     swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
     build.add(MatrixProduct(node.label, _inputs(build, one, other), (build.value(node.output),), swaps, zeros, finish))
 
@@ -45,6 +45,9 @@ def product(node: Node, build: Builder) -> None:
 @lowers("TRANSPOSE_CONV")
 def transposed(node: Node, build: Builder) -> None:
     """As it is."""
+    if is_hybrid(node):
+        lower_hybrid(node, build)
+        return
     weights, data = node.input(1), node.input(2)
     zeros, finish = finish_of(node, data, weights, build)
     inputs, window = _inputs(build, data, weights, node.optional(3)), transposed_window(node)
@@ -52,11 +55,13 @@ def transposed(node: Node, build: Builder) -> None:
 
 
 def computed_convolution(node: Node, build: Builder) -> None:
-    """Add CONV_2D with weights or bias that are computed when the model runs."""
+    """Add CONV_2D or DEPTHWISE_CONV_2D with weights or bias that are computed when the model runs."""
     data, weights = node.input(0), node.input(1)
-    check_depth(data.dtype, weights.dtype, weights.size // weights.shape[0])
+    is_depthwise = node.kind == "DEPTHWISE_CONV_2D"
+    check_depth(data.dtype, weights.dtype, weights.size // weights.shape[3 if is_depthwise else 0])
     zeros, finish = finish_of(node, data, weights, build)
-    inputs, groups = _inputs(build, data, weights, node.optional(2)), data.shape[3] // weights.shape[3]
+    inputs = _inputs(build, data, weights, node.optional(2))
+    groups = 0 if is_depthwise else data.shape[3] // weights.shape[3]
     operands = (inputs, (build.value(node.output),), layers.window(node))
     build.add(DirectConvolution(node.label, *operands, False, groups, zeros, finish))
 

@@ -55,7 +55,10 @@ def greatest(node: Node, build: Builder) -> None:
 
 @lowers("CUMSUM")
 def running_sum(node: Node, build: Builder) -> None:
-    """As it is."""
+    """int8 sums are requantised."""
     axis = reduction.position_axis(node)
     options = bool(node.options["exclusive"]), bool(node.options["reverse"])
-    build.add(RunningSum(node.label, *_operands(node, build), axis, *options))
+    is_byte = node.input(0).dtype == "int8"
+    finish = reduction.running_sum_numbers(node) if is_byte else None
+    zero = one_quantization(node.input(0)).zero if is_byte else 0
+    build.add(RunningSum(node.label, *_operands(node, build), axis, *options, zero, finish))

@@ -66,10 +66,27 @@ def _pairs(*dtypes: str) -> tuple[str, ...]:
 _QUANTISED = ("int8", "uint8", "int16")
 _ACTIVATION = {"fused_activation_function": "NONE"}
 _POT = {**_ACTIVATION, "pot_scale_int16": True}
+
+
+def _multiply(node: Node) -> Sequence[Result]:
+    [(dtype, shape)] = _binary(node)
+    if not has_high_product(node):
+        return [(dtype, shape)]
+    if node.input(0).shape != node.input(1).shape:
+        raise Unsupported(f"int16 inputs of unequal shapes with {node.output.dtype} results", "equal shapes")
+    high_product_numbers(node)
+    return [(node.output.dtype, shape)]
+
+
+def has_high_product(node: Node) -> bool:
+    """Whether MUL has int16 inputs and an 8-bit result."""
+    return node.input(0).dtype == "int16" and node.output.dtype in ("int8", "uint8")
+
+
 specify(
     Operator("ADD", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
     Operator("SUB", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
-    Operator("MUL", _binary, _pairs("float32", *_QUANTISED, "int32", "int64", "uint32"), _ACTIVATION),
+    Operator("MUL", _multiply, _pairs("float32", *_QUANTISED, "int32", "int64", "uint32"), _ACTIVATION),
     Operator("DIV", _binary, _pairs("float32", *_QUANTISED, "int32"), _ACTIVATION),
     Operator("MINIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
     Operator("MAXIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
@@ -183,6 +200,21 @@ def product_numbers(node: Node) -> ProductNumbers:
         real = one * other / result if node.kind == "MUL" else one / (other * result)
     low, high = activation_range(node.options["fused_activation_function"], node.output)
     return ProductNumbers((first.zero, second.zero), quantize_multiplier(_finite(float(real))), target.zero, low, high)
+
+
+@dataclass(frozen=True)
+class HighProductNumbers:
+    """The numbers of an 8-bit product of int16 values: its high bits, whatever the scales are."""
+
+    zero: int
+    low: int
+    high: int
+
+
+def high_product_numbers(node: Node) -> HighProductNumbers:
+    """Return the numbers. Source: internal/reference/integer_ops/mul.h, "Mul with 16 bit inputs and int8_t outputs"."""
+    target = one_quantization(node.output)
+    return HighProductNumbers(target.zero, *activation_range(node.options["fused_activation_function"], node.output))
 
 
 def _finite(real: float) -> float:

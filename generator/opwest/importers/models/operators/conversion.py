@@ -8,10 +8,13 @@ QUANTIZE of float32 clamps every number; LiteRT's result is undefined where numb
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import Operator, Result, specify
-from opwest.importers.models.graph.types import Node
+from opwest.importers.models.graph.types import Node, Shape, Tensor
 from opwest.importers.models.operators.fixed_point import RANGES, one_quantization
 from opwest.records import dataclass
 
@@ -33,10 +36,33 @@ def _quantize(node: Node) -> Sequence[Result]:
     targets = _TARGETS[data.dtype]
     if result.dtype not in targets:
         raise Unsupported(f"{data.dtype} to {result.dtype}", f"{data.dtype} to {'/'.join(targets)}")
+    if is_quantised_each(node):
+        if data.dtype != "float32":
+            raise Unsupported(f"'{result.name}' has several scales, with {data.dtype} data", "float32 data")
+        each_of(result, data.shape)
     return [(result.dtype, data.shape)]
 
 
+def is_quantised_each(node: Node) -> bool:
+    """Whether the result of QUANTIZE has a scale for each slice."""
+    found = node.output.quantization
+    return found is not None and found.axis is not None
+
+
+def each_of(tensor: Tensor, shape: Shape) -> tuple[Any, Any]:
+    """Return scales and zero points of a tensor with one of each per slice, to be broadcast to its shape."""
+    found = tensor.quantization
+    assert found is not None and found.axis is not None
+    if found.axis >= len(shape) or shape[found.axis] != len(found.scales):
+        raise Unsupported(f"{len(found.scales)} scales along dimension {found.axis} of {list(shape)}")
+    broadcast = tuple(n if i == found.axis else 1 for i, n in enumerate(shape))
+    return np.asarray(found.scales, np.float32).reshape(broadcast), np.asarray(found.zeros, np.int32).reshape(broadcast)
+
+
 def _dequantize(node: Node) -> Sequence[Result]:
+    found = node.input(0).quantization
+    if found is not None and found.axis is not None and node.input(0).dtype not in ("int8", "uint8"):
+        raise Unsupported(f"'{node.input(0).name}' is {node.input(0).dtype} with several scales", "int8 or uint8")
     return [("float32", node.input(0).shape)]
 
 

@@ -21,13 +21,19 @@ def _product(node: Node) -> Sequence[Result]:
     inner, columns = other.shape[-2:][::-1] if node.options["adj_y"] else other.shape[-2:]
     if depth != inner:
         raise Unsupported(f"matrices {shapes} with {depth} columns and {inner} rows")
-    if one.dtype != "float32":
+    has_sums = has_plain_sums(node)
+    if one.dtype != "float32" and not has_sums:
         for tensor in (one, other, node.output):
             one_quantization(tensor)
     if is_hybrid(node):
         check_hybrid(node)
     check_depth(one.dtype, other.dtype, depth)
-    return [(one.dtype, (*broadcast((one.shape[:-2], other.shape[:-2])), rows, columns))]
+    return [("int32" if has_sums else one.dtype, (*broadcast((one.shape[:-2], other.shape[:-2])), rows, columns))]
+
+
+def has_plain_sums(node: Node) -> bool:
+    """Whether an int8 product has int32 results: sums of products without zero points. Source: EvalInt8Int32."""
+    return node.input(0).dtype == node.input(1).dtype == "int8" and node.output.dtype == "int32"
 
 
 def check_depth(one: str, other: str, depth: int) -> None:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with a state: SVDF, UNIDIRECTIONAL_SEQUENCE_LSTM.
+"""A layer with a state: SVDF.
 
-Sources in TFLite: kernels/svdf.cc, internal/reference/svdf.h, kernels/unidirectional_sequence_lstm.cc, lstm_eval.cc;
-tflite-micro's kernels/svdf_common.cc. The int8 SVDF demands RELU and does not apply it, in LiteRT and in tflite-micro.
+Sources in TFLite: kernels/svdf.cc, internal/reference/svdf.h; tflite-micro's kernels/svdf_common.cc.
+The int8 SVDF demands RELU and does not apply it, in LiteRT and in tflite-micro.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import Operator, Result, specify
@@ -21,16 +24,19 @@ from opwest.importers.models.operators.fixed_point import (
     one_quantization,
     quantize_multiplier,
 )
+from opwest.records import dataclass
 
 
-def _state(tensor: Tensor, size: int) -> None:
+def check_state(tensor: Tensor, size: int) -> None:
+    """Raise Unsupported unless a tensor is a variable of this size."""
     if not tensor.is_state:
         raise Unsupported(f"the state '{tensor.name}' is not a variable tensor", "a variable tensor")
     if tensor.size != size:
         raise Unsupported(f"the state '{tensor.name}' has {tensor.size} elements", str(size))
 
 
-def _constants(*tensors: Tensor | None) -> None:
+def check_constants(*tensors: Tensor | None) -> None:
+    """Raise Unsupported if weights are computed when the model runs."""
     for one in tensors:
         if one is not None and not one.is_constant:
             raise Unsupported(f"weights '{one.name}' are computed when the model runs", "constants")
@@ -39,7 +45,7 @@ def _constants(*tensors: Tensor | None) -> None:
 def _svdf(node: Node) -> Sequence[Result]:
     data, feature, time, bias, state = (*node.inputs[:4], node.input(4))
     assert data is not None and feature is not None and time is not None and state is not None
-    _constants(feature, time, bias)
+    check_constants(feature, time, bias)
     rank = int(node.options["rank"])
     if len(data.shape) != 2 or len(feature.shape) != 2 or len(time.shape) != 2:
         raise Unsupported("data or weights that are not matrices", "2 dimensions each")
@@ -48,7 +54,7 @@ def _svdf(node: Node) -> Sequence[Result]:
         raise Unsupported(f"weights {list(feature.shape)} and {list(time.shape)} of rank {rank}")
     if bias is not None and bias.size != filters // rank:
         raise Unsupported(f"bias {list(bias.shape)} for {filters // rank} results")
-    _state(state, data.shape[0] * filters * memory)
+    check_state(state, data.shape[0] * filters * memory)
     activation = node.options["fused_activation_function"]
     if data.dtype == "int8":
         if activation not in ("NONE", "RELU"):
@@ -58,7 +64,31 @@ def _svdf(node: Node) -> Sequence[Result]:
         svdf_numbers(node)
     else:
         limits_of(activation)
+        hybrid_scales(node)
     return [(data.dtype, (data.shape[0], filters // rank))]
+
+
+@dataclass(frozen=True)
+class HybridScales:
+    """The scales of int8 weights with float32 data."""
+
+    feature: float
+    time: float
+
+
+def hybrid_scales(node: Node) -> HybridScales | None:
+    """Return the scales of the weights, None for float32. Raises Unsupported unless they are symmetric."""
+    if node.input(0).dtype != "float32" or node.input(1).dtype == "float32":
+        return None
+    found = [one_quantization(node.input(i)) for i in (1, 2)]
+    if any(one.zero for one in found):
+        raise Unsupported("int8 weights with a zero point, with float32 data", "the zero point 0")
+    return HybridScales(*(one.scale for one in found))
+
+
+def time_weights(array: Any, scales: HybridScales) -> Any:
+    """Return the weights of the times as float32. Source: kernels/svdf.cc, Eval."""
+    return array.astype(np.float32) * np.float32(scales.time)
 
 
 def svdf_numbers(node: Node) -> tuple[Requantisation, Requantisation]:
@@ -74,60 +104,16 @@ def svdf_numbers(node: Node) -> tuple[Requantisation, Requantisation]:
     )
 
 
-WEIGHTS = range(1, 9)
-"""The inputs of an LSTM with weights: of the data, then of the last result; each input, forget, cell, output gate."""
-BIASES = range(12, 16)
-
-
-def _lstm(node: Node) -> Sequence[Result]:
-    data = node.input(0)
-    parts = ((range(9, 12), "peepholes"), ((16, 17), "a projection"), (range(20, 24), "layer normalisation"))
-    for numbers, what in parts:
-        if any(node.optional(i) is not None for i in numbers):
-            raise Unsupported(f"{what}", "an LSTM without it")
-    if node.optional(1) is None or node.optional(5) is None:
-        raise Unsupported("coupled input and forget gates", "four gates")
-    if len(data.shape) != 3:
-        raise Unsupported(f"data {list(data.shape)}", "3 dimensions")
-    if node.options["fused_activation_function"] != "TANH":
-        raise Unsupported(f"fused activation {node.options['fused_activation_function']}", "TANH")
-    cells = node.input(2).shape[0]
-    for number in WEIGHTS:
-        one = node.input(number)
-        wanted = (cells, data.shape[2] if number < 5 else cells)
-        if one.dtype != "float32" or one.shape != wanted:
-            raise Unsupported(f"weights '{one.name}' {one.dtype} {list(one.shape)}", f"float32 {list(wanted)}")
-    for number in BIASES:
-        if node.input(number).size != cells:
-            raise Unsupported(f"bias {list(node.input(number).shape)} for {cells} cells")
-    _constants(*(node.input(i) for i in (*WEIGHTS, *BIASES)))
-    batch = data.shape[1] if node.options["time_major"] else data.shape[0]
-    for number in (18, 19):
-        _state(node.input(number), batch * cells)
-    return [("float32", (*data.shape[:2], cells))]
-
-
 specify(
     Operator(
         "SVDF",
         _svdf,
         (
             "float32 float32 float32 [float32] float32",
+            "float32 int8 int8 [float32] float32",
             "int8 int8 int16 [int32] int16",
             "int8 int8 int8 [int32] int8",
         ),
         {"rank": 1, "fused_activation_function": "NONE", "asymmetric_quantize_inputs": False},
-    ),
-    Operator(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        _lstm,
-        ("float32 [float32]...",),
-        {
-            "fused_activation_function": "NONE",
-            "cell_clip": 0.0,
-            "proj_clip": 0.0,
-            "time_major": False,
-            "asymmetric_quantize_inputs": False,
-        },
     ),
 )

@@ -12,6 +12,8 @@ points moved by 128 |
 LiteRT's BUILTIN computes with float32 and differs by at most 1 |
 | ARG_MAX, ARG_MIN of float32 | The result of LiteRT 2.3 for rows with elements that are not numbers depends on the \
 length of the row. The rule is that of its later sources and of tflite-micro: they are behind all numbers |
+| CUMSUM of int8 | LiteRT refuses it. The rule is that of tflite-micro: the sum starts with the negative zero point, \
+and wraps to 32 bits |
 """
 
 from __future__ import annotations
@@ -138,6 +140,8 @@ def _running_sum(node: Node) -> Sequence[Result]:
             f"data {list(data.shape)} and {node.input(1).size} dimensions", "1 dimension at least and one"
         )
     position_axis(node)
+    if data.dtype == "int8":
+        running_sum_numbers(node)
     return [(data.dtype, data.shape)]
 
 
@@ -171,7 +175,7 @@ specify(
     Operator(
         "CUMSUM",
         _running_sum,
-        tuple(f"{dtype} int32" for dtype in _PLAIN),
+        tuple(f"{dtype} int32" for dtype in (*_PLAIN, "int8")),
         {"exclusive": False, "reverse": False},
         (1,),
     ),
@@ -187,6 +191,19 @@ def sum_numbers(node: Node) -> Requantisation:
         shift = min(count.bit_length() - 1, 32, 31 + multiplier.shift)
         multiplier = Multiplier((multiplier.fixed << shift) // count, multiplier.shift - shift)
     return Requantisation((multiplier,), Rounding.TWICE, target.zero, *RANGES[node.output.dtype])
+
+
+SUM_SHIFT = 19
+"""The places that the elements of an int8 running sum are shifted to the left."""
+
+
+def running_sum_numbers(node: Node) -> Requantisation:
+    """Return the requantisation of int8 CUMSUM. Source: tflite-micro's kernels/cumsum.cc, reference/cumsum.h."""
+    source, target = one_quantization(node.input(0)), one_quantization(node.output)
+    multiplier = quantize_multiplier(2 * source.scale / ((1 << SUM_SHIFT + 1) * target.scale))
+    if multiplier.shift > 0:
+        raise Unsupported(f"the scales {source.scale:g} and {target.scale:g}", "a quotient below 2**19")
+    return Requantisation((multiplier,), Rounding.TWICE, target.zero, *RANGES["int8"])
 
 
 def product_numbers(node: Node) -> Requantisation:

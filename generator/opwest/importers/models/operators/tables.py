@@ -172,8 +172,12 @@ def sigmoid_numbers(node: Node) -> SigmoidNumbers:
 
 def sigmoid(node: Node, values: Any) -> Any:
     """Return the results of int16 LOGISTIC or TANH as int64."""
-    numbers, table = sigmoid_numbers(node), sigmoid_table().astype(np.int64)
-    is_tanh = node.kind == "TANH"
+    return interpolated_sigmoid(values, sigmoid_numbers(node), node.kind == "TANH")
+
+
+def interpolated_sigmoid(values: Any, numbers: SigmoidNumbers, is_tanh: bool) -> Any:
+    """Return the logistic function or tanh of int16 values as int64."""
+    table = sigmoid_table().astype(np.int64)
     bits = 8 if is_tanh else 9
     half = 1 << (numbers.places - 1) if numbers.places else 0
     inputs = ((np.asarray(values, np.int64) * numbers.multiplier + half) >> numbers.places).astype(np.int32)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import Operator, Result, specify
 from opwest.importers.models.graph.types import Node
+from opwest.importers.models.operators.hybrid import check_hybrid, is_hybrid, scales_of
 from opwest.importers.models.operators.windows import Window, window_of
 
 
@@ -34,6 +35,9 @@ def _transposed(node: Node) -> Sequence[Result]:
         raise Unsupported(f"bias {list(bias.shape)} for {wanted[3]} results")
     if data.dtype == "int16" and node.options["quantized_bias_type"] == "int32":
         raise Unsupported("int16 data with sums of 32 bits", "sums of 64 bits", "convert the model with an int64 bias")
+    if is_hybrid(node):
+        check_hybrid(node)
+        scales_of(node, wanted[3])
     transposed_window(node)
     return [(data.dtype, wanted)]
 
@@ -44,6 +48,7 @@ specify(
         _transposed,
         (
             "int32 float32 float32 [float32]",
+            "int32 int8 float32 [float32]",
             "int32 int8 int8 [int32]",
             "int32 int8 int16 [int32|int64]",
             "int32 uint8 uint8 [int32]",

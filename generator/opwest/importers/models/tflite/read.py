@@ -74,6 +74,8 @@ _SUBGRAPHS = {
 }
 """The options of control flow that are numbers of subgraphs."""
 _CONTROL = {"VAR_HANDLE": {"container": "", "shared_name": ""}, "READ_VARIABLE": {}, "ASSIGN_VARIABLE": {}}
+_MOST_INTERMEDIATES = 8
+"""The most intermediate tensors that are read; only their quantisation counts."""
 _MOST_NESTED = 16
 """The most levels of subgraphs."""
 
@@ -135,12 +137,17 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
     if kind in users:
         used = Use(users[kind], *_all_options(table))
         return Node(KIND, tuple(given), tuple(outputs), {"use": used}, label, source=kind)
+    options: dict[str, Any]
     if kind in _SUBGRAPHS:
         found = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
         options = {"graphs": tuple(_called(file, int(i), content, users, label, level) for i in found.values())}
     else:
         wanted = _CONTROL.get(kind) if row is None else row.options
         options = read_options(table, wanted, label) if wanted is not None else {}
+    if row is not None and "intermediates" in row.options:
+        count = min(table.IntermediatesLength(), _MOST_INTERMEDIATES)
+        inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
+        options |= {"intermediates": tuple(one.quantization for one in inner)}
     return Node(kind, tuple(given), tuple(outputs), options, label, source=kind)
 
 
