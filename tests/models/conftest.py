@@ -2,9 +2,14 @@
 """The summary of a campaign: the comparisons of all tests of operators, by operator."""
 
 import os
+from pathlib import Path
 
 import pytest
 from models.records import aligned, summary, take
+
+SUMMARY = Path(__file__).resolve().parents[2] / "build" / "models.txt"
+DAMAGED = ("format", "stage", "files", "accepted", "refused", "longest s", "largest MiB")
+BOARDS = ("board and C library", "results", "greatest float error")
 
 
 @pytest.fixture(autouse=True)
@@ -18,27 +23,36 @@ def recorded(record_property):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print the comparisons of a campaign, `make models`."""
+    """Print the comparisons of a campaign, `make models`, and write them to a file."""
     if not os.environ.get("OPWEST_CAMPAIGN"):
         return
-    found = {"operators": [], "boards": [], "damaged": []}
+    tables = {}
+    rows = _properties(terminalreporter, "operators")
+    if rows:
+        tables["operators of trained models"] = summary([row for test in rows for row in test])
+    boards = [(name, str(len(found)), f"{max(far for _, far in found):.1e}") for name, found in
+              _properties(terminalreporter, "board")]  # fmt: skip
+    if boards:
+        tables["a sample of the operators on boards"] = aligned([BOARDS, *boards])
+    damaged = [tuple(map(str, row)) for row in _properties(terminalreporter, "damaged")]
+    if damaged:
+        tables["damaged files"] = aligned([DAMAGED, *damaged])
+    lines = []
+    for title, table in tables.items():
+        terminalreporter.section(title)
+        for line in table:
+            terminalreporter.line(line.rstrip())
+        lines += [title, "", *(line.rstrip() for line in table), ""]
+    SUMMARY.parent.mkdir(exist_ok=True)
+    SUMMARY.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _properties(terminalreporter, wanted):
+    """Return the values of a property of all tests."""
+    found = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if getattr(report, "when", "") in ("call", "teardown"):
-                for name, value in getattr(report, "user_properties", []):
-                    # The reports of a test's teardown repeat the properties of its call.
-                    if name in found and value not in found[name]:
-                        found[name].append(value)
-    if found["operators"]:
-        terminalreporter.section("operators of trained models")
-        for line in summary([row for rows in found["operators"] for row in rows]):
-            terminalreporter.line(line.rstrip())
-    if found["damaged"]:
-        terminalreporter.section("damaged files")
-        titles = ("format", "stage", "files", "accepted", "refused", "longest s", "largest MiB")
-        for line in aligned([titles, *(tuple(map(str, row)) for row in found["damaged"])]):
-            terminalreporter.line(line.rstrip())
-    if found["boards"]:
-        terminalreporter.section("sample of the operators on boards")
-        for where, rows in found["boards"]:
-            terminalreporter.line(f"{where}: {len(rows)} results")
+            for name, value in getattr(report, "user_properties", []):
+                if name == wanted:
+                    found[report.nodeid] = value  # of the call, and again of the teardown
+    return list(found.values())
