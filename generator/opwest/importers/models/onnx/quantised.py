@@ -12,16 +12,8 @@ from opwest.importers.models.graph.types import Quantization, Tensor
 from opwest.importers.models.onnx.elements import arithmetic
 from opwest.importers.models.onnx.padding import image_padding, stretched
 from opwest.importers.models.onnx.registry import translates
-from opwest.importers.models.onnx.translation import (
-    Fixed,
-    Held,
-    Translation,
-    channels_last,
-    identity,
-    int8_of,
-    parameters,
-    permuted,
-)
+from opwest.importers.models.onnx.scales import int8_of, parameters
+from opwest.importers.models.onnx.translation import Fixed, Held, Translation, channels_last, identity, permuted
 from opwest.importers.models.onnx.values import Op
 
 

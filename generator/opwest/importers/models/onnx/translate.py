@@ -6,12 +6,26 @@ from __future__ import annotations
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import CUSTOM_HINT
 from opwest.importers.models.graph.types import Graph, Node, Rules, Tensor
-from opwest.importers.models.onnx import elements, gates, layers, movement, quantised, reductions, resize, windows
+from opwest.importers.models.onnx import (
+    elements,
+    functions,
+    gates,
+    layers,
+    movement,
+    parts,
+    quantised,
+    reductions,
+    resize,
+    searches,
+    windows,
+)
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
 from opwest.importers.models.onnx.values import Item, Model, Op
 
-FAMILIES = (elements, gates, layers, movement, quantised, reductions, resize, windows)
+FAMILIES = (
+    elements, functions, gates, layers, movement, parts, quantised, reductions, resize, searches, windows,
+)  # fmt: skip
 """The modules that fill the table of translations."""
 
 
