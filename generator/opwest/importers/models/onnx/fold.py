@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.faults import Damaged, Unsupported
-from opwest.importers.models.onnx import qdq
+from opwest.importers.models.onnx import control, qdq
 from opwest.importers.models.onnx.file import opsets, parse
 from opwest.importers.models.onnx.values import MOST_ELEMENTS, Item, Model, Op
 
@@ -43,17 +43,17 @@ class _Reader:
         self.items: dict[str, Item] = {}
         self.remarks: list[str] = []
         self.ops: list[Op] = []
+        self.taken = 0
 
     def read(self) -> Model:
         graph = self.model.graph
         for tensor in graph.initializer:
-            self.items[tensor.name] = constant_of(tensor, tensor.name)
+            self.constant(tensor, tensor.name)
         for sparse in graph.sparse_initializer:
             raise Unsupported(f"the sparse tensor '{sparse.values.name}'", "dense tensors")
         inputs = [self._interface(one) for one in graph.input if one.name not in self.items]
         for number, node in enumerate(graph.node):
-            for one in qdq.expand(node, number):
-                self._node(one, number, node)
+            self.node(node, number)
         outputs = []
         for value in graph.output:
             item = self.items.get(value.name)
@@ -63,6 +63,17 @@ class _Reader:
         if not outputs:
             raise Damaged("no output")
         return Model(tuple(inputs), tuple(outputs), tuple(self.ops), tuple(self.remarks))
+
+    def constant(self, tensor: Any, name: str) -> None:
+        """Add a constant."""
+        self.items[name] = constant_of(tensor, name)
+
+    def node(self, node: Any, number: int) -> None:
+        """Add an operator of the file, or what it stands for."""
+        if control.resolve(node, number, self):
+            return
+        for one in qdq.expand(node, number):
+            self._node(one, number, node)
 
     def _interface(self, value: Any) -> Item:
         """Return an input of the model; an unknown first dimension is 1."""
@@ -180,7 +191,7 @@ class _Reader:
             return {node.output[0]: (first.dtype, first.shape)}
         if domain == "com.microsoft" and node.op_type == "DynamicQuantizeLSTM":
             return dict(_lstm_types(node, inputs))
-        if domain:
+        if domain or node.op_type in control.KINDS:
             return {}
         return dict(_inferred(node, self.versions[""], inputs))
 

@@ -256,3 +256,45 @@ def softsign(op: Op, t: Translation) -> None:
         lambda x: x / (1 + np.abs(x)),
         lambda x: arithmetic(t, "DIV", x, moved(t, t.emit("ABS", [x], x.shape), 1.0)),
     )
+
+
+@translates("Swish", "Silu")
+def swish(op: Op, t: Translation) -> None:
+    """x * sigmoid(alpha * x)."""
+    alpha = float(op.get("alpha", 1.0))
+    unary(
+        op,
+        t,
+        lambda x: x * _sigmoid(np.float32(alpha) * x),
+        lambda x: arithmetic(t, "MUL", x, t.emit("LOGISTIC", [scaled(t, x, alpha) if alpha != 1 else x], x.shape)),
+    )
+
+
+@translates("ThresholdedRelu")
+def thresholded(op: Op, t: Translation) -> None:
+    """x above alpha, else 0."""
+    alpha = np.float32(op.get("alpha", 1.0))
+
+    def make(x: Tensor) -> Tensor:
+        above = t.emit("GREATER", [x, t.constant(alpha, "alpha")], x.shape, "bool")
+        return t.emit("SELECT_V2", [above, x, t.constant(np.float32(0), "zero")], x.shape)
+
+    unary(op, t, lambda x: np.where(x > alpha, x, np.float32(0)), make)
+
+
+@translates("IsNaN", "IsInf")
+def special(op: Op, t: Translation) -> None:
+    """Comparisons: only NaN differs from itself."""
+    held = t.stored(op.input(0))
+    x, wanted = held.tensor, np.float32(np.inf)
+    if op.kind == "IsNaN":
+        found = t.emit("NOT_EQUAL", [x, x], x.shape, "bool")
+    else:
+        if not op.get("detect_negative", 1):
+            pass
+        elif not op.get("detect_positive", 1):
+            wanted = -wanted
+        else:
+            x = t.emit("ABS", [x], x.shape)
+        found = t.emit("EQUAL", [x, t.constant(wanted, "infinity")], x.shape, "bool")
+    t.put(op.output, found, held.order)

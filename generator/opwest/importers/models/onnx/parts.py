@@ -218,3 +218,18 @@ def blocks(op: Op, t: Translation) -> None:
     kind = "DEPTH_TO_SPACE" if op.kind == "DepthToSpace" else "SPACE_TO_DEPTH"
     found = same(t, kind, [source], permuted(op.output.known, order), block_size=size)
     keep(op, t, data, found, order)
+
+
+@translates("Trilu")
+def triangle(op: Op, t: Translation) -> None:
+    """Zeros on one side of a diagonal of the last two dimensions."""
+    data = op.input(0)
+    offset = op.numbers(1)
+    if data.rank < 2 or data.dtype == "bool":
+        raise Unsupported(f"data {list(data.known)} of {data.dtype}", "numbers of 2 or more dimensions")
+    mask = np.ones(data.known[-2:], bool)
+    at = offset[0] if offset else 0
+    mask = np.triu(mask, at) if op.get("upper", 1) else np.tril(mask, at)
+    zero = t.constant(np.zeros((), data.dtype), "zero")
+    inputs = [t.constant(mask, "mask"), t.tensor(data), zero]
+    t.put(op.output, t.emit("SELECT_V2", inputs, data.known, data.dtype))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model with the same results whose integer weights are uint8, for onnxruntime on x86-64 without VNNI.
 
-There onnxruntime's products of uint8 data and int8 weights saturate sums of two products at 16 bits, which is a fault of
-the reference. Its option session.x64quantprecision prevents it by this rewriting, but only with optimisations. Source:
+There onnxruntime's layers with uint8 data and int8 weights saturate sums of two products at 16 bits, a fault of the
+reference. Its option session.x64quantprecision prevents it by this rewriting, but only with optimisations. Source:
 onnxruntime's core/optimizer/qdq_transformer/avx2_weight_s8_to_u8.cc.
 """
 
