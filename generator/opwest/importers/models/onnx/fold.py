@@ -170,7 +170,7 @@ class _Reader:
         sizes = self._types(node, domain, inputs)
         if any(name and sizes.get(name, ("", None))[1] is None for name in node.output):
             return False
-        arrays = {one.name: one.content for one in inputs if one is not None}
+        arrays = {name: one.content for name, one in zip(node.input, inputs, strict=True) if one is not None}
         results = _evaluate(node, arrays, self.versions[""])
         if results is None:
             return False
@@ -254,12 +254,12 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
     except Exception:  # defs.SchemaError; reported as an unsupported operator
         return
     types, data = {}, {}
-    for one in inputs:
+    for name, one in zip(node.input, inputs, strict=True):
         if one is None:
             continue
-        types[one.name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
+        types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
         if one.content is not None and one.size <= _MOST_KNOWN:
-            data[one.name] = numpy_helper.from_array(np.asarray(one.content), one.name)
+            data[name] = numpy_helper.from_array(np.asarray(one.content), name)
     try:
         found = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]

@@ -14,7 +14,7 @@ from opwest.importers.models.onnx.padding import image_padding, stretched
 from opwest.importers.models.onnx.registry import translates
 from opwest.importers.models.onnx.translation import End, Fixed, Translation, channels_last, identity, permuted
 from opwest.importers.models.onnx.values import Item, Op
-from opwest.importers.models.onnx.volume import planar
+from opwest.importers.models.onnx.volume import planar, planes
 from opwest.records import dataclass
 
 
@@ -60,6 +60,8 @@ def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
     """Return the bias as int32 with the scales of the sums."""
     assert item is not None
     fixed = t.fixed.get(item)
+    if len(scales) not in (1, real.size):  # groups of a transposed convolution have the scales in common
+        scales = np.tile(scales, real.size // len(scales))
     if fixed is not None and fixed.content.dtype == np.int32 and not fixed.zeros.any():
         each = np.broadcast_to(fixed.scales, (real.size,)) if len(fixed.scales) == 1 else fixed.scales
         if np.allclose(each, np.broadcast_to(scales, each.shape), rtol=1e-5, atol=0):
@@ -128,8 +130,8 @@ def convolution(op: Op, t: Translation) -> None:
     image = data.known[2:]
     if spatial == 3:
         flat = planar(op, data.known, content)
-        op, content, order = flat.op, flat.content, flat.result
-        source = t.reshape(layer_data(t, data, weights, flat.source), flat.image)
+        op, content, order = flat.op, flat.content, flat.order
+        source = t.reshape(layer_data(t, data, weights, order), flat.image)
         image = flat.image[1:3]
     else:
         source = stretched(t, layer_data(t, data, weights, order))
@@ -143,7 +145,7 @@ def convolution(op: Op, t: Translation) -> None:
     out = permuted(end.item.known, order)
     shape = out if spatial == 2 else (out[0], 1, *out[1:])
     if spatial == 3:
-        shape = out[:4] if order[-1] != 1 else (out[0] * out[1], *out[2:])
+        shape = planes(out, order)
     inputs = layer_inputs(t, source, weights, kernel, axis)
     tensor = finish_layer(t, end, kind, inputs, shape, weights, **options)
     settle_layer(t, end, t.reshape(tensor, out), order)

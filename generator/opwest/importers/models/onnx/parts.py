@@ -126,7 +126,10 @@ def pad(op: Op, t: Translation) -> None:
     if min(min(one) for one in stored) < 0:
         source, stored = _cropped(t, source, stored)
     shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
-    value = op.constant(2) if len(op.inputs) > 2 else op.attributes.get("value", None)
+    item = op.optional(2)
+    value = op.attributes.get("value", None) if item is None else t.values_of(item)
+    if item is not None and value is None:
+        raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
     amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
     if shape == source.shape:
         found = source

@@ -47,6 +47,13 @@ def resize(op: Op, t: Translation) -> None:
     scales = _scales(op, data.known, result.known)
     changed = [axis for axis in range(data.rank) if data.known[axis] != result.known[axis] or scales[axis] != 1]
     image = data.rank == 4 and set(changed) <= {2, 3}
+    if mode != "nearest" and result.dtype != "float32":
+        if mode != "linear" or not image or result.dtype not in ("int8", "uint8"):
+            raise Unsupported(
+                f"mode {mode} of {result.dtype} {list(data.known)}", "float32, or linear images of 8 bits"
+            )
+        _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
     if image and mode != "cubic":
         order = channels_last(4)
         places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
@@ -158,6 +165,47 @@ def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[
         t.home(data)[result] = Held(found, order)
         return
     t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
+
+
+def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate stored integers in float32 and cut off the fraction; TFLite's rule rounds to nearest instead.
+
+    Source: onnxruntime's core/providers/cpu/tensor/upsample.h, UpsampleBilinear.
+    """
+    data, result = op.input(0), op.output
+    order = channels_last(4)
+    kind = _fitting(op, "linear", data.known[2:], result.known[2:], places)
+    if kind is not None and data in t.eight and not t.rules.float_requantization:
+        size = numbers(t, result.known[2:], "size")
+        source = t.ordered(t.eight[data], order)
+        shape = permuted(result.known, order)
+        t.eight[result] = Held(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
+        return
+    x = t.tensor(data, order)
+    x = t.emit("CAST", [x], x.shape)
+    rows, columns = (_neighbours(at, n) for at, n in zip(places, data.known[2:], strict=True))
+    total = None
+    for row, down in rows:
+        shape = (x.shape[0], len(row), *x.shape[2:])
+        part = same(t, "GATHER", [x, numbers(t, row, "rows")], shape, axis=1, batch_dims=0)
+        for column, over in columns:
+            shape = (x.shape[0], len(row), len(column), x.shape[3])
+            one = same(t, "GATHER", [part, numbers(t, column, "columns")], shape, axis=2, batch_dims=0)
+            weights = (down[:, None].astype(np.float32) * over[None].astype(np.float32))[None, :, :, None]
+            one = arithmetic(t, "MUL", one, t.constant(weights, "weights"))
+            total = one if total is None else arithmetic(t, "ADD", total, one)
+    assert total is not None
+    t.put(result, t.emit("CAST", [total], total.shape, result.dtype), order)
+
+
+def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
+    """Return the indices and the float32 weights of the two neighbours, as UpsampleBilinear computes them."""
+    at = np.clip(at, 0, source - 1).astype(np.float32)
+    low = np.minimum(at.astype(np.int64), source - 1)
+    high = np.minimum(low + 1, source - 1)
+    over, under = (np.abs(at - one.astype(np.float32)) for one in (low, high))
+    over, under = (np.where(low == high, np.float32(0.5), one) for one in (over, under))
+    return [(low, under), (high, over)]
 
 
 def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, scale: float) -> Tensor:

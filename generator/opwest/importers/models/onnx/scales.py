@@ -29,7 +29,8 @@ def parameters(op: Op) -> tuple[Any, Any] | None:
         raise Unsupported(f"{len(scales)} scales and {len(zeros)} zero points")
     if not (np.isfinite(scales) & (scales > 0)).all():
         wrong = scales[~(np.isfinite(scales) & (scales > 0))][0]
-        raise Unsupported(f"scale {wrong:g}", "a positive number")
+        hint = "quantisers write it for infinite values: use a large number, such as -1e4 in the mask of an attention"
+        raise Unsupported(f"scale {wrong:g}", "a positive number", hint if np.isinf(wrong) else "")
     return scales, zeros
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def scatter(op: Op, t: Translation) -> None:
         depth = index.shape[-1] if index.ndim else 0
         if not 1 <= depth <= data.rank:
             raise Unsupported(f"indices {list(index.shape)} for {data.rank} dimensions")
-        rest = np.indices(data.known[depth:]).reshape(data.rank - depth, -1)
+        rest = np.indices(data.known[depth:]).reshape(data.rank - depth, prod(data.known[depth:]))
         first = [index[..., axis].reshape(-1, 1) for axis in range(depth)]
         places = tuple(np.broadcast_arrays(*first, *(one[None, :] for one in rest)))
     else:

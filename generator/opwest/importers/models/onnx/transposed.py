@@ -13,7 +13,7 @@ from opwest.importers.models.onnx.elements import settle_float
 from opwest.importers.models.onnx.layers import layer_inputs, weights_of
 from opwest.importers.models.onnx.padding import stretched
 from opwest.importers.models.onnx.registry import translates
-from opwest.importers.models.onnx.translation import End, Translation, channels_last, permuted
+from opwest.importers.models.onnx.translation import Translation, channels_last, permuted
 from opwest.importers.models.onnx.values import Item, Op
 
 
@@ -35,19 +35,22 @@ def transposed(op: Op, t: Translation) -> None:
     dilations = list(op.get("dilations", [1] * spatial))
     if groups < 1 or item.rank != data.rank or item.known[0] != data.known[1] or item.known[0] % groups:
         raise Unsupported(f"data {list(data.known)}, weights {list(item.known)}, {groups} groups")
-    end = t.end(op, groups == 1)
-    if groups != 1:
-        end = End(op.output, "NONE", (), t.end(op, False).target)
-    weights = weights_of(t, op, 1, _without_target(end, groups))
+    end = t.end(op)
+    weights = weights_of(t, op, 1, end)
     kernel = weights.content  # [o / groups, c, kernel...]
     kernel = kernel if spatial == 2 else kernel[:, :, None, :]
     one = [1] if spatial == 1 else []
     strides, dilations = [*one, *strides], [*one, *dilations]
-    kernel = _dilated(kernel, dilations)
+    zero = 0 if weights.quantization is None else weights.quantization.zero
+    kernel = _dilated(kernel, dilations, zero)
     source = stretched(t, t.ordered(t.real[data], order) if weights.quantization else t.tensor(data, order))
     full = [(n - 1) * s + k for n, s, k in zip(source.shape[1:3], strides, kernel.shape[2:], strict=True)]
     before, out = _cut(op, full, spatial), permuted(end.item.known, order)
     wide = out if spatial == 2 else (out[0], 1, *out[1:])
+    # output_padding can add rows and columns after the last window: zeros at the end of the weights reach them.
+    more = [max(0, first + n - have) for first, n, have in zip(before, wide[1:3], full, strict=True)]
+    kernel = np.pad(kernel, [(0, 0), (0, 0), *[(0, n) for n in more]], constant_values=zero)
+    full = [have + n for have, n in zip(full, more, strict=True)]
     parts = []
     each, depth = len(kernel), source.shape[3] // groups
     for group in range(groups):
@@ -86,16 +89,11 @@ def transposed(op: Op, t: Translation) -> None:
         t.settle(end, total, order)
 
 
-def _without_target(end: End, groups: int) -> End:
-    """Return the end of a float layer for groups."""
-    return end if groups == 1 else End(end.item, end.activation, end.absorbed, None)
-
-
-def _dilated(kernel: Any, dilations: list[int]) -> Any:
+def _dilated(kernel: Any, dilations: list[int], zero: int) -> Any:
     if dilations == [1, 1]:
         return kernel
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilations, strict=True)]
-    found = np.zeros((*kernel.shape[:2], *sizes), kernel.dtype)
+    found = np.full((*kernel.shape[:2], *sizes), zero, kernel.dtype)
     found[:, :, :: dilations[0], :: dilations[1]] = kernel
     return found
 
@@ -130,7 +128,7 @@ def _channels(t: Translation, tensor: Tensor, start: int, count: int) -> Tensor:
 
 
 def _fitted(t: Translation, tensor: Tensor, before: list[int], wanted: Any) -> Tensor:
-    """Cut off rows and columns before, then cut or pad those after."""
+    """Cut off rows and columns before and after."""
     have = list(tensor.shape)
     shape = [have[0], min(have[1] - before[0], wanted[1]), min(have[2] - before[1], wanted[2]), have[3]]
     if min(before) < 0 or min(shape) < 1:
@@ -140,5 +138,5 @@ def _fitted(t: Translation, tensor: Tensor, before: list[int], wanted: Any) -> T
         size = t.constant(np.asarray(shape, np.int32), "size")
         tensor = t.emit("SLICE", [tensor, begin, size], tuple(shape), tensor.dtype, tensor.quantization)
     if tuple(shape) != tuple(wanted):
-        raise Unsupported("output_padding beyond the windows", "output_padding of at most pads")
+        raise Unsupported(f"a result {list(wanted)} of windows that reach {have}")
     return tensor

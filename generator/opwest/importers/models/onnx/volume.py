@@ -39,13 +39,12 @@ class Planar:
 
     op: Op
     """With two spatial dimensions."""
-    source: Order
-    """The order of the data; `image` is its shape [n,h,w,c]."""
+    order: Order
+    """Of the data, which is then reshaped to `image`, and of the result, which `planes` gives."""
     image: tuple[int, int, int, int]
+    """[n,h,w,c]"""
     content: Any
     """Weights [o,i,h,w]."""
-    result: Order
-    """The order of the result, [n,h,w,o] before it is reshaped."""
 
 
 def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
@@ -69,16 +68,21 @@ def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
         if size == 1 and _checked(strides, 3)[axis] == 1:
             order = (0, 2 + axis, 2 + first, 2 + last, 1)
             image = (data[0] * length, height, width, data[1])
-            return Planar(flat, order, image, content.reshape(_without(content.shape, 2 + axis)), order)
+            return Planar(flat, order, image, content.reshape(_without(content.shape, 2 + axis)))
         if size == length and _checked(dilations, 3)[axis] == 1 and not automatic.startswith("SAME"):
             order = (0, 2 + first, 2 + last, 1, 2 + axis)
             moved = np.moveaxis(content, 2 + axis, 2)
             joined = moved.reshape(moved.shape[0], moved.shape[1] * length, *moved.shape[3:])
-            return Planar(flat, order, (data[0], height, width, data[1] * length), joined, order)
+            return Planar(flat, order, (data[0], height, width, data[1] * length), joined)
     raise Unsupported(
         f"a convolution over the volume '{op.input(0).name}' {list(data)} with windows {list(content.shape[2:])}",
         "one dimension with windows of one element, or of all elements, without padding",
     )
+
+
+def planes(result: Sequence[int], order: Order) -> tuple[int, ...]:
+    """Return the images [n,h,w,c] of a result in the order of a Planar."""
+    return tuple(result[:4]) if order[-1] != 1 else (result[0] * result[1], *result[2:])
 
 
 def _without(shape: Sequence[int], axis: int) -> tuple[int, ...]:
