@@ -21,8 +21,8 @@ from opwest.importers.models.onnx.unsigned import with_unsigned_weights
 from opwest.importers.models.simplify.folding import Folding
 from opwest.importers.models.simplify.simplify import simplify
 
-CONFIGURATIONS = sized(2, 20)
-"""The number of random models of one kind."""
+CONFIGURATIONS = sized(2, 50)
+"""The number of random models of one operator."""
 CASES = 2
 DTYPES = {
     "float32": TensorProto.FLOAT,
@@ -116,7 +116,7 @@ def cases_of(content, random, count=CASES, limits=(0, 3)):
     return found
 
 
-def check(contents, folder, random, bound=1e-5, steps=0, exact=False, limits=(0, 3), scales=None):
+def check(contents, folder, random, bound, steps=0, exact=False, limits=(0, 3), scales=None):
     """Compare the models; |found - expected| <= bound * max(1, |expected|), or `steps` times a scale for float results.
 
     Integers differ by at most `steps`. The graphs are returned.

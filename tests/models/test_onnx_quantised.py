@@ -8,11 +8,13 @@ TFLite's rules: at most one step of the result.
 
 import numpy as np
 import pytest
+from campaign import sized
 from requirements_support import need
 
 need("cc", "onnx", "onnxruntime")
 
 import onnx  # noqa: E402
+from models.bounds import onnx_bound  # noqa: E402
 from models.onnx_quantised import dynamic, quantised, scale_of  # noqa: E402
 from models.onnx_support import CONFIGURATIONS, Made, check, floats, graph_of, kinds_of  # noqa: E402
 from models.test_onnx_movement import residual  # noqa: E402
@@ -75,7 +77,7 @@ KINDS = [
 def test_operators(kind, tmp_path):
     random = np.random.default_rng([ord(c) for c in kind])
     contents = []
-    for number in range(len(FORMS) * CONFIGURATIONS // 2):
+    for number in range(max(len(FORMS), CONFIGURATIONS)):
         model = layer(random, kind).model()
         contents.append(quantised(model, tmp_path, random, *FORMS[number % len(FORMS)], bool(number // 4 % 2)))
     # The results are float32: a step is the scale of the last DequantizeLinear.
@@ -91,7 +93,7 @@ def test_integers_at_the_interface(tmp_path):
         without_ends(quantised(layer(random, "Conv").model(), tmp_path, random, "QDQ", dtype, "int8"))
         for dtype in ("uint8", "int8")
     ]
-    for graph, dtype in zip(check(contents, tmp_path / "c", random, exact=True), ("uint8", "int8"), strict=True):
+    for graph, dtype in zip(check(contents, tmp_path / "c", random, 0, exact=True), ("uint8", "int8"), strict=True):
         assert graph.inputs[0].dtype == graph.outputs[0].dtype == dtype
         assert graph.inputs[0].quantization is not None and graph.outputs[0].quantization is not None
         assert "DEQUANTIZE" not in kinds_of(graph)
@@ -124,7 +126,7 @@ def test_networks(form, tmp_path):
         *form,
         per_channel=form[2] == "int8",
     )
-    [graph] = check([content], tmp_path / "c", random, 1e-5, exact=True)
+    [graph] = check([content], tmp_path / "c", random, onnx_bound("network"), exact=True)
     assert kinds_of(graph).count("TRANSPOSE") == 1
     [graph] = [graph_of(content)]
     layers = [node for node in graph.nodes if node.kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")]
@@ -139,8 +141,9 @@ def test_dynamic(kind, tmp_path):
         dynamic(layer(random, kind).model(), tmp_path, weights, per_channel)
         for weights in ("int8", "uint8")
         for per_channel in (False, True)
+        for _ in range(sized(1, 13))
     ]
-    check(contents, tmp_path / "c", random, 0)
+    check(contents, tmp_path / "c", random, onnx_bound("MatMulInteger"))
 
 
 def test_dynamic_lstm(tmp_path):
@@ -149,4 +152,4 @@ def test_dynamic_lstm(tmp_path):
     x = made.input(4, 2, 5)
     weights = floats(random, 2, 24, 5), floats(random, 2, 24, 6), floats(random, 2, 48)
     made.output(*made.add("LSTM", x, *weights, results=3, hidden_size=6, direction="bidirectional"))
-    check([dynamic(made.model(), tmp_path, "int8", True)], tmp_path / "c", random, 1e-5)
+    check([dynamic(made.model(), tmp_path, "int8", True)], tmp_path / "c", random, onnx_bound("DynamicQuantizeLSTM"))
