@@ -117,7 +117,12 @@ def test_transposed_convolutions(tmp_path):
     models = [transposed(random).model() for _ in range(CONFIGURATIONS)]
     check([one.SerializeToString() for one in models], tmp_path / "float", random, onnx_bound("ConvTranspose"))
     forms = [("int8", "int8"), ("uint8", "int8"), ("uint8", "uint8")]
-    contents = [quantised(one, tmp_path, random, "QDQ", *forms[n % 3]) for n, one in enumerate(models)]
+    # With several groups the tool mistakes scales by channel for scales by input.
+    contents = []
+    for number, one in enumerate(models):
+        [groups] = [attribute.i for attribute in one.graph.node[0].attribute if attribute.name == "group"]
+        by_channel = groups == 1 and number % 2 == 0
+        contents.append(quantised(one, tmp_path, random, "QDQ", *forms[number % 3], per_channel=by_channel))
     check(contents, tmp_path / "exact", random, 1e-6, exact=True)
     scales = [scale_of(content) for content in contents]
     for graph in check(contents, tmp_path / "fixed", random, 1e-6, 1.001, scales=scales):

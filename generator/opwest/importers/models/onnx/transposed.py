@@ -41,7 +41,7 @@ def transposed(op: Op, t: Translation) -> None:
     kernel = kernel if spatial == 2 else kernel[:, :, None, :]
     one = [1] if spatial == 1 else []
     strides, dilations = [*one, *strides], [*one, *dilations]
-    zero = 0 if weights.quantization is None else weights.quantization.zero
+    zero = 0 if weights.quantization is None else weights.quantization.zeros[0]
     kernel = _dilated(kernel, dilations, zero)
     source = stretched(t, t.ordered(t.real[data], order) if weights.quantization else t.tensor(data, order))
     full = [(n - 1) * s + k for n, s, k in zip(source.shape[1:3], strides, kernel.shape[2:], strict=True)]
