@@ -92,6 +92,30 @@ def test_pools(kind, tmp_path):
     check([pool(random, kind) for _ in range(2 * CONFIGURATIONS)], tmp_path, random, onnx_bound(kind))
 
 
+@pytest.mark.parametrize("opset", [11, 19, 22])
+def test_no_window_starts_after_the_data(opset, tmp_path):
+    """With ceil_mode, in every opset."""
+    made = [Made(opset), Made(opset), Made(opset)]
+    made[0].output(
+        made[0].add(
+            "MaxPool", made[0].input(1, 3, 9, 8), ceil_mode=1, kernel_shape=[2, 2], pads=[1, 0, 1, 1], strides=[1, 2]
+        )
+    )
+    made[1].output(
+        made[1].add(
+            "AveragePool",
+            made[1].input(2, 4, 9),
+            ceil_mode=1,
+            count_include_pad=1,
+            kernel_shape=[2],
+            pads=[1, 1],
+            strides=[2],
+        )
+    )
+    made[2].output(made[2].add("MaxPool", made[2].input(1, 1, 5), ceil_mode=1, kernel_shape=[1], strides=[3]))  # fmt: skip
+    check(made, tmp_path, np.random.default_rng(74), onnx_bound("AveragePool"))
+
+
 def test_quantised_dilated_pools(tmp_path):
     random = np.random.default_rng(72)
     contents = [quantised(pool(random, "MaxPool").model(), tmp_path, random) for _ in range(CONFIGURATIONS)]

@@ -193,7 +193,10 @@ class _Reader:
             return dict(_lstm_types(node, inputs))
         if domain or node.op_type in control.KINDS:
             return {}
-        return dict(_inferred(node, self.versions[""], inputs))
+        found = dict(_inferred(node, self.versions[""], inputs))
+        if node.op_type in ("MaxPool", "AveragePool") and first is not None:
+            found = {name: (dtype, _pooled(node, first.shape, shape)) for name, (dtype, shape) in found.items()}
+        return found
 
 
 def _text(shape: list[Any]) -> str:
@@ -274,6 +277,29 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         if known and prod(dims) > MOST_ELEMENTS:
             raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MOST_ELEMENTS} are possible")
         yield name, (dtype_of(kind.elem_type) if kind.elem_type else "float32", tuple(dims) if known else None)
+
+
+def _pooled(node: Any, data: Any, inferred: Any) -> Any:
+    """Return the shape of a pool: with ceil_mode no window starts in the padding after the data.
+
+    The inference of the package `onnx` has that rule in newer opsets only, onnxruntime and PyTorch in all.
+    """
+    from onnx import helper
+
+    values = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    automatic = values.get("auto_pad", b"NOTSET")
+    if data is None or inferred is None or not values.get("ceil_mode", 0) or automatic != b"NOTSET":
+        return inferred
+    kernel, rank = values["kernel_shape"], len(data) - 2
+    pads = values.get("pads", [0] * 2 * rank)
+    strides, dilations = values.get("strides", [1] * rank), values.get("dilations", [1] * rank)
+    result = list(inferred)
+    for axis in range(rank):
+        start = data[2 + axis] + pads[axis]
+        padded = start + pads[rank + axis]
+        count = -(-(padded - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis]) + 1
+        result[2 + axis] = count - ((count - 1) * strides[axis] >= start)
+    return tuple(result)
 
 
 def _evaluate(node: Any, arrays: dict[str, Any], version: int) -> Any:
