@@ -29,6 +29,8 @@ DTYPES = {
     "int64": TensorProto.INT64,
     "bool": TensorProto.BOOL,
     "int32": TensorProto.INT32,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
 }
 ort.set_default_logger_severity(3)
 

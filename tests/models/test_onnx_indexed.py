@@ -136,3 +136,24 @@ def test_infinity_of_doubles(tmp_path):
     made.output(made.add("Where", found, np.float32(7), x))
     [graph] = check([made], tmp_path, np.random.default_rng(82), onnx_bound("Div"))
     assert "CAST" not in kinds_of(graph)
+
+
+def resized(random, dtype):
+    """Linear interpolation of stored integers, which onnxruntime's form QOperator has."""
+    made = Made(int(random.integers(13, 20)))
+    x = made.input(1, 3, 5, 6, dtype=dtype)
+    sizes = np.asarray([1, 3, *random.integers(2, 13, 2)], np.int64)
+    transform = str(random.choice(["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]))
+    empty = np.zeros(0, np.float32)
+    options = {"mode": "linear", "coordinate_transformation_mode": transform}
+    made.output(made.add("Resize", x, empty, empty, sizes, **options))
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_linear_integers(dtype, tmp_path):
+    """onnxruntime cuts off the fraction: equal with --exact, one step without."""
+    random = np.random.default_rng(83)
+    models = [resized(random, dtype) for _ in range(CONFIGURATIONS)]
+    check(models, tmp_path / "exact", random, 0, exact=True)
+    check(models, tmp_path / "fixed", random, 0, 1)

@@ -95,24 +95,14 @@ def test_pools(kind, tmp_path):
 @pytest.mark.parametrize("opset", [11, 19, 22])
 def test_no_window_starts_after_the_data(opset, tmp_path):
     """With ceil_mode, in every opset."""
-    made = [Made(opset), Made(opset), Made(opset)]
-    made[0].output(
-        made[0].add(
-            "MaxPool", made[0].input(1, 3, 9, 8), ceil_mode=1, kernel_shape=[2, 2], pads=[1, 0, 1, 1], strides=[1, 2]
-        )
-    )
-    made[1].output(
-        made[1].add(
-            "AveragePool",
-            made[1].input(2, 4, 9),
-            ceil_mode=1,
-            count_include_pad=1,
-            kernel_shape=[2],
-            pads=[1, 1],
-            strides=[2],
-        )
-    )
-    made[2].output(made[2].add("MaxPool", made[2].input(1, 1, 5), ceil_mode=1, kernel_shape=[1], strides=[3]))  # fmt: skip
+    cases = [
+        ("MaxPool", (1, 3, 9, 8), {"kernel_shape": [2, 2], "pads": [1, 0, 1, 1], "strides": [1, 2]}),
+        ("AveragePool", (2, 4, 9), {"count_include_pad": 1, "kernel_shape": [2], "pads": [1, 1], "strides": [2]}),
+        ("MaxPool", (1, 1, 5), {"kernel_shape": [1], "strides": [3]}),
+    ]
+    made = [Made(opset) for _ in cases]
+    for one, (kind, shape, options) in zip(made, cases, strict=True):
+        one.output(one.add(kind, one.input(*shape), ceil_mode=1, **options))
     check(made, tmp_path, np.random.default_rng(74), onnx_bound("AveragePool"))
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Tensor
-from opwest.importers.models.onnx.elements import arithmetic
+from opwest.importers.models.onnx.elements import arithmetic, settle_float
 from opwest.importers.models.onnx.movement import numbers, same
 from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.scales import same_scale
 from opwest.importers.models.onnx.translation import Held, Order, Translation, channels_last, permuted
 from opwest.importers.models.onnx.values import Op
 
@@ -54,11 +55,14 @@ def resize(op: Op, t: Translation) -> None:
             )
         _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
         return
+    if mode == "linear" and image and data in t.real:
+        _real(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
     if image and mode != "cubic":
         order = channels_last(4)
         places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
         kind = _fitting(op, mode, data.known[2:], result.known[2:], places)
-        if kind is not None and not (mode == "linear" and data in t.real):
+        if kind is not None:
             _by_operator(op, t, order, mode, kind)
             return
     held = t.anywhere(data) if mode == "nearest" else Held(t.stored(data).tensor, t.stored(data).order)
@@ -182,8 +186,28 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
         t.eight[result] = Held(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
         return
     x = t.tensor(data, order)
-    x = t.emit("CAST", [x], x.shape)
-    rows, columns = (_neighbours(at, n) for at, n in zip(places, data.known[2:], strict=True))
+    found = _bilinear(t, t.emit("CAST", [x], x.shape), places)
+    t.put(result, t.emit("CAST", [found], found.shape, result.dtype), order)
+
+
+def _real(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate what DequantizeLinear reads: as integers if the result has their scale."""
+    data = op.input(0)
+    order = channels_last(4)
+    held, end = t.real[data], t.end(op, False)
+    kind = _fitting(op, "linear", data.known[2:], op.output.known[2:], places)
+    is_same = end.target is not None and same_scale(held.tensor.quantization, end.target.quantization)
+    if kind is not None and is_same and not t.rules.float_requantization:
+        size = numbers(t, op.output.known[2:], "size")
+        shape = permuted(op.output.known, order)
+        t.settle(end, same(t, "RESIZE_BILINEAR", [t.ordered(held, order), size], shape, **kind), order)
+        return
+    settle_float(t, end, _bilinear(t, t.tensor(data, order), places), order)
+
+
+def _bilinear(t: Translation, x: Tensor, places: Sequence[Any]) -> Tensor:
+    """Return the weighted sum of four neighbours of float32 images, in the order of UpsampleBilinear."""
+    rows, columns = (_neighbours(at, n) for at, n in zip(places, x.shape[1:3], strict=True))
     total = None
     for row, down in rows:
         shape = (x.shape[0], len(row), *x.shape[2:])
@@ -195,7 +219,7 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
             one = arithmetic(t, "MUL", one, t.constant(weights, "weights"))
             total = one if total is None else arithmetic(t, "ADD", total, one)
     assert total is not None
-    t.put(result, t.emit("CAST", [total], total.shape, result.dtype), order)
+    return total
 
 
 def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
