@@ -101,6 +101,9 @@ REFUSED = {
     "dilations [2, 2]": lambda: one("AveragePool", opset=19, kernel_shape=[2, 2], dilations=[2, 2]),
     "data [1, 2, 2, 2, 2, 2]": lambda: one("MaxPool", shape=(1, 2, 2, 2, 2, 2), kernel_shape=[2, 2, 2, 2]),
     "mode cubic of uint8": cubic_integers,
+    "auto_pad SAME_UPPER with dilations [2, 2]": lambda: one(
+        "MaxPool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"
+    ),
     "scale inf": lambda: one("QuantizeLinear", np.float32(np.inf), np.int8(0)),
     "ArgMax with select_last_index=1": lambda: one("ArgMax", select_last_index=1),
     "GatherND with batch_dims": lambda: one("GatherND", np.zeros((1, 1), np.int64), batch_dims=1),

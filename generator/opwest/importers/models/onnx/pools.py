@@ -32,6 +32,10 @@ def _pooled(op: Op) -> Item:
 def _options(op: Op, image: Sequence[int]) -> dict[str, Any]:
     """Return the options of a pool; its windows cover what ceil_mode adds."""
     kernel = list(op.get("kernel_shape", None))
+    automatic, dilations = op.get("auto_pad", "NOTSET"), list(op.get("dilations", ()))
+    if automatic.startswith("SAME") and any(one != 1 for one in dilations):
+        # onnxruntime pads without regard to the dilations, and its result is smaller than the specified one.
+        raise Unsupported(f"auto_pad {automatic} with dilations {dilations}", "pads")
     found = image_padding(op, image, kernel)
     found["filter_height"], found["filter_width"] = [1, *kernel][-2:]
     found["fused_activation_function"] = "NONE"
