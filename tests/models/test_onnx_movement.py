@@ -6,6 +6,7 @@ from requirements_support import need
 
 need("cc", "onnx", "onnxruntime")
 
+from models.bounds import onnx_bound  # noqa: E402
 from models.onnx_support import CONFIGURATIONS, Made, check, floats, kinds_of  # noqa: E402
 
 
@@ -77,7 +78,12 @@ KINDS = [
 
 def test_movements(tmp_path):
     random = np.random.default_rng(30)
-    check([movements(random, kind) for kind in KINDS for _ in range(2 * CONFIGURATIONS)], tmp_path, random)
+    check(
+        [movements(random, kind) for kind in KINDS for _ in range(2 * CONFIGURATIONS)],
+        tmp_path,
+        random,
+        onnx_bound("Conv"),
+    )
 
 
 def residual(random, batch=1, has_means=True):
@@ -110,7 +116,7 @@ def residual(random, batch=1, has_means=True):
 
 def test_only_the_input_is_transposed(tmp_path):
     random = np.random.default_rng(31)
-    for graph in check([residual(random), residual(random, 2)], tmp_path, random):
+    for graph in check([residual(random), residual(random, 2)], tmp_path, random, onnx_bound("network")):
         kinds = kinds_of(graph)
         assert kinds.count("TRANSPOSE") == 1 and kinds[0] == "TRANSPOSE", kinds
         assert "BATCH_NORMALIZATION" not in kinds and kinds.count("RELU") == 0
@@ -144,7 +150,7 @@ def transformer(random):
 
 def test_transformer(tmp_path):
     random = np.random.default_rng(32)
-    [graph] = check([transformer(random)], tmp_path, random, 2e-5)
+    [graph] = check([transformer(random)], tmp_path, random, onnx_bound("network"))
     kinds = kinds_of(graph)
     assert "GELU" in kinds and "ONNX_ERF" not in kinds
     assert kinds.count("FULLY_CONNECTED") == 5 and kinds.count("BATCH_MATMUL") == 2

@@ -84,14 +84,27 @@ def computed_shape():
     return made.model()
 
 
+def cubic_integers():
+    made = Made(17)
+    y = made.add("QuantizeLinear", made.input(1, 2, 4, 4), np.float32(0.1), np.uint8(3))
+    empty = np.zeros(0, np.float32)
+    made.output(made.add("Resize", y, empty, empty, np.asarray([1, 2, 8, 8], np.int64), mode="cubic"))
+    return made.model()
+
+
 REFUSED = {
     "the weights 't0_0' are computed when the model runs": runtime_weights,
     "the input 'x0' has the shape [1, 2, height, 4]": lambda: dynamic_shape(1, 2, "height", 4),
     "the tensor 'c0' is in another file": external,
     "the shape of 't0_0' is unknown": computed_shape,
     "opset 99 of ai.onnx": lambda: with_opset(99),
-    "dilations [2, 2]": lambda: one("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]),
-    "data [1, 2, 4, 4, 4]": lambda: one("AveragePool", shape=(1, 2, 4, 4, 4), kernel_shape=[2, 2, 2]),
+    "dilations [2, 2]": lambda: one("AveragePool", opset=19, kernel_shape=[2, 2], dilations=[2, 2]),
+    "data [1, 2, 2, 2, 2, 2]": lambda: one("MaxPool", shape=(1, 2, 2, 2, 2, 2), kernel_shape=[2, 2, 2, 2]),
+    "mode cubic of uint8": cubic_integers,
+    "auto_pad SAME_UPPER with dilations [2, 2]": lambda: one(
+        "MaxPool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"
+    ),
+    "scale inf": lambda: one("QuantizeLinear", np.float32(np.inf), np.int8(0)),
     "ArgMax with select_last_index=1": lambda: one("ArgMax", select_last_index=1),
     "GatherND with batch_dims": lambda: one("GatherND", np.zeros((1, 1), np.int64), batch_dims=1),
     "activations Softsign": lambda: rnn(activations=["Softsign"]),

@@ -25,9 +25,12 @@ def render(operation: Pool) -> Call:
         for axis, size in (("y", height), ("x", width)):
             which = 0 if axis == "y" else 1
             start = f"o{axis} * {window.stride[which]} - {window.before[which]}"
-            end = f"{start} + {window.size[which]}"
+            step = window.dilation[which]
+            end = f"{start} + {(window.size[which] - 1) * step + 1}"
+            # The first position of a window that starts before the image.
+            first = "0" if step == 1 else f"({start}) % {step} ? {step} + ({start}) % {step} : 0"
             lines.add(
-                f"const int {axis}0 = {start} > 0 ? {start} : 0;",
+                f"const int {axis}0 = {start} > 0 ? {start} : {first};",
                 f"const int {axis}1 = {end} < {size} ? {end} : {size};",
             )
         if operation.kind != "maximum":
@@ -35,7 +38,7 @@ def render(operation: Pool) -> Call:
         image = f"(n * {height} + y0) * {width} + x0" if n > 1 else f"y0 * {width} + x0"
         lines.add(f"const {c_type(dtype)} *from = data + ({image}) * {depth};", "")
         with lines.loop("c", depth):
-            _one(lines, operation, dtype, width, depth)
+            _one(lines, operation, width, depth)
     parameters = (Parameter("data", dtype), Parameter("result", dtype, "out"))
     is_float = dtype == "float32"
     helpers = () if (operation.low, operation.high) == (None, None) or not is_float else ("clampf",)
@@ -46,16 +49,17 @@ def render(operation: Pool) -> Call:
     return Call(function, (data, result), operation.label)
 
 
-def _one(lines: Lines, operation: Pool, dtype: str, width: int, depth: int) -> None:
+def _one(lines: Lines, operation: Pool, width: int, depth: int) -> None:
     """Append one result."""
+    dtype, (down, over) = operation.inputs[0].dtype, operation.window.dilation
     is_float, is_average = dtype == "float32", operation.kind == "average"
     is_mean = operation.kind != "maximum"
     kind = "float" if is_float else "int32_t"
     start = "0" if is_mean else "-FLT_MAX" if is_float else str(RANGES[dtype][0])
     lines.add(f"const {c_type(dtype)} *row = from + c;", f"{kind} value = {start};", "")
-    with lines.block(f"for (int iy = y0; iy < y1; iy++, row += {width * depth})"):
+    with lines.block(f"for (int iy = y0; iy < y1; {_stepped('iy', down)}, row += {down * width * depth})"):
         lines.add(f"const {c_type(dtype)} *p = row;", "")
-        with lines.block(f"for (int ix = x0; ix < x1; ix++, p += {depth})"):
+        with lines.block(f"for (int ix = x0; ix < x1; {_stepped('ix', over)}, p += {over * depth})"):
             if is_mean:
                 lines.add("value += *p;" if is_average else "value += *p * *p;")
             else:
@@ -77,3 +81,7 @@ def _one(lines: Lines, operation: Pool, dtype: str, width: int, depth: int) -> N
         lines.add(f"*y++ = clampf(value, {', '.join(limits)});")
     else:
         lines.add(f"*y++ = clamp(value, {low}, {high});")
+
+
+def _stepped(name: str, step: int) -> str:
+    return f"{name}++" if step == 1 else f"{name} += {step}"

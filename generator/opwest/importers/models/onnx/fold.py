@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.importers.models.graph.faults import Damaged, Unsupported
 from opwest.importers.models.graph.user import Use, UserOperator
-from opwest.importers.models.onnx import qdq
+from opwest.importers.models.onnx import control, qdq
 from opwest.importers.models.onnx.file import opsets, parse
 from opwest.importers.models.onnx.values import MOST_ELEMENTS, Item, Model, Op
 
@@ -47,21 +47,17 @@ class _Reader:
         self.items: dict[str, Item] = {}
         self.remarks: list[str] = []
         self.ops: list[Op] = []
+        self.taken = 0
 
     def read(self) -> Model:
         graph = self.model.graph
         for tensor in graph.initializer:
-            self.items[tensor.name] = constant_of(tensor, tensor.name)
+            self.constant(tensor, tensor.name)
         for sparse in graph.sparse_initializer:
             raise Unsupported(f"the sparse tensor '{sparse.values.name}'", "dense tensors")
         inputs = [self._interface(one) for one in graph.input if one.name not in self.items]
         for number, node in enumerate(graph.node):
-            user = self._user(node)
-            if user is not None:
-                self._node(node, number, node, user)
-                continue
-            for one in qdq.expand(node, number):
-                self._node(one, number, node)
+            self.node(node, number)
         outputs = []
         for value in graph.output:
             item = self.items.get(value.name)
@@ -71,6 +67,21 @@ class _Reader:
         if not outputs:
             raise Damaged("no output")
         return Model(tuple(inputs), tuple(outputs), tuple(self.ops), tuple(self.remarks), frozenset(self.names))
+
+    def constant(self, tensor: Any, name: str) -> None:
+        """Add a constant."""
+        self.items[name] = constant_of(tensor, name)
+
+    def node(self, node: Any, number: int) -> None:
+        """Add an operator of the file, or what it stands for."""
+        user = self._user(node)
+        if user is not None:
+            self._node(node, number, node, user)
+            return
+        if control.resolve(node, number, self):
+            return
+        for one in qdq.expand(node, number):
+            self._node(one, number, node)
 
     def _interface(self, value: Any) -> Item:
         """Return an input of the model; an unknown first dimension is 1."""
@@ -176,7 +187,7 @@ class _Reader:
         sizes = self._types(node, domain, inputs)
         if any(name and sizes.get(name, ("", None))[1] is None for name in node.output):
             return False
-        arrays = {one.name: one.content for one in inputs if one is not None}
+        arrays = {name: one.content for name, one in zip(node.input, inputs, strict=True) if one is not None}
         results = _evaluate(node, arrays, self.versions[""])
         if results is None:
             return False
@@ -216,9 +227,12 @@ class _Reader:
             return {node.output[0]: (first.dtype, first.shape)}
         if domain == "com.microsoft" and node.op_type == "DynamicQuantizeLSTM":
             return dict(_lstm_types(node, inputs))
-        if domain:
+        if domain or node.op_type in control.KINDS:
             return {}
-        return dict(_inferred(node, self.versions[""], inputs))
+        found = dict(_inferred(node, self.versions[""], inputs))
+        if node.op_type in ("MaxPool", "AveragePool") and first is not None:
+            found = {name: (dtype, _pooled(node, first.shape, shape)) for name, (dtype, shape) in found.items()}
+        return found
 
 
 def _text(shape: list[Any]) -> str:
@@ -296,12 +310,12 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
     except Exception:  # defs.SchemaError; reported as an unsupported operator
         return
     types, data = {}, {}
-    for one in inputs:
+    for name, one in zip(node.input, inputs, strict=True):
         if one is None:
             continue
-        types[one.name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
+        types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
         if one.content is not None and one.size <= _MOST_KNOWN:
-            data[one.name] = numpy_helper.from_array(np.asarray(one.content), one.name)
+            data[name] = numpy_helper.from_array(np.asarray(one.content), name)
     try:
         found = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]
@@ -316,6 +330,29 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         if known and prod(dims) > MOST_ELEMENTS:
             raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MOST_ELEMENTS} are possible")
         yield name, (dtype_of(kind.elem_type) if kind.elem_type else "float32", tuple(dims) if known else None)
+
+
+def _pooled(node: Any, data: Any, inferred: Any) -> Any:
+    """Return the shape of a pool: with ceil_mode no window starts in the padding after the data.
+
+    The inference of the package `onnx` has that rule in newer opsets only, onnxruntime and PyTorch in all.
+    """
+    from onnx import helper
+
+    values = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    automatic = values.get("auto_pad", b"NOTSET")
+    if data is None or inferred is None or not values.get("ceil_mode", 0) or automatic != b"NOTSET":
+        return inferred
+    kernel, rank = values["kernel_shape"], len(data) - 2
+    pads = values.get("pads", [0] * 2 * rank)
+    strides, dilations = values.get("strides", [1] * rank), values.get("dilations", [1] * rank)
+    result = list(inferred)
+    for axis in range(rank):
+        start = data[2 + axis] + pads[axis]
+        padded = start + pads[rank + axis]
+        count = -(-(padded - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis]) + 1
+        result[2 + axis] = count - ((count - 1) * strides[axis] >= start)
+    return tuple(result)
 
 
 def _evaluate(node: Any, arrays: dict[str, Any], version: int) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Quantization, Tensor
-from opwest.importers.models.onnx.elements import settle_float
+from opwest.importers.models.onnx.elements import common, settle_float
 from opwest.importers.models.onnx.padding import image_padding, stretched
 from opwest.importers.models.onnx.registry import translates
 from opwest.importers.models.onnx.translation import End, Fixed, Translation, channels_last, identity, permuted
 from opwest.importers.models.onnx.values import Item, Op
+from opwest.importers.models.onnx.volume import planar, planes
 from opwest.records import dataclass
 
 
@@ -59,6 +60,8 @@ def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
     """Return the bias as int32 with the scales of the sums."""
     assert item is not None
     fixed = t.fixed.get(item)
+    if len(scales) not in (1, real.size):  # groups of a transposed convolution have the scales in common
+        scales = np.tile(scales, real.size // len(scales))
     if fixed is not None and fixed.content.dtype == np.int32 and not fixed.zeros.any():
         each = np.broadcast_to(fixed.scales, (real.size,)) if len(fixed.scales) == 1 else fixed.scales
         if np.allclose(each, np.broadcast_to(scales, each.shape), rtol=1e-5, atol=0):
@@ -113,31 +116,39 @@ def settle_layer(t: Translation, end: End, tensor: Tensor, order: tuple[int, ...
 
 @translates("Conv")
 def convolution(op: Op, t: Translation) -> None:
-    """One or two dimensions; depthwise if every group has one channel."""
+    """One or two dimensions, or three that can be two; depthwise if every group has one channel."""
     data = op.input(0)
     order = channels_last(data.rank)
     end = t.end(op)
     weights = weights_of(t, op, 0, end)
-    spatial = data.rank - 2
-    if spatial not in (1, 2) or weights.content.ndim != data.rank:
-        raise Unsupported(f"data {list(data.known)}, weights {list(weights.content.shape)}", "3 or 4 dimensions each")
+    content, spatial = weights.content, data.rank - 2
+    if spatial not in (1, 2, 3) or content.ndim != data.rank:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 to 5 dimensions each")
     groups = int(op.get("group", 1))
-    options = image_padding(op, data.known[2:], weights.content.shape[2:])
-    options.pop("ceil")
-    source = stretched(t, layer_data(t, data, weights, order))
-    kernel = weights.content if spatial == 2 else weights.content[:, :, None, :]
-    results, inner = kernel.shape[:2]
-    if groups < 1 or inner * groups != data.known[1] or results % groups:
-        raise Unsupported(f"data {list(data.known)}, weights {list(weights.content.shape)}, {groups} groups")
-    if groups > 1 and inner == 1:
-        kind, content, axis = "DEPTHWISE_CONV_2D", np.transpose(kernel, (1, 2, 3, 0)), 3
+    if groups < 1 or content.shape[1] * groups != data.known[1] or content.shape[0] % groups:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}, {groups} groups")
+    image = data.known[2:]
+    if spatial == 3:
+        flat = planar(op, data.known, content)
+        op, content, order = flat.op, flat.content, flat.order
+        source = t.reshape(layer_data(t, data, weights, order), flat.image)
+        image = flat.image[1:3]
     else:
-        kind, content, axis = "CONV_2D", np.transpose(kernel, (0, 2, 3, 1)), 0
-    out = end.item.known
-    shape = (out[0], *((1,) if spatial == 1 else ()), *out[2:], out[1])
-    inputs = layer_inputs(t, source, weights, content, axis)
+        source = stretched(t, layer_data(t, data, weights, order))
+    options = image_padding(op, image, content.shape[2:])
+    options.pop("ceil")
+    kernel = content if spatial > 1 else content[:, :, None, :]
+    if groups > 1 and kernel.shape[1] == 1:
+        kind, kernel, axis = "DEPTHWISE_CONV_2D", np.transpose(kernel, (1, 2, 3, 0)), 3
+    else:
+        kind, kernel, axis = "CONV_2D", np.transpose(kernel, (0, 2, 3, 1)), 0
+    out = permuted(end.item.known, order)
+    shape = out if spatial == 2 else (out[0], 1, *out[1:])
+    if spatial == 3:
+        shape = planes(out, order)
+    inputs = layer_inputs(t, source, weights, kernel, axis)
     tensor = finish_layer(t, end, kind, inputs, shape, weights, **options)
-    settle_layer(t, end, t.reshape(tensor, permuted(out, order)), order)
+    settle_layer(t, end, t.reshape(tensor, out), order)
 
 
 @translates("Gemm")
@@ -191,17 +202,16 @@ def dense(t: Translation, end: End, data: Item, weights: Weights, order: tuple[i
 def matmul(op: Op, t: Translation) -> None:
     """With constant weights [length, results] a fully connected layer; a third input is a bias."""
     data, other = op.input(0), op.input(1)
-    if t.values_of(other) is not None and other.rank == 2 and data.rank >= 1:
+    if t.values_of(other) is not None and other.rank == 2 and data.rank >= 2:
         end = t.end(op)
-        if data.rank == 1:
-            raise Unsupported("a vector times a matrix", "data with 2 or more dimensions")
         dense(t, end, data, weights_of(t, op, 1, end), identity(data.rank))
         return
     if op.optional(2) is not None:
         raise Unsupported("a bias of a product of two results")
-    if min(data.rank, other.rank) < 2:
-        raise Unsupported(f"shapes {list(data.known)} and {list(other.known)}", "2 or more dimensions each")
     end = t.end(op, False)
+    if min(data.rank, other.rank) < 2:
+        _with_vector(t, end, data, other)
+        return
     both = data in t.real and other in t.real and end.target is not None
     tensors, flags = [], []
     for item in (data, other):
@@ -218,6 +228,20 @@ def matmul(op: Op, t: Translation) -> None:
         t.finish(end, "BATCH_MATMUL", tensors, end.item.known, **options)
     else:
         settle_float(t, end, t.emit("BATCH_MATMUL", tensors, end.item.known, **options), identity(end.item.rank))
+
+
+def _with_vector(t: Translation, end: End, data: Item, other: Item) -> None:
+    """Append the float32 product with a vector: a matrix of one row or one column."""
+    left, right = t.tensor(data), t.tensor(other)
+    if min(data.rank, other.rank) < 1:
+        raise Unsupported(f"shapes {list(data.known)} and {list(other.known)}", "1 or more dimensions each")
+    left = t.reshape(left, (1, *left.shape)) if data.rank == 1 else left
+    right = t.reshape(right, (*right.shape, 1)) if other.rank == 1 else right
+    rank = max(len(left.shape), len(right.shape))
+    left, right = (t.reshape(one, (1,) * (rank - len(one.shape)) + one.shape) for one in (left, right))
+    shape = (*common(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
+    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=False, adj_y=False)
+    settle_float(t, end, t.reshape(product, end.item.known), identity(end.item.rank))
 
 
 def _product(

@@ -12,17 +12,10 @@ from opwest.importers.models.graph.types import Quantization, Tensor
 from opwest.importers.models.onnx.elements import arithmetic
 from opwest.importers.models.onnx.padding import image_padding, stretched
 from opwest.importers.models.onnx.registry import translates
-from opwest.importers.models.onnx.translation import (
-    Fixed,
-    Held,
-    Translation,
-    channels_last,
-    identity,
-    int8_of,
-    parameters,
-    permuted,
-)
+from opwest.importers.models.onnx.scales import int8_of, parameters
+from opwest.importers.models.onnx.translation import Fixed, Held, Translation, channels_last, identity, permuted
 from opwest.importers.models.onnx.values import Op
+from opwest.importers.models.onnx.volume import planar, planes
 
 
 @translates("DequantizeLinear")
@@ -141,12 +134,16 @@ def _operands(op: Op, t: Translation, axis: int) -> tuple[Held, Any, int]:
 @translates("MatMulInteger")
 def integer_product(op: Op, t: Translation) -> None:
     """int32 sums."""
-    held, content, zero = _operands(op, t, 1)
-    if content.ndim != 2 or op.input(0).rank < 2:
-        raise Unsupported(f"weights {list(content.shape)}", "2 dimensions")
+    held, content, zero = _operands(op, t, 1 if op.input(1).rank > 1 else 0)
+    if content.ndim not in (1, 2) or op.input(0).rank < 2:
+        raise Unsupported(
+            f"data {list(op.input(0).known)}, weights {list(content.shape)}", "data [...,k], weights [k,n]"
+        )
     source = t.ordered(held, identity(op.input(0).rank))
+    content = content.reshape(len(content), -1)
     weights = t.constant(content.T, "weights", Quantization((1.0,), (zero,)))
-    t.put(op.output, t.emit("ONNX_DENSE_INTEGER", [source, weights], op.output.known, "int32"))
+    found = t.emit("ONNX_DENSE_INTEGER", [source, weights], (*source.shape[:-1], content.shape[1]), "int32")
+    t.put(op.output, t.reshape(found, op.output.known))
 
 
 @translates("ConvInteger")
@@ -154,15 +151,21 @@ def integer_convolution(op: Op, t: Translation) -> None:
     """int32 sums; padding is the zero point of the data."""
     held, content, zero = _operands(op, t, 0)
     data = op.input(0)
-    if data.rank not in (3, 4) or content.ndim != data.rank:
-        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 or 4 dimensions each")
+    if data.rank not in (3, 4, 5) or content.ndim != data.rank:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 to 5 dimensions each")
     order = channels_last(data.rank)
-    options = image_padding(op, data.known[2:], content.shape[2:])
+    image, source = data.known[2:], op
+    if data.rank == 5:
+        flat = planar(op, data.known, content)
+        source, content, order, image = flat.op, flat.content, flat.order, flat.image[1:3]
+    options = image_padding(source, image, content.shape[2:])
     options.pop("ceil")
-    kernel = content if data.rank == 4 else content[:, :, None, :]
+    kernel = content if content.ndim == 4 else content[:, :, None, :]
     kernel = np.transpose(kernel, (0, 2, 3, 1))
-    out = op.output.known
-    shape = (out[0], *((1,) if data.rank == 3 else ()), *out[2:], out[1])
+    out = permuted(op.output.known, order)
+    shape = {3: (out[0], 1, *out[1:]), 4: out}.get(data.rank) or planes(out, order)
     weights = t.constant(kernel, "weights", Quantization((1.0,), (zero,)))
-    found = t.emit("ONNX_CONV_INTEGER", [stretched(t, t.ordered(held, order)), weights], shape, "int32", **options)
-    t.put(op.output, t.reshape(found, permuted(out, order)), order)
+    given = t.ordered(held, order)
+    given = t.reshape(given, flat.image) if data.rank == 5 else stretched(t, given)
+    found = t.emit("ONNX_CONV_INTEGER", [given, weights], shape, "int32", **options)
+    t.put(op.output, t.reshape(found, out), order)

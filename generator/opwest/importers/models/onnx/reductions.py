@@ -127,29 +127,6 @@ def softmax(op: Op, t: Translation) -> None:
     settle_float(t, end, t.reshape(found, shape), order)
 
 
-@translates("ArgMax", "ArgMin")
-def arg(op: Op, t: Translation) -> None:
-    """The first of equal elements; the scale of integers does not matter."""
-    data, result = op.input(0), op.output
-    if op.get("select_last_index", 0):
-        raise Unsupported(f"{op.kind} with select_last_index=1", "0")
-    axis = int(op.get("axis", 0)) % data.rank
-    order = t.anywhere(data).order
-    keep = bool(op.get("keepdims", 1))
-    held = t.real.get(data) or t.eight.get(data)
-    source = t.tensor(data, order) if held is None else held.tensor
-    left = [one for one in order if one != axis]
-    shape = tuple(data.known[one] for one in left)
-    kind = "ARG_MAX" if op.kind == "ArgMax" else "ARG_MIN"
-    index = t.constant(np.asarray(order.index(axis), np.int32), "axis")
-    found = t.emit(kind, [source, index], shape, result.dtype, output_type=result.dtype)
-    if keep:
-        t.put(result, t.reshape(found, permuted(result.known, order)), order)
-        return
-    ranks = {one: number for number, one in enumerate(sorted(left))}
-    t.put(result, found, tuple(ranks[one] for one in left))
-
-
 @translates("BatchNormalization")
 def batch(op: Op, t: Translation) -> None:
     """A factor and an offset for each channel, where no layer before it takes them."""

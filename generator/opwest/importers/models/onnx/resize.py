@@ -14,9 +14,10 @@ import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Tensor
-from opwest.importers.models.onnx.elements import arithmetic
+from opwest.importers.models.onnx.elements import arithmetic, settle_float
 from opwest.importers.models.onnx.movement import numbers, same
 from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.scales import same_scale
 from opwest.importers.models.onnx.translation import Held, Order, Translation, channels_last, permuted
 from opwest.importers.models.onnx.values import Op
 
@@ -47,11 +48,21 @@ def resize(op: Op, t: Translation) -> None:
     scales = _scales(op, data.known, result.known)
     changed = [axis for axis in range(data.rank) if data.known[axis] != result.known[axis] or scales[axis] != 1]
     image = data.rank == 4 and set(changed) <= {2, 3}
+    if mode != "nearest" and result.dtype != "float32":
+        if mode != "linear" or not image or result.dtype not in ("int8", "uint8"):
+            raise Unsupported(
+                f"mode {mode} of {result.dtype} {list(data.known)}", "float32, or linear images of 8 bits"
+            )
+        _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
+    if mode == "linear" and image and data in t.real:
+        _real(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
     if image and mode != "cubic":
         order = channels_last(4)
         places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
         kind = _fitting(op, mode, data.known[2:], result.known[2:], places)
-        if kind is not None and not (mode == "linear" and data in t.real):
+        if kind is not None:
             _by_operator(op, t, order, mode, kind)
             return
     held = t.anywhere(data) if mode == "nearest" else Held(t.stored(data).tensor, t.stored(data).order)
@@ -158,6 +169,67 @@ def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[
         t.home(data)[result] = Held(found, order)
         return
     t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
+
+
+def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate stored integers in float32 and cut off the fraction; TFLite's rule rounds to nearest instead.
+
+    Source: onnxruntime's core/providers/cpu/tensor/upsample.h, UpsampleBilinear.
+    """
+    data, result = op.input(0), op.output
+    order = channels_last(4)
+    kind = _fitting(op, "linear", data.known[2:], result.known[2:], places)
+    if kind is not None and data in t.eight and not t.rules.float_requantization:
+        size = numbers(t, result.known[2:], "size")
+        source = t.ordered(t.eight[data], order)
+        shape = permuted(result.known, order)
+        t.eight[result] = Held(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
+        return
+    x = t.tensor(data, order)
+    found = _bilinear(t, t.emit("CAST", [x], x.shape), places)
+    t.put(result, t.emit("CAST", [found], found.shape, result.dtype), order)
+
+
+def _real(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate what DequantizeLinear reads: as integers if the result has their scale."""
+    data = op.input(0)
+    order = channels_last(4)
+    held, end = t.real[data], t.end(op, False)
+    kind = _fitting(op, "linear", data.known[2:], op.output.known[2:], places)
+    is_same = end.target is not None and same_scale(held.tensor.quantization, end.target.quantization)
+    if kind is not None and is_same and not t.rules.float_requantization:
+        size = numbers(t, op.output.known[2:], "size")
+        shape = permuted(op.output.known, order)
+        t.settle(end, same(t, "RESIZE_BILINEAR", [t.ordered(held, order), size], shape, **kind), order)
+        return
+    settle_float(t, end, _bilinear(t, t.tensor(data, order), places), order)
+
+
+def _bilinear(t: Translation, x: Tensor, places: Sequence[Any]) -> Tensor:
+    """Return the weighted sum of four neighbours of float32 images, in the order of UpsampleBilinear."""
+    rows, columns = (_neighbours(at, n) for at, n in zip(places, x.shape[1:3], strict=True))
+    total = None
+    for row, down in rows:
+        shape = (x.shape[0], len(row), *x.shape[2:])
+        part = same(t, "GATHER", [x, numbers(t, row, "rows")], shape, axis=1, batch_dims=0)
+        for column, over in columns:
+            shape = (x.shape[0], len(row), len(column), x.shape[3])
+            one = same(t, "GATHER", [part, numbers(t, column, "columns")], shape, axis=2, batch_dims=0)
+            weights = (down[:, None].astype(np.float32) * over[None].astype(np.float32))[None, :, :, None]
+            one = arithmetic(t, "MUL", one, t.constant(weights, "weights"))
+            total = one if total is None else arithmetic(t, "ADD", total, one)
+    assert total is not None
+    return total
+
+
+def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
+    """Return the indices and the float32 weights of the two neighbours, as UpsampleBilinear computes them."""
+    at = np.clip(at, 0, source - 1).astype(np.float32)
+    low = np.minimum(at.astype(np.int64), source - 1)
+    high = np.minimum(low + 1, source - 1)
+    over, under = (np.abs(at - one.astype(np.float32)) for one in (low, high))
+    over, under = (np.where(low == high, np.float32(0.5), one) for one in (over, under))
+    return [(low, under), (high, over)]
 
 
 def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, scale: float) -> Tensor:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class _Rewriting:
         assert after is not None
         first = self.makers[layer.output]
         self.ops[first] = None
-        self.ops[number] = Op(layer.kind, layer.version, inputs, after.outputs, layer.attributes, layer.label)
+        self.ops[number] = dataclasses.replace(layer, inputs=inputs, outputs=after.outputs)
         self.makers[after.output] = number
 
     def biases(self) -> None:

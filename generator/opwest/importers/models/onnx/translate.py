@@ -7,12 +7,31 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import CUSTOM_HINT
 from opwest.importers.models.graph.types import Graph, Node, Rules, Tensor
 from opwest.importers.models.graph.user import KIND, Use, bind
-from opwest.importers.models.onnx import elements, gates, layers, movement, quantised, reductions, resize, windows
+from opwest.importers.models.onnx import (
+    control,
+    einsum,
+    elements,
+    functions,
+    gates,
+    layers,
+    movement,
+    parts,
+    pools,
+    quantised,
+    reductions,
+    resize,
+    scatter,
+    searches,
+    transposed,
+)
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
 from opwest.importers.models.onnx.values import Item, Model, Op
 
-FAMILIES = (elements, gates, layers, movement, quantised, reductions, resize, windows)
+FAMILIES = (
+    control, einsum, elements, functions, gates, layers, movement, parts,
+    pools, quantised, reductions, resize, scatter, searches, transposed,
+)  # fmt: skip
 """The modules that fill the table of translations."""
 
 
@@ -40,8 +59,9 @@ def translate(model: Model, rules: Rules) -> Graph:
             found = TRANSLATIONS.get(op.kind)
             if found is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
-            for one in results:
-                _ = one.known
+            if op.kind not in control.KINDS:
+                for one in results:
+                    _ = one.known
             found(op, made)
         except Unsupported as reason:
             _refuse(op, made, reason)

@@ -26,7 +26,8 @@ def _pool(node: Node) -> Sequence[Result]:
     found = window(node)
     for axis in range(2):
         last = (found.result[axis] - 1) * found.stride[axis] - found.before[axis]
-        if found.before[axis] >= found.size[axis] or last >= data.shape[1 + axis]:
+        reach = (found.size[axis] - 1) * found.dilation[axis] + 1
+        if found.before[axis] >= reach or last >= data.shape[1 + axis]:
             raise Unsupported(f"padding {list(node.options['padding'])}: a window has no element of the data")
     if data.dtype != "float32":
         source, target = one_quantization(data), one_quantization(node.output)
@@ -45,8 +46,10 @@ _OPTIONS = {
     "filter_height": 1,
     "fused_activation_function": "NONE",
 }
+_DILATION = {"dilation_w_factor": 1, "dilation_h_factor": 1}
+"""Of models from ONNX only."""
 specify(
     Operator("AVERAGE_POOL_2D", _pool, ("float32", "int8", "uint8", "int16"), _OPTIONS),
-    Operator("MAX_POOL_2D", _pool, ("float32", "int8", "uint8", "int16"), _OPTIONS),
+    Operator("MAX_POOL_2D", _pool, ("float32", "int8", "uint8", "int16"), {**_OPTIONS, **_DILATION}),
     Operator("L2_POOL_2D", _pool, ("float32",), _OPTIONS),
 )

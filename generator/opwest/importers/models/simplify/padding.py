@@ -37,7 +37,7 @@ def absorb_padding(node: Node, net: Net) -> None:
     window = WINDOWS[user.kind](user)
     before = [window.before[axis] + edges[axis + 1][0] for axis in range(2)]
     if user.kind == "MAX_POOL_2D":
-        if fill > _least(node, net) or not _touch(window, before, data.shape[1:3]):
+        if window.dilation != (1, 1) or fill > _least(node, net) or not _touch(window, before, data.shape[1:3]):
             return
     elif fill != _zero(node):
         return

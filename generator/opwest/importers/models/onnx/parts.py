@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that select, pad and repeat elements; the numbers stay as they are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.graph.types import Tensor
+from opwest.importers.models.onnx.elements import quantise_constants, raised
+from opwest.importers.models.onnx.movement import keep, numbers, of_integers, same
+from opwest.importers.models.onnx.registry import translates
+from opwest.importers.models.onnx.translation import Held, Translation, channels_last, identity, permuted
+from opwest.importers.models.onnx.values import Item, Op
+
+
+@translates("Slice")
+def part(op: Op, t: Translation) -> None:
+    """SLICE, or STRIDED_SLICE for steps."""
+    data = op.input(0)
+    starts, ends = op.numbers(1, "starts"), op.numbers(2, "ends")
+    axes, steps = op.numbers(3, "axes"), op.numbers(4)
+    assert starts is not None and ends is not None
+    axes = axes if axes is not None else tuple(range(len(starts)))
+    steps = steps if steps is not None else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise Unsupported(f"starts {list(starts)}, ends {list(ends)}, axes {list(axes)}, steps {list(steps)}")
+    cut = [slice(None)] * data.rank
+    for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if not -data.rank <= axis < data.rank:
+            raise Unsupported(f"axes {list(axes)} of {data.rank} dimensions")
+        low = start if start >= 0 or step > 0 or start >= -data.known[axis] else None
+        last = None if step < 0 and stop < -data.known[axis] else stop
+        cut[axis % data.rank] = slice(low, last, step)
+    if of_integers(op, t, lambda x: x[tuple(cut)]):
+        return
+    held = t.anywhere(data)
+    ranges = [range(n)[one] for n, one in zip(data.known, cut, strict=True)]
+    ranges = [ranges[axis] for axis in held.order]
+    shape = tuple(len(one) for one in ranges)
+    if 0 in shape:
+        raise Unsupported(f"a part of {list(data.known)} without elements")
+    begin = [one.start for one in ranges]
+    if all(one.step == 1 or len(one) == 1 for one in ranges):
+        if shape == held.tensor.shape:
+            keep(op, t, data, held.tensor, held.order)
+            return
+        found = same(t, "SLICE", [held.tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")], shape)
+    else:
+        stops = [one[0] + len(one) * one.step for one in ranges]
+        mask = sum(1 << i for i, one in enumerate(stops) if one < 0)
+        inputs = [
+            held.tensor,
+            numbers(t, begin, "begin"),
+            numbers(t, [max(one, 0) for one in stops], "end"),
+            numbers(t, [one.step for one in ranges], "strides"),
+        ]
+        masks = {"begin_mask": 0, "end_mask": mask, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
+        found = same(t, "STRIDED_SLICE", inputs, shape, **masks)
+    keep(op, t, data, found, held.order)
+
+
+@translates("Gather")
+def gather(op: Op, t: Translation) -> None:
+    """Along one dimension; negative constant indices count from the end."""
+    data, index = op.input(0), op.input(1)
+    axis = int(op.get("axis", 0)) % data.rank
+    if index.content is not None and of_integers(op, t, lambda x: np.take(x, index.content, axis)):
+        return
+    if data in t.fixed:
+        quantise_constants(t, [data])
+    held = t.anywhere(data)
+    if held.order != identity(data.rank) and index.rank > 1:
+        held = Held(t.ordered(held, identity(data.rank)), identity(data.rank))
+    if index.content is not None:
+        values = index.content.astype(np.int64)
+        if ((values < -data.known[axis]) | (values >= data.known[axis])).any():
+            raise Unsupported(f"an index outside of {data.known[axis]} elements")
+        where = numbers(t, values % data.known[axis], index.name)
+    else:
+        where = t.tensor(index)
+    place = held.order.index(axis)
+    shape = (*held.tensor.shape[:place], *index.known, *held.tensor.shape[place + 1 :])
+    found = same(t, "GATHER", [held.tensor, where], shape, axis=place, batch_dims=0)
+    order = held.order
+    if index.rank == 0:
+        order = tuple(one - (one > axis) for one in order if one != axis)
+    elif index.rank > 1:
+        order = identity(len(shape))
+    keep(op, t, data, found, order)
+
+
+@translates("GatherND")
+def gather_nd(op: Op, t: Translation) -> None:
+    """Of the first dimensions."""
+    if op.get("batch_dims", 0):
+        raise Unsupported("GatherND with batch_dims", "0")
+    data, index = op.input(0), op.input(1)
+    held = t.anywhere(data)
+    source = t.ordered(held, identity(data.rank))
+    if index.content is not None:
+        limits = np.asarray(data.known[: index.known[-1]])
+        where = numbers(t, np.where(index.content < 0, index.content + limits, index.content), index.name)
+    else:
+        where = t.tensor(index)
+    keep(op, t, data, same(t, "GATHER_ND", [source, where], op.output.known), identity(op.output.rank))
+
+
+@translates("Pad")
+def pad(op: Op, t: Translation) -> None:
+    """With a constant, or mirrored; `edge` repeats the outer elements."""
+    data = op.input(0)
+    mode = op.get("mode", "constant")
+    given = op.numbers(1, "pads")
+    axes = op.numbers(3) or tuple(range(data.rank))
+    if given is None or len(given) != 2 * len(axes):
+        raise Unsupported(f"pads {given}", f"{2 * len(axes)} numbers")
+    pairs = [[0, 0] for _ in range(data.rank)]
+    for number, axis in enumerate(axes):
+        pairs[axis % data.rank] = [given[number], given[number + len(axes)]]
+    held = t.anywhere(data)
+    source = held.tensor
+    stored = [pairs[axis] for axis in held.order]
+    if min(min(one) for one in stored) < 0:
+        source, stored = _cropped(t, source, stored)
+    shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
+    item = op.optional(2)
+    value = op.attributes.get("value", None) if item is None else t.values_of(item)
+    if item is not None and value is None:
+        raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
+    amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
+    if shape == source.shape:
+        found = source
+    elif mode == "constant":
+        found = _padded(t, data, source, stored, amount, shape)
+    elif mode == "reflect":
+        found = same(t, "MIRROR_PAD", [source, numbers(t, stored, "pads")], shape, mode="REFLECT")
+    elif mode in ("edge", "wrap"):
+        found = source
+        for axis, (before, after) in enumerate(stored):
+            if before or after:
+                n = found.shape[axis]
+                index = np.arange(-before, n + after)
+                index = np.clip(index, 0, n - 1) if mode == "edge" else index % n
+                wide = (*found.shape[:axis], len(index), *found.shape[axis + 1 :])
+                found = same(t, "GATHER", [found, numbers(t, index, "index")], wide, axis=axis, batch_dims=0)
+    else:
+        raise Unsupported(f"mode {mode}", "constant, reflect, edge or wrap")
+    keep(op, t, data, found, held.order)
+
+
+def _cropped(t: Translation, source: Tensor, pads: list[list[int]]) -> tuple[Tensor, list[list[int]]]:
+    """Cut off what negative pads remove; return the tensor and the other pads."""
+    begin = [max(0, -one[0]) for one in pads]
+    size = [n - max(0, -a) - max(0, -b) for n, (a, b) in zip(source.shape, pads, strict=True)]
+    if min(size) < 1:
+        raise Unsupported(f"pads {pads} of {list(source.shape)}")
+    found = same(t, "SLICE", [source, numbers(t, begin, "begin"), numbers(t, size, "size")], tuple(size))
+    return found, [[max(0, a), max(0, b)] for a, b in pads]
+
+
+def _padded(t: Translation, data: Item, source: Tensor, pads: Any, amount: float, shape: Any) -> Tensor:
+    where = numbers(t, pads, "pads")
+    scale = source.quantization
+    if data in t.real:
+        assert scale is not None
+        stored = np.rint(np.float64(np.float32(amount) / np.float32(scale.scale))) + scale.zero
+        whole = int(np.clip(stored, -128, 127))
+        if whole == scale.zero:
+            return same(t, "PAD", [source, where], shape)
+    elif data in t.eight:
+        whole = int(amount) - (128 if data.dtype == "uint8" else 0)
+    elif amount == 0:
+        return same(t, "PAD", [source, where], shape)
+    else:
+        return same(t, "PADV2", [source, where, t.constant(np.asarray(amount, source.dtype), "value")], shape)
+    return same(t, "PADV2", [source, where, t.constant(np.asarray(whole, np.int8), "value", scale)], shape)
+
+
+@translates("Expand")
+def expand(op: Op, t: Translation) -> None:
+    """Repeat dimensions of one element."""
+    data, result = op.input(0), op.output
+    held = t.anywhere(data)
+    rank = result.rank
+    order = held.order if data.rank == rank else identity(rank)
+    source = held.tensor if data.rank == rank else raised(t, t.ordered(held, identity(data.rank)), rank, order)
+    shape = permuted(result.known, order)
+    found = source if source.shape == shape else same(t, "BROADCAST_TO", [source, numbers(t, shape, "shape")], shape)
+    keep(op, t, data, found, order)
+
+
+@translates("Tile")
+def tile(op: Op, t: Translation) -> None:
+    """Repeat whole dimensions."""
+    data = op.input(0)
+    repeats = op.numbers(1)
+    assert repeats is not None
+    held = t.anywhere(data)
+    stored = [repeats[axis] for axis in held.order]
+    shape = permuted(op.output.known, held.order)
+    keep(op, t, data, same(t, "TILE", [held.tensor, numbers(t, stored, "repeats")], shape), held.order)
+
+
+@translates("DepthToSpace", "SpaceToDepth")
+def blocks(op: Op, t: Translation) -> None:
+    """TFLite's operators in NHWC; mode CRD reorders the channels first."""
+    data = op.input(0)
+    size = int(op.get("blocksize", 0))
+    if data.rank != 4 or size < 1:
+        raise Unsupported(f"blocksize {size}, data {list(data.known)}")
+    order = channels_last(4)
+    held = t.anywhere(data)
+    source = t.ordered(held, order)
+    if op.kind == "DepthToSpace" and op.get("mode", "DCR") == "CRD":
+        depth = data.known[1]
+        index = np.arange(depth).reshape(depth // (size * size), size * size).T.reshape(-1)
+        source = same(t, "GATHER", [source, numbers(t, index, "index")], source.shape, axis=3, batch_dims=0)
+    kind = "DEPTH_TO_SPACE" if op.kind == "DepthToSpace" else "SPACE_TO_DEPTH"
+    found = same(t, kind, [source], permuted(op.output.known, order), block_size=size)
+    keep(op, t, data, found, order)
+
+
+@translates("Trilu")
+def triangle(op: Op, t: Translation) -> None:
+    """Zeros on one side of a diagonal of the last two dimensions."""
+    data = op.input(0)
+    offset = op.numbers(1)
+    if data.rank < 2 or data.dtype == "bool":
+        raise Unsupported(f"data {list(data.known)} of {data.dtype}", "numbers of 2 or more dimensions")
+    mask = np.ones(data.known[-2:], bool)
+    at = offset[0] if offset else 0
+    mask = np.triu(mask, at) if op.get("upper", 1) else np.tril(mask, at)
+    zero = t.constant(np.zeros((), data.dtype), "zero")
+    inputs = [t.constant(mask, "mask"), t.tensor(data), zero]
+    t.put(op.output, t.emit("SELECT_V2", inputs, data.known, data.dtype))
