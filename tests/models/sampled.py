@@ -17,7 +17,8 @@ from models.test_moves import KINDS as MOVES
 from models.test_moves import Limited
 from models.test_pools import normalisation, pool
 from models.test_products import product, transposed
-from models.test_recurrent import lstm, svdf
+from models.lstms import byte_lstm, float_lstm
+from models.test_recurrent import svdf
 from models.test_reductions import few_values, greatest, position, reduction, running_sum
 from models.test_unary import positive_cases, unary
 
@@ -128,7 +129,8 @@ def groups():
         "recurrent": [
             _part("SVDF int8", svdf, "int8"),
             _part("SVDF float32", svdf, "float32"),
-            _part("UNIDIRECTIONAL_SEQUENCE_LSTM float32", lstm),
+            _part("UNIDIRECTIONAL_SEQUENCE_LSTM float32", float_lstm),
+            _part("UNIDIRECTIONAL_SEQUENCE_LSTM int8", byte_lstm),
         ],
         "variables": [_part("VAR_HANDLE float32", variables)],
         "branch": [_part("IF float32", condition)],
