@@ -7,6 +7,7 @@ import numpy as np
 from models.bounds import bound_of
 from models.campaigns import cases_of, graph_of
 from models.layers import convolution, dense, depthwise
+from models.lstms import byte_lstm, float_lstm
 from models.made import Model
 from models.oracle import litert
 from models.records import distances
@@ -17,7 +18,6 @@ from models.test_moves import KINDS as MOVES
 from models.test_moves import Limited
 from models.test_pools import normalisation, pool
 from models.test_products import product, transposed
-from models.lstms import byte_lstm, float_lstm
 from models.test_recurrent import svdf
 from models.test_reductions import few_values, greatest, position, reduction, running_sum
 from models.test_unary import positive_cases, unary

@@ -44,7 +44,7 @@ def tflite_files(folder):
 def onnx_files(folder):
     """Return float and quantised models."""
     generator = np.random.default_rng(5)
-    kinds = {name: () for name in ("convolution", "dense", "resize", "transposed")}
+    kinds = dict.fromkeys(("convolution", "dense", "resize", "transposed"), ())
     kinds |= {"pool": ("MaxPool",), "normalisation": ("LayerNormalization",)}
     models = [getattr(test_onnx_float, name)(generator, *words).model() for name, words in kinds.items()]
     forms = [quantised(models[0], folder / form, generator, form) for form in ("QDQ", "QOperator")]

@@ -49,6 +49,15 @@ def test_all_operators_are_reported_at_once():
     assert "operator 4 (Det)" in text and text.count("error:") == 3
 
 
+def test_sequences_are_not_damaged():
+    made = Made(17)
+    x = made.input(1, 2, 4, 4)
+    items = made.add("SequenceConstruct", x, x)
+    made.output(made.add("SequenceAt", items, np.array(0, np.int64)))
+    text = refused(made.model())
+    assert "operator 0 (SequenceConstruct), result 't0_0': unsupported operator" in text and "damaged" not in text
+
+
 def runtime_weights():
     made = Made(17)
     x = made.input(1, 2, 4, 4)

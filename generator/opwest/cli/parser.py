@@ -10,10 +10,10 @@ from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
-from opwest.importers.models.request import KERNELS, ROUNDINGS
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -64,7 +64,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_update(verbs.add_parser("update", help="generate projects again", description=commands.update.__doc__))
     _add_check(verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__))
     _add_init(verbs.add_parser("init", help="draft a manifest from objects", description=commands.init.__doc__))
-    _add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
+    add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
     inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
     inspect.add_argument(
         "files",
@@ -310,112 +310,6 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     _add_zephyr(update)
     add_output(update)
     update.set_defaults(function=commands.update)
-
-
-def _add_import(command: argparse.ArgumentParser) -> None:
-    kinds = command.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
-    for kind, format in (("tflite", "TFLite"), ("onnx", "ONNX")):
-        one = kinds.add_parser(
-            kind, help=f"import a trained model in {format}'s format", description=commands.import_trained.__doc__
-        )
-        one.add_argument("file", metavar="MODEL", type=Path, help=f"a .{kind} file")
-        one.add_argument(
-            "-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty"
-        )
-        one.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
-        one.add_argument(
-            "--vectors", metavar="N", type=_vector_count, default=8, help="number of golden vectors (default: 8)"
-        )
-        one.add_argument("--signature", metavar="NAME", help="signature to import (default: all, a model for each)")
-        one.add_argument(
-            "--compare",
-            metavar="N",
-            type=count,
-            default=0,
-            help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
-        )
-        one.add_argument(
-            "--kernels",
-            choices=KERNELS,
-            default=KERNELS[0],
-            help="portable: C for every processor (default); cmsis-nn: call CMSIS-NN where the results are equal, with "
-            "scratch memory for every Cortex-M; cmsis-nn-none, -dsp, -mve: for processors with these instructions",
-        )
-        one.add_argument(
-            "--rounding",
-            choices=ROUNDINGS,
-            default=ROUNDINGS[0],
-            help="int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
-        )
-        one.add_argument(
-            "--operator",
-            metavar="NAME=FILE.yaml",
-            action="append",
-            default=[],
-            help="operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
-        )
-        one.add_argument(
-            "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
-        )
-        one.add_argument(
-            "--dequantise-weights",
-            action="store_true",
-            help="int8 weights of layers with float32 data become float32 (default: they remain int8)",
-        )
-        if kind == "onnx":
-            text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
-            one.add_argument("--exact", action="store_true", help=text)
-        add_output(one)
-        one.set_defaults(function=commands.import_trained)
-    tvm = kinds.add_parser("tvm", help="import a float model through TVM", description=commands.import_tvm.__doc__)
-    tvm.add_argument("file", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
-    tvm.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    tvm.add_argument(
-        "--target",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="compile objects for a target listed by 'opwest targets'; repeatable (default: C, for any target)",
-    )
-    tvm.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
-    tvm.add_argument(
-        "--vectors",
-        metavar="N",
-        type=_vector_count,
-        default=8,
-        help="number of golden vectors (default: 8)",
-    )
-    add_output(tvm)
-    tvm.set_defaults(function=commands.import_tvm)
-    mlf = kinds.add_parser("mlf", help="import a model exported by microTVM", description=commands.import_mlf.__doc__)
-    mlf.add_argument(
-        "file", metavar="MODEL", type=Path, help="tar file in Model Library Format, or its unpacked directory"
-    )
-    mlf.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    mlf.add_argument("--model", metavar="NAME", help="name of the model (default: name of the module)")
-    mlf.add_argument("--module", metavar="NAME", help="module to import, if the archive contains several")
-    mlf.add_argument("--target", metavar="NAME", help="target of compiled objects (default: detected)")
-    mlf.add_argument(
-        "--compat",
-        choices=["tvmgen"],
-        help="tvmgen: microTVM's C interface tvmgen_<module>.h, for applications that were written for it",
-    )
-    mlf.add_argument(
-        "--tensor",
-        metavar="NAME=[DTYPE:]SHAPE",
-        action="append",
-        default=[],
-        help="shape (image=1,8,8) and dtype (out=int8:1,12) of an input or output, if not in the file; repeatable",
-    )
-    add_output(mlf)
-    mlf.set_defaults(function=commands.import_mlf)
-
-
-def _vector_count(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 1000:
-        raise argparse.ArgumentTypeError("expected a number from 0 to 1000")
-    return value
 
 
 def _add_zephyr(command: argparse.ArgumentParser) -> None:

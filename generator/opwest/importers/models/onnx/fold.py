@@ -309,6 +309,8 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         schema = defs.get_schema(node.op_type, version, "")
     except Exception:  # defs.SchemaError; reported as an unsupported operator
         return
+    if any(not any(kind.startswith("tensor(") for kind in one.types) for one in (*schema.inputs, *schema.outputs)):
+        return  # sequences and optional values; reported as an unsupported operator
     types, data = {}, {}
     for name, one in zip(node.input, inputs, strict=True):
         if one is None:
