@@ -70,6 +70,39 @@ def test_variables(tmp_path):
     )
 
 
+def window(random):
+    """A state with the latest rows: the next one is a part of the rows with the new one, which are computed."""
+    rows, columns = 4, 5
+
+    def init(model):
+        handle = model.operator("VAR_HANDLE", [], ("resource",), container="", shared_name="rows")
+        model.operator("ASSIGN_VARIABLE", [handle, model.constant(np.zeros((rows, columns), np.float32))])
+
+    model = model_with(init)
+    data = model.input("float32", (1, columns))
+    model.operator("CALL_ONCE", [], init_subgraph_index=1)
+    handle = model.operator("VAR_HANDLE", [], ("resource",), container="", shared_name="rows")
+    before = model.operator("READ_VARIABLE", [handle], ("float32",))
+    both = model.operator("CONCATENATION", [before, data], ("float32",), axis=0)
+    ends = [model.constant(np.array(one, np.int32)) for one in ([1, 0], [rows + 1, columns], [1, 1])]
+    model.operator("ASSIGN_VARIABLE", [handle, model.operator("STRIDED_SLICE", [both, *ends], ("float32",))])
+    weights = model.constant(random.standard_normal((3, (rows + 1) * columns)).astype(np.float32))
+    model.output(model.operator("FULLY_CONNECTED", [both, weights, None], ("float32",)))
+    return finish(model)
+
+
+def test_window_of_rows(tmp_path):
+    """The manifest declares the tensor of which the next state is a view. Every compared case begins without rows."""
+    file = tmp_path / "m.tflite"
+    file.write_bytes(window(np.random.default_rng(8)).build())
+    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "3")
+    assert code == 0, err
+    assert "2 results of operators" in out
+    manifest = (tmp_path / "model/manifest.yaml").read_text()
+    assert "view_of" in manifest
+    check_configurations(window, tmp_path, seed=3, count=2, bound=1e-5, steps=True)
+
+
 def condition(random):
     """IF with a constant condition."""
     shape, numbers = (2, 3), [random.standard_normal(3).astype(np.float32) for _ in range(2)]

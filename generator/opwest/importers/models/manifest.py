@@ -172,12 +172,11 @@ def _run(of: Described, operators: Mapping[_Operator, str]) -> Iterator[str]:
     if program.states:
         yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
     views: dict[str, writer.Keys] = {}
-    whole = {_declared(one) for step in of.emitted.steps for one in _results(step)}
     for step in of.emitted.steps:
         for value in map(_declared, step.arguments):
             root = value.root
             if root is not None:
-                if root.role == "intermediate" and root not in whole:  # steps write only its parts
+                if root.role == "intermediate":
                     views[names[root]] = {"dtype": root.dtype, "shape": writer.shape_of(root.shape)}
                 views[names[value]] = _view(value, names)
     if views:
@@ -198,14 +197,6 @@ def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | 
     numbers = iter(step.scalars)
     passed = [one for one in user.arguments if one.direction != "scratch"]
     return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
-
-
-def _results(step: Step) -> Iterator[Value]:
-    """Yield the values that a step writes."""
-    passed = [one for one in step.function.parameters if one.direction != "scratch"]
-    for parameter, value in zip(passed, step.arguments, strict=True):
-        if parameter.direction != "in":
-            yield value
 
 
 def _interface(value: Value, labels: Sequence[str] | None = None) -> writer.Keys:

@@ -133,8 +133,10 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
     runtime = _LiteRt(graph, content, keeps_tensors=True)
     tensors = {one for node in graph.nodes for one in node.outputs if one.number is not None}
     found = []
-    for case in given:
-        runtime.interpreter.reset_all_variables()
+    has_state = any(one is not None and one.is_state for node in graph.nodes for one in node.inputs)
+    for number, case in enumerate(given):
+        if has_state and number:  # reset_all_variables() leaves resources as they are
+            runtime = _LiteRt(graph, content, keeps_tensors=True)
         outputs = _outputs(graph, runtime.run(case))
         arrays = {one: runtime.tensor(one.number) for one in tensors if one.number is not None}
         arrays |= dict(zip(graph.outputs, outputs, strict=True))
