@@ -46,6 +46,9 @@ def operands(model, random, dtype, shape, results, fan_in, axis, has_bias=True):
     scale = data.scale * greatest * spread * np.sqrt(fan_in) * random.uniform(0.7, 4)
     if random.random() < 0.3:
         scale = float(np.round(scale, 1 - int(np.floor(np.log10(scale)))))
+    elif random.random() < 0.3:  # a power of two as multiplier: many sums are halves, rounded by its last bits
+        exact = float(np.float32(data.scale) * np.float32(scales[-1]))
+        scale = exact * 2.0 ** np.round(np.log2(scale / exact))
     return weights, bias, scale, target
 
 

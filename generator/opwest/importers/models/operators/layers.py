@@ -128,10 +128,10 @@ def requantisation_of(node: Node, data: Tensor, weights: Tensor, rules: Rules) -
     else:
         rounding = Rounding.SIXTEEN if data.dtype == "int16" else Rounding.TWICE
     # LiteRT multiplies the scales as double; tflite-micro as float32 for layers with one scale, with other ties.
-    # For products of two computed matrices LiteRT does that, too.
+    # For products of two computed matrices and uint8 convolutions LiteRT does that, too.
     reals = [source.scale * scale / target.scale for scale in scales]
-    if node.kind == "BATCH_MATMUL":
-        reals = [float32(source.scale * scales[0]) / target.scale]
+    if node.kind == "BATCH_MATMUL" or (data.dtype == "uint8" and node.kind != "FULLY_CONNECTED"):
+        reals = [float32(source.scale * scale) / target.scale for scale in scales]
     low, high = activation_range(str(node.options.get("fused_activation_function", "NONE")), result)
     floats = _float_scales(source, scales, target)
     return Requantisation(multipliers_of(reals), rounding, target.zero, low, high, floats)
