@@ -3,7 +3,8 @@
 
 Each model is imported (C operators), generated and built with `west build` for mps2/an385, without changes: main.c runs
 the model once on zeros and prints the result. FLASH and RAM are the linker's report of the whole image. A QEMU plugin
-counts instructions from the call of <model>_run in main to its return.
+counts instructions from the call of <model>_run in main to its return. With `--kernels cmsis-nn-none` the models call
+CMSIS-NN, also for fully connected layers (`--rounding cmsis-nn`); only the rows beside tflite-micro are measured.
 
 Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models next to the project.
 """
@@ -38,6 +39,7 @@ PEERS: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "ic_int8": {CMSIS_NN: (41_760_000, 211_528, 64_384, 55_008)},
     "vww_int8": {CMSIS_NN: (32_090_000, 453_960, 110_112, 100_720)},
 }
+PORTABLE = "portable"
 SMALL = ("-DCONFIG_MINIMAL_LIBC=y",)
 ALONE = "-DCONFIG_MULTITHREADING=n"
 FULL = ("-DCONFIG_NEWLIB_LIBC=y", ALONE)
@@ -56,9 +58,11 @@ MOST_IMPORT_SECONDS = 2.0
 SECONDS = 300
 
 
-def import_model(file: Path, folder: Path) -> dict[str, Any]:
+def import_model(file: Path, folder: Path, kernels: str) -> dict[str, Any]:
     """Import a model; return the report of the import."""
     words = ["import", "tflite", file, "-o", folder, "--model", file.stem, "--vectors", "0", "--json"]
+    if kernels != PORTABLE:
+        words += ["--kernels", kernels, "--rounding", "cmsis-nn"]
     return dict(json.loads(execute([*opwest_command(), *words]))["result"])
 
 
@@ -155,22 +159,23 @@ def main() -> int:
     """Measure and print; exit code 1 if a limit is not met."""
     options = parser(__doc__)
     options.add_argument("--models", type=Path, metavar="DIR", help="the directory with .tflite files")
+    options.add_argument("--kernels", choices=[PORTABLE, "cmsis-nn-none"], default=PORTABLE, help="as of opwest import")
     given = options.parse_args()
     report = Report("Imported models")
     try:
         opwest_command()
         files = models_of(given.models)
         if given.keep is not None:
-            run(files, given.keep, report)
+            run(files, given.keep, report, given.kernels)
         else:
             with tempfile.TemporaryDirectory(prefix="opwest-models-") as work:
-                run(files, Path(work), report)
+                run(files, Path(work), report, given.kernels)
     except SkippedError as reason:
         report.skip("imported models", reason)
     return report.finish(given.json)
 
 
-def run(files: list[Path], work: Path, report: Report) -> None:
+def run(files: list[Path], work: Path, report: Report, kernels: str) -> None:
     """Measure every model in a directory."""
     rows: list[list[Any]] = []
     planning: dict[str, float] = {}
@@ -179,7 +184,7 @@ def run(files: list[Path], work: Path, report: Report) -> None:
         folder = work / file.stem
         words = [*opwest_command(), "import", "tflite", file, "-q", "-o"]
         importing[file.stem] = min(measure([*words, folder / f"timed_{run}"]).cpu for run in range(RUNS))
-        done = import_model(file, folder / "model")
+        done = import_model(file, folder / "model", kernels)
         size, bound = pools(folder / "model" / "manifest.yaml")
         rows.append([file.stem, done["steps"], done["constant_bytes"], size, bound])
         planning[file.stem] = measure([*opwest_command(), "check", folder / "model" / "manifest.yaml"]).cpu
@@ -195,17 +200,19 @@ def run(files: list[Path], work: Path, report: Report) -> None:
     print()
     try:
         require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
-        measure_images({str(row[0]): int(row[3]) for row in rows}, work, report, Images())
+        measure_images({str(row[0]): int(row[3]) for row in rows}, work, report, Images(), kernels)
     except SkippedError as reason:
         report.skip("images", reason)
 
 
-def measure_images(arenas: dict[str, int], work: Path, report: Report, images: Images) -> None:
+def measure_images(arenas: dict[str, int], work: Path, report: Report, images: Images, kernels: str) -> None:
     """Build and count."""
     plugin, rows = None, []
-    variants = [(name, FULL if needs_libm(work / name / "app") else SMALL) for name in arenas]
+    variants: list[tuple[str, tuple[str, ...]]] = []
+    if kernels == PORTABLE:
+        variants += [(name, FULL if needs_libm(work / name / "app") else SMALL) for name in arenas]
+        variants += [(name, (*SMALL, ALONE)) for name in SMALLEST if name in arenas]
     variants += [(name, FULL) for name in PEERS if name in arenas and (name, FULL) not in variants]
-    variants += [(name, (*SMALL, ALONE)) for name in SMALLEST if name in arenas]
     for number, (name, options) in enumerate(variants):
         image, flash, ram = images.build(work / name / "app", work / f"build_{number}", *options)
         plugin = plugin or supported_plugin(work, functools.partial(count, image, name))
@@ -217,16 +224,18 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
     report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
     own = {row[0]: (*row[2:], arenas[row[0]]) for row in rows if row[1] == " ".join(FULL) and row[0] in PEERS}
     if own:
-        compare(own, report)
+        compare(own, report, kernels)
 
 
-def compare(own: dict[str, tuple[int, ...]], report: Report) -> None:
+def compare(own: dict[str, tuple[int, ...]], report: Report, kernels: str) -> None:
     """Compare models with tflite-micro; a larger figure is a limit that is not met."""
     columns, rows = ["model", "", "instructions", "FLASH", "RAM", "arena"], []
     for name, figures in own.items():
-        rows += [[name, "opwest", *figures], *(["", peer, *others] for peer, others in PEERS[name].items())]
+        rows += [[name, f"opwest, {kernels}", *figures], *(["", peer, *others] for peer, others in PEERS[name].items())]
     report.table(f"Compared with tflite-micro, all with newlib and {ALONE}.", columns, rows)
     for name, figures in own.items():
+        if kernels != PORTABLE:
+            continue
         if name in MOST_INSTRUCTIONS:
             report.limit(f"{name}, instructions", figures[0], MOST_INSTRUCTIONS[name])
         for peer, others in PEERS[name].items():
