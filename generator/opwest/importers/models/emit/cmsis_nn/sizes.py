@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sizes of CMSIS-NN's buffers in bytes, by instruction set.
 
-Sources in CMSIS-NN, at the revision of Zephyr 4.2: Source/ConvolutionFunctions/arm_convolve_get_buffer_sizes_s8.c, _s16.c,
+Sources in CMSIS-NN, at the revision of Zephyr 4.2:
+Source/ConvolutionFunctions/arm_convolve_get_buffer_sizes_s8.c, _s16.c,
 arm_depthwise_conv_get_buffer_sizes_s8.c, _s16.c, Source/PoolingFunctions/arm_avgpool_get_buffer_sizes_s8.c.
 The firmware's revision can have other sizes; `open` compares them.
 """
