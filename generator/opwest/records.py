@@ -2,8 +2,9 @@
 """The decorator `dataclass` with less work at import.
 
 dataclasses compiles six methods of every frozen class from text. For all classes of opwest this takes a third of the
-time to generate a small model. Here a frozen class gets `__eq__`, `__hash__` and `__repr__` as closures, with the same
-results. Type checkers see dataclasses.dataclass itself.
+time to generate a small model. Here a frozen class gets `__eq__`, `__hash__`, `__repr__`, `__setattr__` and
+`__delattr__` as closures, and `__init__` is compiled for the first instance of a class, with the same results.
+Type checkers see dataclasses.dataclass itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ else:
             if not shared:
                 return dataclasses.dataclass(**options)(cls)
             own = frozenset(cls.__dict__)
-            made = dataclasses.dataclass(eq=False, repr=False, **options)(cls)
+            # Without a docstring, dataclasses would write the signature of `__init__`.
+            cls.__doc__ = cls.__doc__ or cls.__name__
+            made = dataclasses.dataclass(init=False, eq=False, repr=False, slots=options.get("slots", False))(cls)
+            _freeze(made)
+            if "__init__" not in own:
+                _compile_on_use(made)
             if "__repr__" not in own:
                 made.__repr__ = _repr(made)
             if "__eq__" not in own:
@@ -33,6 +39,74 @@ else:
             return made
 
         return decorate if cls is None else decorate(cls)
+
+
+def _compile_on_use(cls: Any) -> None:
+    """Give a class an `__init__` that replaces itself at its first call."""
+
+    def create(self: Any, *values: Any, **named: Any) -> None:
+        compiled = _initializer(cls)
+        setattr(cls, "__init__", compiled)  # noqa: B010 - mypy refuses the assignment
+        compiled(self, *values, **named)
+
+    setattr(cls, "__init__", create)  # noqa: B010
+
+
+def _initializer(cls: type) -> Callable[..., None]:
+    """Return `__init__` of a class: one statement per field, then `__post_init__` if the class has it."""
+    scope: dict[str, Any] = {"_set": object.__setattr__, "_absent": object()}
+    parameters: list[str] = []
+    by_name: list[str] = []
+    body: list[str] = []
+    for field in dataclasses.fields(cls):
+        name, value = field.name, field.name
+        parameter = name
+        if field.default is not dataclasses.MISSING:
+            scope[f"_default_{name}"] = field.default
+            parameter, value = f"{name}=_default_{name}", name if field.init else f"_default_{name}"
+        elif field.default_factory is not dataclasses.MISSING:
+            scope[f"_make_{name}"] = field.default_factory
+            parameter = f"{name}=_absent"
+            value = f"_make_{name}() if {name} is _absent else {name}" if field.init else f"_make_{name}()"
+        elif not field.init:
+            continue
+        if field.init:
+            (by_name if field.kw_only else parameters).append(parameter)
+        body.append(f"_set(self, {name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    if by_name:
+        parameters += ["*", *by_name]
+    exec(f"def __init__({', '.join(['self', *parameters])}):\n " + "\n ".join(body or ["pass"]), scope)
+    made: Callable[..., None] = scope["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    return made
+
+
+def _freeze(cls: Any) -> None:
+    names = [field.name for field in dataclasses.fields(cls)]
+    fields = frozenset(names)
+
+    def assign(self: Any, name: str, value: object) -> None:
+        if type(self) is cls or name in fields:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def delete(self: Any, name: str) -> None:
+        if type(self) is cls or name in fields:
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    def state(self: Any) -> list[Any]:
+        return [getattr(self, name) for name in names]
+
+    def restore(self: Any, values: list[Any]) -> None:
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    cls.__setattr__, cls.__delattr__ = assign, delete
+    if "__slots__" in cls.__dict__:
+        cls.__getstate__, cls.__setstate__ = state, restore
 
 
 def _repr(cls: type) -> Callable[[Any], str]:

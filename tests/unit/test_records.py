@@ -83,6 +83,61 @@ def test_records_can_be_pickled():
     assert pickle.loads(pickle.dumps((block, Location("f")))) == (block, Location("f"))
 
 
+def parameters_made_by(dataclass):
+    @dataclass(frozen=True, slots=True)
+    class Base:
+        a: int
+        b: list = dataclasses.field(default_factory=list)
+
+        def __post_init__(self):
+            if self.a < 0:
+                raise ValueError("negative")
+
+    @dataclass(frozen=True, slots=True)
+    class Derived(Base):
+        c: int = 3
+        d: int = dataclasses.field(default=4, init=False)
+        e: tuple = dataclasses.field(default_factory=tuple, init=False)
+        f: int = dataclasses.field(default=6, kw_only=True)
+
+    return Base, Derived
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        *[((1,), {}), ((1, [2]), {}), ((), {"a": 1, "b": [5]}), ((1,), {"c": 7, "f": 8}), ((1, [], 2), {})],
+        *[((), {}), ((1, [], 2, 3), {}), ((1,), {"d": 1}), ((1,), {"a": 2}), ((-1,), {}), ((1,), {"g": 0})],
+    ],
+)
+def test_initialisation_is_that_of_dataclasses(values, named):
+    def results(dataclass):
+        for made in parameters_made_by(dataclass):
+            for _ in range(2):  # the first call compiles __init__
+                try:
+                    yield dataclasses.asdict(made(*values, **named)), repr(made(*values, **named))
+                except (TypeError, ValueError) as error:
+                    yield str(error)
+
+    assert list(results(opwest.records.dataclass)) == list(results(dataclasses.dataclass))
+
+
+def test_a_subclass_can_have_attributes_of_its_own():
+    @opwest.records.dataclass(frozen=True)
+    class Base:
+        first: int
+
+    class Open(Base):
+        def __init__(self):
+            super().__init__(1)
+
+    one = Open()
+    assert one.first == 1
+    one.value = 1
+    del one.value
+    assert not hasattr(one, "value")
+
+
 def test_other_classes_use_dataclasses():
     @opwest.records.dataclass
     class Mutable:
