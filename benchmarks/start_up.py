@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processor time of small commands, as a multiple of the import of Jinja, PyYAML and numpy.
 
-All commands run in turn, so that a slow phase of the machine affects all of them, and the minimum of each counts.
+The commands of a round run one after the other, so that a slow or fast phase of the machine affects all of them. The
+multiple of a command is the median over the rounds: the speed of a core changes by half between two seconds, and the
+quotient of two minima compares the fastest second of each command.
 Python's compiled modules are in a directory of the measurement, which the first, uncounted round fills.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,14 +27,14 @@ _REFERENCE = (sys.executable, "-c", "import jinja2, yaml, numpy")
 
 
 class StartUp(NamedTuple):
-    """Seconds of the reference, and the time of commands as multiples of it."""
+    """Median seconds of the reference, and the median times of commands as multiples of it."""
 
     reference: float
     generate: float
     version: float
 
 
-def measure_start_up(work: Path, rounds: int = 7) -> StartUp:
+def measure_start_up(work: Path, rounds: int = 11) -> StartUp:
     """Return the figures, measured in `rounds` rounds. Raises SkippedError if no model can be compiled."""
     manifest = write_model(work / "start_up", OPERATORS, host_target(), [*host_compiler(), "-O1"])
     app = work / "start_up_app"
@@ -44,15 +47,19 @@ def measure_start_up(work: Path, rounds: int = 7) -> StartUp:
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.pop("COVERAGE_PROCESS_START", None)
     environment.pop("COVERAGE_PROCESS_CONFIG", None)
-    least = dict.fromkeys(commands, float("inf"))
+    taken: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
             shutil.rmtree(app, ignore_errors=True)
             seconds = _processor_time(command, environment)
             if number > 0:
-                least[name] = min(least[name], seconds)
-    reference = least["reference"]
-    return StartUp(reference, least["generate"] / reference, least["version"] / reference)
+                taken[name].append(seconds)
+    reference = taken["reference"]
+    multiples = {
+        name: statistics.median(one / base for one, base in zip(taken[name], reference, strict=True))
+        for name in ("generate", "version")
+    }
+    return StartUp(statistics.median(reference), **multiples)
 
 
 def _processor_time(command: Sequence[str], environment: dict[str, str]) -> float:
