@@ -13,6 +13,9 @@ from models.bounds import bound_of  # noqa: E402
 from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
+from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.importers.models.graph.check import check_graph  # noqa: E402
+from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
 
 
 def svdf(random, dtype, hybrid=False):
@@ -59,6 +62,16 @@ def test_svdf(dtype, tmp_path):
         cases=lambda graph, random: cases_of(graph, random, 5),
         steps=True,
     )
+
+
+def test_svdf_with_scales_above_the_range_of_float32():
+    model = svdf(np.random.default_rng(0), "int8")
+    for tensor in model.graph.tensors[:2]:
+        tensor.scale = 1e38
+    [graph] = read_tflite(model.build())
+    faults = Diagnostics()
+    check_graph(graph, "m.tflite", faults)
+    assert "the scales give the multiplier inf" in "\n".join(map(str, faults))
 
 
 def test_hybrid_svdf(tmp_path):

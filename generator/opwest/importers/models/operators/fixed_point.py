@@ -69,8 +69,9 @@ def round_away(value: float) -> int:
 
 
 def float32(value: float) -> float:
-    """Return a number rounded to float32."""
-    return float(np.float32(value))
+    """Return a number rounded to float32: infinity above its range."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def one_quantization(tensor: Tensor) -> Quantization:
