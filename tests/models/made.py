@@ -56,6 +56,8 @@ class Model:
 
     def __init__(self):
         self.subgraphs = [Subgraph()]
+        self.data_after = False
+        """Whether constants are stored after the flatbuffer."""
         self.signatures = []
         """(key, {name: tensor} of the inputs, of the outputs, subgraph)."""
         self.metadata = {}
@@ -99,12 +101,18 @@ class Model:
 
     def build(self):
         """Return the file."""
-        return _Writer(self).write()
+        if not self.data_after:
+            return _Writer(self).write()
+        # The size of the tables does not depend on the offsets.
+        writer = _Writer(self, after=len(_Writer(self, after=16).write()))
+        return writer.write() + b"".join(writer.buffers)
 
 
 class _Writer:
-    def __init__(self, model):
-        self.model = model
+    """`after`: the position of the buffers behind the tables; None: they are parts of the tables."""
+
+    def __init__(self, model, after=None):
+        self.model, self.after = model, after
         self.b = flatbuffers.Builder(1024)
         self.buffers = [b""]
         self.codes = []
@@ -121,8 +129,16 @@ class _Writer:
             tflite.MetadataAddBuffer(b, len(self.buffers) - 1)
             metadata.append(tflite.MetadataEnd(b))
         buffers = []
+        place = self.after
         for content in self.buffers:
             data = None
+            if content and place is not None:
+                tflite.BufferStart(b)
+                tflite.BufferAddOffset(b, place)
+                tflite.BufferAddSize(b, len(content))
+                buffers.append(tflite.BufferEnd(b))
+                place += len(content)
+                continue
             if content:
                 b.StartVector(1, len(content), 16)
                 b.head -= len(content)
@@ -260,8 +276,9 @@ class _Writer:
         if kept is not None:
             tflite.OperatorAddIntermediates(b, kept)
         if built is not None:
-            tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
-            tflite.OperatorAddBuiltinOptions(b, built)
+            union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, table) else "BuiltinOptions2"
+            getattr(tflite, f"OperatorAdd{union}Type")(b, getattr(getattr(tflite, union), table))
+            getattr(tflite, f"OperatorAdd{union}")(b, built)
         if data is not None:
             tflite.OperatorAddCustomOptions(b, data)
         return tflite.OperatorEnd(b)
@@ -282,7 +299,7 @@ class _Writer:
             return self.b.CreateString(value)
         if isinstance(value, (list, tuple)):
             return self.numbers(value, np.int32)
-        return value
+        return self.b.CreateByteVector(value) if isinstance(value, bytes) else value
 
 
 _TABLES = {
@@ -306,6 +323,7 @@ _TABLES = {
     "SELECT_V2": "SelectV2Options",
     "REVERSE_V2": "ReverseV2Options",
     "SPLIT_V": "SplitVOptions",
+    "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions",
 }
 _OTHERS = re.compile(r"REDUCE_(MAX|MIN|PROD|ANY|ALL)")
 

@@ -127,6 +127,58 @@ def test_if(tmp_path):
     check_configurations(condition, tmp_path, seed=2)
 
 
+NO_MAP = bytes([0, 0, 1, 0, 0, 36, 1])
+"""An empty map of FlexBuffers."""
+
+
+def composite(random):
+    """A composite in a composite; the constants are after the flatbuffer."""
+    shape, numbers = (2, 3), [random.standard_normal(3).astype(np.float32) for _ in range(2)]
+
+    def call(model, inputs, number):
+        options = {"name": "odml.example", "decomposition_subgraph_index": number, "composite_attributes": NO_MAP}
+        return model.operator("STABLEHLO_COMPOSITE", inputs, ("float32",), **options)
+
+    def inner(model):
+        data = [model.input("float32", shape) for _ in range(2)]
+        model.output(model.operator("SUB", [model.operator("MUL", data, ("float32",)), data[0]], ("float32",)))
+
+    def outer(model):
+        data = model.input("float32", shape)
+        model.output(call(model, [data, model.constant(np.stack([numbers[0]] * 2))], 1))
+
+    model = model_with(inner, outer)
+    model.data_after = True
+    data = model.input("float32", shape)
+    found = call(model, [model.operator("ADD", [data, model.constant(numbers[1])], ("float32",))], 2)
+    model.output(model.operator("ADD", [found, call(model, [data], 2)], ("float32",)))
+    return finish(model)
+
+
+def test_composites(tmp_path):
+    check_configurations(composite, tmp_path, seed=4, bound=1e-6)
+    model = model_with(
+        lambda model: model.output(model.operator("COMPLEX_ABS", [model.input("float32", (1,))], ("float32",)))
+    )
+    data = model.input("float32", (1,))
+    model.output(model.operator("STABLEHLO_COMPOSITE", [data], ("float32",), decomposition_subgraph_index=1))
+    file = tmp_path / "m.tflite"
+    file.write_bytes(finish(model).build())
+    code, _, err = opwest("import", file, "-o", tmp_path / "model")
+    assert code == 1 and "operator 0 (COMPLEX_ABS)" in err and "of 0 (STABLEHLO_COMPOSITE)" in err
+
+
+def test_data_beyond_the_end_of_the_file():
+    model = Model()
+    model.data_after = True
+    model.output(
+        model.operator("ADD", [model.input("float32", (4,)), model.constant(np.ones(4, np.float32))], ("float32",))
+    )
+    content = model.build()
+    with pytest.raises(Damaged, match=r"is stored in bytes \d+ to \d+ of \d+"):
+        read_tflite(content[:-1])
+
+
 def loop(random, limit=None):
     """WHILE with a counter that is known, and data that are not."""
     limit = int(random.integers(0, 5)) if limit is None else limit

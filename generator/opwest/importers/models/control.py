@@ -3,7 +3,8 @@
 
 CALL_ONCE gives the initial content of variables, IF with a known condition becomes one of its branches, WHILE with a
 condition that is known in each turn becomes its turns. VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE become states.
-Sources in TFLite: kernels/if.cc, while.cc, call_once.cc, var_handle.cc, read_variable.cc, assign_variable.cc.
+STABLEHLO_COMPOSITE becomes its decomposition. Sources in TFLite: kernels/if.cc, while.cc, call_once.cc, var_handle.cc,
+read_variable.cc, assign_variable.cc, stablehlo_composite.cc.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
     "VAR_HANDLE": (0, 1),
     "READ_VARIABLE": (1, 1),
     "ASSIGN_VARIABLE": (2, 0),
+    "STABLEHLO_COMPOSITE": (0, None),
 }
 """The least number of inputs, and the number of results if it is fixed."""
 _MOST = f"at most {MOST_NODES} operators after all turns"
@@ -95,6 +97,10 @@ class _Resolver:
             self.branch(node, inputs)
         elif node.kind == "WHILE":
             self.loop(node, inputs)
+        elif node.kind == "STABLEHLO_COMPOSITE":
+            [decomposition] = node.options["graphs"]
+            values = [one for one in inputs if one is not None]
+            self.replace(node, self.inline(decomposition, values, f" of {node.label}"))
         else:
             self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label, source=node.source))
 

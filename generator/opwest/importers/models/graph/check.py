@@ -10,7 +10,9 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import check_node
 from opwest.importers.models.graph.types import Graph, Node, Tensor
 
-CONTROL = frozenset(("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"))
+CONTROL = frozenset(
+    ("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "STABLEHLO_COMPOSITE")
+)
 """Control flow and variables, which are resolved before the check, and cannot be operators of the user."""
 MOST_ELEMENTS = 1 << 28
 """The most elements of a tensor."""

@@ -31,17 +31,9 @@ _MOST_ITEMS = 4096
 
 def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[str, Any]:
     """Return the options with these names; without a table the default values of `wanted`. Raises Damaged."""
-    import tflite
-
-    number = operator.BuiltinOptionsType()
-    table = operator.BuiltinOptions()
-    if number == 0 or table is None:
+    options = _options(operator, label)
+    if options is None:
         return dict(wanted)
-    kind = names_of("BuiltinOptions").get(number)
-    if kind is None:
-        raise Damaged(f"operator {label} has options of the unknown kind {number}")
-    options = getattr(tflite, kind)()
-    options.Init(table.Bytes, table.Pos)
     found = {}
     for name, default in wanted.items():
         method = re.sub(r"(?:^|_)(\w)", lambda match: match[1].upper(), name)
@@ -56,6 +48,23 @@ def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[s
             continue
         found[name] = _value(name, getattr(options, method)(), label)
     return found
+
+
+def _options(operator: Any, label: str) -> Any:
+    """Return the table with the options of an operator; None if it has none. Raises Damaged."""
+    import tflite
+
+    for union in ("BuiltinOptions", "BuiltinOptions2"):
+        number, table = getattr(operator, f"{union}Type")(), getattr(operator, union)()
+        if number == 0 or table is None:
+            continue
+        kind = names_of(union).get(number)
+        if kind is None:
+            raise Damaged(f"operator {label} has options of the unknown kind {number}")
+        options = getattr(tflite, kind)()
+        options.Init(table.Bytes, table.Pos)
+        return options
+    return None
 
 
 def all_options(operator: Any) -> dict[str, Any]:

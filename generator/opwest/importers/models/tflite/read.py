@@ -71,6 +71,7 @@ _SUBGRAPHS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "CALL_ONCE": ("init_subgraph_index",),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
 }
 """The options of control flow that are numbers of subgraphs."""
 _CONTROL = {"VAR_HANDLE": {"container": "", "shared_name": ""}, "READ_VARIABLE": {}, "ASSIGN_VARIABLE": {}}
@@ -98,7 +99,7 @@ def _graph(
     if max(lengths) * 4 > size:
         raise Damaged("more table entries than bytes")
     dtypes = {value: DTYPES[one] for value, one in names_of("TensorType").items()}
-    tensors = [read_tensor(file, table.Tensors(i), i, dtypes) for i in range(table.TensorsLength())]
+    tensors = [read_tensor(file, table.Tensors(i), i, dtypes, content) for i in range(table.TensorsLength())]
     inputs = [_tensor(tensors, int(table.Inputs(i)), "the interface") for i in range(table.InputsLength())]
     outputs = [_tensor(tensors, int(table.Outputs(i)), "the interface") for i in range(table.OutputsLength())]
     if not outputs and level == 0:

@@ -38,12 +38,14 @@ DTYPES = {
 }
 """The names of dtypes by those of TensorType."""
 _QUANTISED = frozenset(("int4", "int8", "int16", "uint8"))
+_BLOCKWISE = 2
+"""QuantizationDetails.BlockwiseQuantization."""
 _MOST_DIMENSIONS = 8
 _MOST_BYTES = 1 << 31
 
 
-def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str]) -> Tensor:
-    """Return a tensor; `dtypes` are the names by the numbers of TensorType. Raises Damaged."""
+def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], content: bytes) -> Tensor:
+    """Return a tensor; `dtypes` are the names by the numbers of TensorType, `content` is the file. Raises Damaged."""
     name = (table.Name() or b"").decode("utf-8", "replace") or f"tensor_{number}"
     if table.ShapeLength() > _MOST_DIMENSIONS:
         raise Damaged(f"tensor '{name}' has {table.ShapeLength()} dimensions, at most {_MOST_DIMENSIONS} are possible")
@@ -58,17 +60,28 @@ def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str]) -> T
     tensor.is_state = bool(table.IsVariable())
     if not 0 <= table.Buffer() < file.BuffersLength():
         raise Damaged(f"tensor '{name}' refers to buffer {table.Buffer()} of {file.BuffersLength()}")
-    buffer = file.Buffers(table.Buffer())
-    if buffer.Offset() > 1:
-        raise Damaged(f"tensor '{name}' is stored after the flatbuffer, which is for files above 2 GiB")
-    if buffer.DataLength():
-        _add_content(tensor, table, buffer.DataAsNumpy())
+    data = _data(file.Buffers(table.Buffer()), name, content)
+    quantization = table.Quantization()
+    if quantization is not None and quantization.DetailsType() == _BLOCKWISE:
+        tensor.dtype, tensor.content = f"{dtype} with blockwise scales", data
+    elif len(data):
+        _add_content(tensor, table, data)
     elif math.prod(shape) == 0 and dtype not in ("string", "resource", "variant", "bfloat16"):
         tensor.content = np.zeros(shape, "float32" if dtype == "float16" else "int8" if dtype == "int4" else dtype)
     if tensor.is_state and dtype == "int8" and tensor.content is None and tensor.quantization is not None:
         # Source: TFLite's core/subgraph.cc, ResetVariableTensors.
         tensor.content = np.full(shape, tensor.quantization.zeros[0], "int8")
     return tensor
+
+
+def _data(buffer: Any, name: str, content: bytes) -> Any:
+    """Return the bytes of a buffer, which can be after the flatbuffer. Source: TFLite's core/interpreter_builder.cc."""
+    offset, size = buffer.Offset(), buffer.Size()
+    if offset <= 1:
+        return buffer.DataAsNumpy() if buffer.DataLength() else b""
+    if offset + size > len(content):
+        raise Damaged(f"tensor '{name}' is stored in bytes {offset} to {offset + size} of {len(content)}")
+    return np.frombuffer(content, np.uint8, size, offset)
 
 
 def _add_content(tensor: Tensor, table: Any, data: Any) -> None:
