@@ -232,7 +232,8 @@ def normalisation(random, kind):
     elif kind == "LRN":
         y = made.add(kind, x, size=3, alpha=0.5, bias=2.0)
     else:
-        y = made.add(kind, made.add("Abs", x), axis=int(random.integers(0, 4)), p=1)
+        # Vectors of zeros stay zeros.
+        y = made.add(kind, made.add("Relu", x), axis=int(random.integers(0, 4)), p=int(random.integers(1, 3)))
     made.output(y)
     return made
 
@@ -265,6 +266,35 @@ def resize(random):
 def test_resize(tmp_path):
     random = np.random.default_rng(20)
     check([resize(random) for _ in range(8 * CONFIGURATIONS)], tmp_path, random, onnx_bound("Resize"))
+
+
+def filtered(random):
+    """Return a Resize with the options of opset 18: smaller images through a wider filter, one scale for all sides."""
+    made = Made(int(random.integers(18, 22)))
+    shape = [int(n) for n in (random.integers(1, 3), random.integers(1, 4), *random.integers(4, 14, 2))]
+    x = made.input(*shape)
+    options = {"mode": str(random.choice(["linear", "cubic"])), "antialias": int(random.random() < 0.7)}
+    options["coordinate_transformation_mode"] = str(
+        random.choice(["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"])
+    )
+    if options["mode"] == "cubic":
+        options |= {"cubic_coeff_a": float(random.choice([-0.75, -0.5]))}
+    options["exclude_outside"] = int(options["antialias"] or options["mode"] == "cubic") * int(random.integers(0, 2))
+    empty = np.zeros(0, np.float32)
+    if random.random() < 0.7:
+        if not options["antialias"] or random.random() < 0.5:
+            options |= {"keep_aspect_ratio_policy": str(random.choice(["stretch", "not_larger", "not_smaller"]))}
+        sizes = random.integers(2, 12, 2)
+        made.output(made.add("Resize", x, empty, empty, sizes.astype(np.int64), axes=[2, 3], **options))
+    else:
+        scales = random.choice([0.3, 0.5, 0.6, 1.0, 2.0], 2).astype(np.float32)
+        made.output(made.add("Resize", x, empty, scales, axes=[2, 3], **options))
+    return made
+
+
+def test_resize_with_antialias_and_policies(tmp_path):
+    random = np.random.default_rng(23)
+    check([filtered(random) for _ in range(8 * CONFIGURATIONS)], tmp_path, random, onnx_bound("Resize"))
 
 
 RECURRENT = [

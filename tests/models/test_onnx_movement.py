@@ -7,7 +7,8 @@ from requirements_support import need
 need("cc", "onnx", "onnxruntime")
 
 from models.bounds import onnx_bound  # noqa: E402
-from models.onnx_support import CONFIGURATIONS, Made, check, floats, kinds_of  # noqa: E402
+from models.onnx_support import CONFIGURATIONS, Made, check, floats, graph_of, kinds_of  # noqa: E402
+from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 
 
 def ints(*values):
@@ -154,3 +155,14 @@ def test_transformer(tmp_path):
     kinds = kinds_of(graph)
     assert "GELU" in kinds and "ONNX_ERF" not in kinds
     assert kinds.count("FULLY_CONNECTED") == 5 and kinds.count("BATCH_MATMUL") == 2
+
+
+def test_space_to_depth_by_column():
+    """mode CRD of opset 28, which onnxruntime lacks. Source: onnx/docs/Operators.md, SpaceToDepth."""
+    made = Made(28)
+    made.output(made.add("SpaceToDepth", made.input(2, 3, 4, 6), blocksize=2, mode="CRD"))
+    x = floats(np.random.default_rng(28), 2, 3, 4, 6)
+    graph = graph_of(made.model().SerializeToString())
+    [found] = outputs_of(graph, run_graph(graph, [x]))
+    blocks = x.reshape(2, 3, 2, 2, 3, 2).transpose(0, 1, 3, 5, 2, 4)
+    assert (found == blocks.reshape(2, 12, 2, 3)).all()

@@ -93,11 +93,10 @@ def computed_shape():
     return made.model()
 
 
-def cubic_integers():
-    made = Made(17)
+def resized_integers(size, **options):
+    made = Made(18)
     y = made.add("QuantizeLinear", made.input(1, 2, 4, 4), np.float32(0.1), np.uint8(3))
-    empty = np.zeros(0, np.float32)
-    made.output(made.add("Resize", y, empty, empty, np.asarray([1, 2, 8, 8], np.int64), mode="cubic"))
+    made.output(made.add("Resize", y, "", "", np.asarray([1, 2, size, size], np.int64), **options))
     return made.model()
 
 
@@ -109,7 +108,7 @@ REFUSED = {
     "opset 99 of ai.onnx": lambda: with_opset(99),
     "dilations [2, 2]": lambda: one("AveragePool", opset=19, kernel_shape=[2, 2], dilations=[2, 2]),
     "data [1, 2, 2, 2, 2, 2]": lambda: one("MaxPool", shape=(1, 2, 2, 2, 2, 2), kernel_shape=[2, 2, 2, 2]),
-    "mode cubic of uint8": cubic_integers,
+    "mode cubic of uint8": lambda: resized_integers(8, mode="cubic"),
     "auto_pad SAME_UPPER with dilations [2, 2]": lambda: one(
         "MaxPool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"
     ),
@@ -119,6 +118,10 @@ REFUSED = {
     "activations Softsign": lambda: rnn(activations=["Softsign"]),
     "clip or input_forget": lambda: rnn(clip=1.0),
     "an index outside of 2 elements": lambda: one("Gather", np.asarray([2], np.int64), axis=1),
+    "mode linear with antialias of uint8": lambda: resized_integers(2, mode="linear", antialias=1),
+    "mode nearest with antialias": lambda: one(
+        "Resize", "", np.asarray([1, 1, 0.5, 0.5], np.float32), opset=18, mode="nearest", antialias=1
+    ),
     "scale 0": lambda: one("QuantizeLinear", np.float32(0), np.int8(0)),
 }
 
@@ -212,3 +215,9 @@ def test_other_content():
     assert "not a TFLite or ONNX model" in refused(b"PK\x03\x04 not a model")
     assert "no graph" in refused(onnx.ModelProto(ir_version=8).SerializeToString())
     assert "no graph" in refused(helper.make_model(helper.make_graph([], "g", [], [])).SerializeToString())
+
+
+def test_attributes_of_newer_opsets():
+    model = one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23, precision=TensorProto.FLOAT16)
+    assert "precision=10 of opset 23" in refused(model)
+    assert refused(one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23)) == ""

@@ -46,12 +46,17 @@ WITHOUT = {
 }
 
 
+FLOAT_RESIZE = ("sharper",)
+"""In the form QOperator the tool writes a cubic Resize of uint8, which onnxruntime cannot run."""
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in WITHOUT])
 def test_quantised(name, tmp_path):
     """With --exact the same bits, apart from float operators between the quantised ones."""
     random = np.random.default_rng(91)
     model = onnx.load_from_string(exported(name, False, 17))
-    contents = [quantised(model, tmp_path, random, form, data, "int8", per) for form, data, per in FORMS]
+    forms = [one for one in FORMS if one[0] == "QDQ" or name not in FLOAT_RESIZE]
+    contents = [quantised(model, tmp_path, random, form, data, "int8", per) for form, data, per in forms]
     check(contents, tmp_path / "static", random, onnx_bound("network"), exact=True, limits=LIMITS)
     content = dynamic(model, tmp_path, "int8", True)
     check([content], tmp_path / "dynamic", random, onnx_bound("network"), limits=LIMITS)

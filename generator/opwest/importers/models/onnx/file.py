@@ -105,3 +105,27 @@ def _check_tensor(tensor: Any) -> None:
         )
     if len(tensor.dims) > 8 or any(n < 0 for n in tensor.dims) or prod(tensor.dims) > MOST_ELEMENTS:
         raise Damaged(f"the tensor '{tensor.name}' has the impossible shape {list(tensor.dims)[:8]}")
+
+
+@functools.cache
+def newer_attributes(kind: str, version: int) -> dict[str, Any]:
+    """Return the attributes of an operator of ai.onnx that the tested opsets do not have, and their defaults."""
+    import onnx
+
+    try:
+        current = onnx.defs.get_schema(kind, version, "").attributes
+    except onnx.defs.SchemaError:
+        return {}
+    try:
+        tested = onnx.defs.get_schema(kind, GREATEST_OPSET, "").attributes
+    except onnx.defs.SchemaError:
+        tested = {}
+    return {name: _default(one) for name, one in current.items() if name not in tested}
+
+
+def _default(attribute: Any) -> Any:
+    import onnx
+
+    found = attribute.default_value
+    value = onnx.helper.get_attribute_value(found) if found.name else None
+    return value.decode() if isinstance(value, bytes) else value

@@ -127,7 +127,7 @@ def pad(op: Op, t: Translation) -> None:
         source, stored = _cropped(t, source, stored)
     shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
     item = op.optional(2)
-    value = op.attributes.get("value", None) if item is None else t.values_of(item)
+    value = op.get("value", None) if item is None else t.values_of(item)
     if item is not None and value is None:
         raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
     amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
@@ -206,7 +206,7 @@ def tile(op: Op, t: Translation) -> None:
 
 @translates("DepthToSpace", "SpaceToDepth")
 def blocks(op: Op, t: Translation) -> None:
-    """TFLite's operators in NHWC; mode CRD reorders the channels first."""
+    """TFLite's operators in NHWC; mode CRD reorders the channels where they contain the blocks."""
     data = op.input(0)
     size = int(op.get("blocksize", 0))
     if data.rank != 4 or size < 1:
@@ -214,12 +214,20 @@ def blocks(op: Op, t: Translation) -> None:
     order = channels_last(4)
     held = t.anywhere(data)
     source = t.ordered(held, order)
-    if op.kind == "DepthToSpace" and op.get("mode", "DCR") == "CRD":
-        depth = data.known[1]
-        index = np.arange(depth).reshape(depth // (size * size), size * size).T.reshape(-1)
-        source = same(t, "GATHER", [source, numbers(t, index, "index")], source.shape, axis=3, batch_dims=0)
-    kind = "DEPTH_TO_SPACE" if op.kind == "DepthToSpace" else "SPACE_TO_DEPTH"
-    found = same(t, kind, [source], permuted(op.output.known, order), block_size=size)
+    by_column = op.get("mode", "DCR") == "CRD"
+
+    def reordered(tensor: Tensor, first: int) -> Tensor:
+        depth = tensor.shape[3]
+        index = np.arange(depth).reshape(first, depth // first).T.reshape(-1)
+        return same(t, "GATHER", [tensor, numbers(t, index, "index")], tensor.shape, axis=3, batch_dims=0)
+
+    shape = permuted(op.output.known, order)
+    if op.kind == "DepthToSpace":
+        source = reordered(source, source.shape[3] // (size * size)) if by_column else source
+        found = same(t, "DEPTH_TO_SPACE", [source], shape, block_size=size)
+    else:
+        found = same(t, "SPACE_TO_DEPTH", [source], shape, block_size=size)
+        found = reordered(found, size * size) if by_column else found
     keep(op, t, data, found, order)
 
 

@@ -229,6 +229,9 @@ def lp_normalisation(op: Op, t: Translation) -> None:
     first = int(op.get("p", 2)) == 1
     norm = t.emit("SUM", [t.emit("ABS" if first else "SQUARE", [x], x.shape), index], shape, keep_dims=True)
     norm = norm if first else t.emit("SQRT", [norm], shape)
+    # onnxruntime leaves zeros as they are.
+    is_zero = t.emit("EQUAL", [norm, t.constant(np.float32(0), "zero")], shape, "bool")
+    norm = t.emit("SELECT_V2", [is_zero, t.constant(np.float32(1), "one"), norm], shape)
     settle_float(t, t.end(op, False), arithmetic(t, "DIV", x, norm), order)
 
 

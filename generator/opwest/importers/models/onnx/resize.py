@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resize and Upsample. Source: onnx/docs/Operators.md, Resize; TFLite's reference/resize_bilinear.h.
 
-Every mode without antialiasing is a weighted sum of neighbours along one dimension after the other, with positions that
-are known at import. TFLite's operators are used where they have the same positions.
+Every mode is a weighted sum of neighbours along one dimension after the other, with positions that are known at import.
+TFLite's operators are used where they have the same positions.
 """
 
 from __future__ import annotations
@@ -39,19 +39,22 @@ def resize(op: Op, t: Translation) -> None:
     data, result = op.input(0), op.output
     mode = op.get("mode", "nearest")
     transform = op.get("coordinate_transformation_mode", "half_pixel" if op.kind == "Resize" else "asymmetric")
-    if transform not in _TRANSFORMS or op.get("antialias", 0):
-        raise Unsupported(
-            f"{transform}, antialias={op.get('antialias', 0)}", f"{', '.join(_TRANSFORMS)}, without antialias"
-        )
+    if transform not in _TRANSFORMS:
+        raise Unsupported(f"coordinate_transformation_mode {transform}", ", ".join(_TRANSFORMS))
     if mode not in ("nearest", "linear", "cubic"):
         raise Unsupported(f"mode {mode}", "nearest, linear or cubic")
     scales = _scales(op, data.known, result.known)
     changed = [axis for axis in range(data.rank) if data.known[axis] != result.known[axis] or scales[axis] != 1]
-    image = data.rank == 4 and set(changed) <= {2, 3}
+    # The filter of a larger result is that of the mode itself.
+    wide = bool(op.get("antialias", 0)) and any(scales[axis] < 1 for axis in changed)
+    if wide and mode == "nearest":
+        raise Unsupported("mode nearest with antialias", "linear or cubic")
+    image = data.rank == 4 and set(changed) <= {2, 3} and not wide
     if mode != "nearest" and result.dtype != "float32":
         if mode != "linear" or not image or result.dtype not in ("int8", "uint8"):
             raise Unsupported(
-                f"mode {mode} of {result.dtype} {list(data.known)}", "float32, or linear images of 8 bits"
+                f"mode {mode}{' with antialias' if wide else ''} of {result.dtype} {list(data.known)}",
+                "float32, or linear images of 8 bits without antialias",
             )
         _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
         return
@@ -86,6 +89,11 @@ def _scales(op: Op, source: Sequence[int], target: Sequence[int]) -> list[Any]:
         found, sizes = op.constant(2), op.constant(3)
     result = [np.float32(b / a) for a, b in zip(source, target, strict=True)]
     axes = [int(n) for n in op.get("axes", range(len(source)))]
+    policy = op.get("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch" and sizes is not None and sizes.size == len(axes):
+        quotients = [np.float32(n) / np.float32(source[axis]) for axis, n in zip(axes, sizes.reshape(-1), strict=True)]
+        for axis in axes:
+            result[axis] = min(quotients) if policy == "not_larger" else max(quotients)
     if found is not None and found.size == len(axes) and sizes is None:
         for axis, value in zip(axes, found.reshape(-1), strict=True):
             result[axis] = np.float32(value)
@@ -239,7 +247,8 @@ def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, sca
     if mode == "nearest":
         return same(t, "GATHER", [x, numbers(t, _nearest(op, at, source), "index")], shape, axis=axis, batch_dims=0)
     total = None
-    for index, weight in _taps(op, mode, at, source):
+    taps = _filter(op, mode, at, source, scale) if op.get("antialias", 0) else _taps(op, mode, at, source)
+    for index, weight in taps:
         part = same(t, "GATHER", [x, numbers(t, index, "index")], shape, axis=axis, batch_dims=0)
         wide = [1] * len(shape)
         wide[axis] = -1
@@ -257,18 +266,39 @@ def _taps(op: Op, mode: str, at: Any, source: int) -> list[tuple[Any, Any]]:
         weight = at - low
         below = low.astype(np.int64)
         return [(below, 1 - weight), (np.minimum(below + 1, source - 1), weight)]
-    a = float(op.get("cubic_coeff_a", -0.75))
     low = np.floor(at)
     s = (at - low).astype(np.float64)
+    weights = [_cubic(op, s - k) for k in (-1, 0, 1, 2)]
+    return _bounded(op, [low.astype(np.int64) + k for k in (-1, 0, 1, 2)], weights, source)
 
-    def near(x: Any) -> Any:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: Any) -> Any:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+def _filter(op: Op, mode: str, at: Any, source: int, scale: float) -> list[tuple[Any, Any]]:
+    """Return the elements under the filter of a mode, which is wider for a smaller result, and their weights.
 
-    weights = [far(s + 1), near(s), near(1 - s), far(2 - s)]
-    index = [low.astype(np.int64) + k for k in (-1, 0, 1, 2)]
+    Source: onnxruntime's core/providers/cpu/tensor/upsample_antialias.h.
+    """
+    width = max(1 / scale, 1.0)
+    reach = (1 if mode == "linear" else 2) * width
+    centre = at.astype(np.float64) + 0.5
+    first, end = (np.floor(centre + side * reach + 0.5).astype(np.int64) for side in (-1, 1))
+    index = [first + k for k in range(int((end - first).max()))]
+    places = [(i + 0.5 - centre) / width for i in index]
+    weights = [np.maximum(0, 1 - np.abs(x)) if mode == "linear" else _cubic(op, x) for x in places]
+    weights = [np.where(i < end, w, 0) for i, w in zip(index, weights, strict=True)]
+    total = sum(weights)
+    return _bounded(op, index, [w / total for w in weights], source)
+
+
+def _cubic(op: Op, x: Any) -> Any:
+    """Return the cubic filter at distances from its centre."""
+    a, x = float(op.get("cubic_coeff_a", -0.75)), np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def _bounded(op: Op, index: list[Any], weights: list[Any], source: int) -> list[tuple[Any, Any]]:
+    """Return indices inside the data: those outside are the edge, or have no weight."""
     if op.get("exclude_outside", 0):
         weights = [np.where((i >= 0) & (i < source), w, 0) for i, w in zip(index, weights, strict=True)]
         total = sum(weights)

@@ -24,6 +24,7 @@ from opwest.importers.models.onnx import (
     searches,
     transposed,
 )
+from opwest.importers.models.onnx.file import GREATEST_OPSET, LEAST_OPSET, newer_attributes
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
 from opwest.importers.models.onnx.values import Item, Model, Op
@@ -33,6 +34,9 @@ FAMILIES = (
     pools, quantised, reductions, resize, scatter, searches, transposed,
 )  # fmt: skip
 """The modules that fill the table of translations."""
+
+_WITHOUT_EFFECT = {("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")}
+"""Newer attributes that concern only other dtypes, or determine a dtype, which onnx infers."""
 
 
 def translate(model: Model, rules: Rules) -> Graph:
@@ -63,6 +67,7 @@ def translate(model: Model, rules: Rules) -> Graph:
                 for one in results:
                     _ = one.known
             found(op, made)
+            _check_attributes(op)
         except Unsupported as reason:
             _refuse(op, made, reason)
             lost.update(one for one in results if one.shape is None)
@@ -74,6 +79,14 @@ def translate(model: Model, rules: Rules) -> Graph:
         except Unsupported:  # an operator before it is refused
             outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
     return Graph("", tuple(inputs), tuple(outputs), tuple(made.nodes), rules, names=model.names, remarks=model.remarks)
+
+
+def _check_attributes(op: Op) -> None:
+    """Refuse an attribute of a newer opset that the translation did not ask for. Raises Unsupported."""
+    for name, default in newer_attributes(op.kind, op.version).items() if op.version > GREATEST_OPSET else ():
+        value = op.get(name, default) if name not in op.used else default
+        if value != default and (op.kind, name) not in _WITHOUT_EFFECT:
+            raise Unsupported(f"{name}={value} of opset {op.version}", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
 
 
 def _bring(op: Op, use: Use, made: Translation) -> None:

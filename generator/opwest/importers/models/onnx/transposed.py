@@ -109,7 +109,7 @@ def _cut(op: Op, full: list[int], spatial: int) -> list[int]:
     before = []
     for axis in range(spatial):
         first = pads[axis]
-        if "output_shape" in op.attributes or automatic.startswith("SAME"):
+        if op.get("output_shape", None) is not None or automatic.startswith("SAME"):
             total = max(0, full[axis + 2 - spatial] + added[axis] - out[axis])
             first = total // 2 if automatic != "SAME_LOWER" else total - total // 2
             if automatic == "NOTSET":

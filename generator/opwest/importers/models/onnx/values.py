@@ -63,6 +63,8 @@ class Op:
     """The operator of the user that it is."""
     is_integer: bool = False
     """Whether it is part of a quantised operator of the file, such as QLinearConv, which computes integer sums."""
+    used: set[str] = field(default_factory=set)
+    """The names of the attributes that were asked for."""
 
     def input(self, number: int) -> Item:
         """Return a mandatory input. Raises Unsupported."""
@@ -85,6 +87,7 @@ class Op:
 
     def get(self, name: str, default: Any) -> Any:
         """Return an attribute."""
+        self.used.add(name)
         return self.attributes.get(name, default)
 
     def constant(self, number: int, name: str | None = None) -> Any:
@@ -92,7 +95,7 @@ class Op:
         import numpy as np
 
         if name is not None and name in self.attributes:
-            return np.asarray(self.attributes[name])
+            return np.asarray(self.get(name, None))
         item = self.optional(number)
         if item is None:
             return None
