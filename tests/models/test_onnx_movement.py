@@ -166,3 +166,18 @@ def test_space_to_depth_by_column():
     [found] = outputs_of(graph, run_graph(graph, [x]))
     blocks = x.reshape(2, 3, 2, 2, 3, 2).transpose(0, 1, 3, 5, 2, 4)
     assert (found == blocks.reshape(2, 12, 2, 3)).all()
+
+
+def test_results_that_nothing_reads(tmp_path):
+    def made(opset, kind, shape, count, *inputs, **options):
+        model = Made(opset)
+        first, *_ = model.add(kind, model.input(*shape), *inputs, results=count, **options)
+        model.output(model.add("Relu", first))
+        return model
+
+    models = [
+        made(9, "Dropout", (2, 3), 2, ratio=0.25),
+        made(12, "MaxPool", (1, 2, 6, 6), 2, kernel_shape=[2, 2]),
+        made(17, "LayerNormalization", (2, 3), 3, np.ones(3, np.float32)),
+    ]
+    check(models, tmp_path, np.random.default_rng(29), onnx_bound("LayerNormalization"))

@@ -217,7 +217,9 @@ def test_other_content():
     assert "no graph" in refused(helper.make_model(helper.make_graph([], "g", [], [])).SerializeToString())
 
 
-def test_attributes_of_newer_opsets():
+def test_attributes_of_other_opsets():
+    old = refused(one("Add", np.ones(2, np.float32), opset=6, axis=1, broadcast=1))
+    assert "axis=1 of opset 6" in old or "broadcast=1 of opset 6" in old, old
     model = one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23, precision=TensorProto.FLOAT16)
     assert "precision=10 of opset 23" in refused(model)
     assert refused(one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23)) == ""

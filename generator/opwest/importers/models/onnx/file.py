@@ -108,18 +108,17 @@ def _check_tensor(tensor: Any) -> None:
 
 
 @functools.cache
-def newer_attributes(kind: str, version: int) -> dict[str, Any]:
-    """Return the attributes of an operator of ai.onnx that the tested opsets do not have, and their defaults."""
+def other_attributes(kind: str, version: int) -> dict[str, Any]:
+    """Return the attributes of an operator of ai.onnx that the newest tested opset lacks, and their defaults."""
     import onnx
 
-    try:
-        current = onnx.defs.get_schema(kind, version, "").attributes
-    except onnx.defs.SchemaError:
-        return {}
-    try:
-        tested = onnx.defs.get_schema(kind, GREATEST_OPSET, "").attributes
-    except onnx.defs.SchemaError:
-        tested = {}
+    found = []
+    for opset in (version, GREATEST_OPSET):
+        try:
+            found.append(onnx.defs.get_schema(kind, opset, "").attributes)
+        except onnx.defs.SchemaError:
+            found.append({})
+    current, tested = found
     return {name: _default(one) for name, one in current.items() if name not in tested}
 
 

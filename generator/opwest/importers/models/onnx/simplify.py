@@ -12,6 +12,9 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.onnx.reductions import batch_numbers
 from opwest.importers.models.onnx.values import Item, Model, Op
 
+_OPTIONAL_RESULTS = frozenset(("BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"))
+"""Operators whose results after the first one are left out if nothing reads them."""
+
 
 def simplify(model: Model) -> Model:
     """Return an equal model."""
@@ -42,6 +45,8 @@ class _Rewriting:
         kept = []
         for op in reversed(self.ops):
             if op is not None and any(item in wanted for item in op.outputs):
+                if op.kind in _OPTIONAL_RESULTS and not wanted.intersection(op.outputs[1:]):
+                    op.outputs = op.outputs[:1]
                 kept.append(op)
                 wanted.update(item for item in op.inputs if item is not None)
         return tuple(reversed(kept))

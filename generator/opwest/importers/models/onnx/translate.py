@@ -24,7 +24,7 @@ from opwest.importers.models.onnx import (
     searches,
     transposed,
 )
-from opwest.importers.models.onnx.file import GREATEST_OPSET, LEAST_OPSET, newer_attributes
+from opwest.importers.models.onnx.file import GREATEST_OPSET, LEAST_OPSET, other_attributes
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
 from opwest.importers.models.onnx.values import Item, Model, Op
@@ -35,8 +35,11 @@ FAMILIES = (
 )  # fmt: skip
 """The modules that fill the table of translations."""
 
-_WITHOUT_EFFECT = {("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")}
-"""Newer attributes that concern only other dtypes, or determine a dtype, which onnx infers."""
+_WITHOUT_EFFECT = {
+    *(("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")),
+    *(("Dropout", "ratio"), ("Dropout", "is_test"), ("BatchNormalization", "is_test")),
+}
+"""Attributes of other opsets that concern only other dtypes or training, or determine a dtype, which onnx infers."""
 
 
 def translate(model: Model, rules: Rules) -> Graph:
@@ -82,8 +85,8 @@ def translate(model: Model, rules: Rules) -> Graph:
 
 
 def _check_attributes(op: Op) -> None:
-    """Refuse an attribute of a newer opset that the translation did not ask for. Raises Unsupported."""
-    for name, default in newer_attributes(op.kind, op.version).items() if op.version > GREATEST_OPSET else ():
+    """Refuse an attribute of another opset that the translation did not ask for. Raises Unsupported."""
+    for name, default in other_attributes(op.kind, op.version).items():
         value = op.get(name, default) if name not in op.used else default
         if value != default and (op.kind, name) not in _WITHOUT_EFFECT:
             raise Unsupported(f"{name}={value} of opset {op.version}", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
