@@ -50,6 +50,8 @@ ONNX = {
     # Functions of the C library against onnxruntime's approximations.
     "Exp": 2e-6, "Sin": 2e-6, "Cos": 2e-6, "Tanh": 2e-6, "Sigmoid": 2e-6, "Erf": 2e-6, "Elu": 2e-6, "Selu": 5e-6,
     "Celu": 2e-6, "Softplus": 2e-6, "Mish": 5e-6, "Gelu": 5e-6, "Swish": 5e-6, "Pow": 1e-5,
+    "Tan": 1e-5, "Asin": 2e-6, "Acos": 2e-6, "Atan": 2e-6, "Sinh": 5e-6, "Cosh": 5e-6, "Asinh": 2e-6, "Acosh": 2e-6,
+    "Atanh": 5e-6,
     # Sums of products, in another order.
     "Conv": 2e-5, "ConvTranspose": 2e-5, "Gemm": 2e-5, "MatMul": 2e-5, "Einsum": 2e-5, "AveragePool": 1e-5,
     "GlobalAveragePool": 1e-5, "Resize": 1e-5, "ReduceMean": 1e-5, "ReduceSum": 1e-5, "ReduceProd": 1e-5,

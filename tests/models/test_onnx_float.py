@@ -14,7 +14,8 @@ UNARY = {
     "Abs": {}, "Neg": {}, "Exp": {}, "Sin": {}, "Cos": {}, "Floor": {}, "Ceil": {}, "Round": {}, "Tanh": {},
     "Sigmoid": {}, "Erf": {}, "Relu": {}, "LeakyRelu": {"alpha": 0.2}, "Elu": {"alpha": 0.7}, "Selu": {},
     "Celu": {"alpha": 1.5}, "HardSigmoid": {"alpha": 0.3, "beta": 0.4}, "Softplus": {}, "Softsign": {},
-    "HardSwish": {}, "Gelu": {"approximate": "tanh"}, "Mish": {}, "Reciprocal": {}, "Sign": {},
+    "HardSwish": {}, "Gelu": {"approximate": "tanh"}, "Mish": {}, "Reciprocal": {}, "Sign": {}, "Tan": {},
+    "Asin": {}, "Acos": {}, "Atan": {}, "Sinh": {}, "Cosh": {}, "Asinh": {}, "Acosh": {}, "Atanh": {},
 }  # fmt: skip
 SINCE = {"HardSwish": 14, "Gelu": 20, "Mish": 18, "Celu": 12}
 

@@ -39,6 +39,26 @@ def erf(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return np.asarray([math.erf(float(v)) for v in data.reshape(-1)]).reshape(data.shape)
 
 
+_NUMPY = {
+    "ONNX_TAN": np.tan,
+    "ONNX_ASIN": np.arcsin,
+    "ONNX_ACOS": np.arccos,
+    "ONNX_ATAN": np.arctan,
+    "ONNX_SINH": np.sinh,
+    "ONNX_COSH": np.cosh,
+    "ONNX_ASINH": np.arcsinh,
+    "ONNX_ACOSH": np.arccosh,
+    "ONNX_ATANH": np.arctanh,
+}
+
+
+@interprets(*_NUMPY)
+def trigonometry(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """In float64; outside of the domain of a function NaN or infinity."""
+    with np.errstate(all="ignore"):
+        return _NUMPY[node.kind](arrays[0].astype(np.float64))
+
+
 @interprets("ONNX_DYNAMIC_QUANTIZE")
 def dynamic(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """The range of the data and zero becomes 0 to 255; the zero point is subtracted from the integers."""

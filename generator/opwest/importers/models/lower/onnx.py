@@ -12,7 +12,7 @@ from opwest.importers.models.ir.onnx import DynamicQuantize, Lookup, QuantizeEve
 from opwest.importers.models.ir.operations import Convolution, Elementwise, Sums
 from opwest.importers.models.lower.builder import Builder, lowers
 from opwest.importers.models.operators.fixed_point import RANGES, one_quantization
-from opwest.importers.models.operators.onnx import integer_window, zeros_of
+from opwest.importers.models.operators.onnx import LIBRARY, integer_window, zeros_of
 from opwest.importers.models.operators.windows import Window
 
 
@@ -34,10 +34,11 @@ def lookup(node: Node, build: Builder) -> None:
     build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
 
 
-@lowers("ONNX_ERF")
-def erf(node: Node, build: Builder) -> None:
+@lowers(*LIBRARY)
+def library(node: Node, build: Builder) -> None:
     """A function of the C library."""
-    build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), Call("erff")))
+    function = Call(LIBRARY[node.kind])
+    build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
 
 
 @lowers("ONNX_DYNAMIC_QUANTIZE")

@@ -74,6 +74,15 @@ _SIMPLE: dict[str, tuple[str, _Function]] = {
     "Sigmoid": ("LOGISTIC", _sigmoid),
     "HardSwish": ("HARD_SWISH", lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1)),
     "Erf": ("ONNX_ERF", _erf),
+    "Tan": ("ONNX_TAN", np.tan),
+    "Asin": ("ONNX_ASIN", np.arcsin),
+    "Acos": ("ONNX_ACOS", np.arccos),
+    "Atan": ("ONNX_ATAN", np.arctan),
+    "Sinh": ("ONNX_SINH", np.sinh),
+    "Cosh": ("ONNX_COSH", np.cosh),
+    "Asinh": ("ONNX_ASINH", np.arcsinh),
+    "Acosh": ("ONNX_ACOSH", np.arccosh),
+    "Atanh": ("ONNX_ATANH", np.arctanh),
     "Sign": ("SIGN", np.sign),
 }
 
