@@ -37,9 +37,15 @@ FAMILIES = (
 
 _WITHOUT_EFFECT = {
     *(("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")),
-    *(("Dropout", "ratio"), ("Dropout", "is_test"), ("BatchNormalization", "is_test")),
+    *(("Squeeze", "axes"), ("Unsqueeze", "axes")),
+    *(("Dropout", "ratio"), ("Dropout", "is_test"), ("BatchNormalization", "is_test"), ("Gemm", "broadcast")),
+    *(
+        (kind, "broadcast")
+        for kind in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")
+    ),
 }
-"""Attributes of other opsets that concern only other dtypes or training, or determine a dtype, which onnx infers."""
+"""Attributes of untested opsets that determine a dtype or a shape, which onnx infers, concern only other dtypes or
+training, or permit what later opsets always permit: to broadcast along the last dimensions."""
 
 
 def translate(model: Model, rules: Rules) -> Graph:
@@ -85,7 +91,9 @@ def translate(model: Model, rules: Rules) -> Graph:
 
 
 def _check_attributes(op: Op) -> None:
-    """Refuse an attribute of another opset that the translation did not ask for. Raises Unsupported."""
+    """Refuse an attribute of an untested opset that the translation did not ask for. Raises Unsupported."""
+    if LEAST_OPSET <= op.version <= GREATEST_OPSET:
+        return
     for name, default in other_attributes(op.kind, op.version).items():
         value = op.get(name, default) if name not in op.used else default
         if value != default and (op.kind, name) not in _WITHOUT_EFFECT:
