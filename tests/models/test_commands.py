@@ -144,3 +144,23 @@ def test_class_names_of_the_metadata(tmp_path):
     code, _, err = opwest("import", file, "-o", tmp_path / "model")
     assert code == 0, err
     assert "labels: [yes, no, up, down]" in (tmp_path / "model/manifest.yaml").read_text()
+
+
+def test_infinite_results(tmp_path):
+    """The first vector is 0, the second -1: the results are -inf and NaN."""
+    model = Model()
+    found = model.operator("LOG", [model.input("float32", (4,), name="x")], ("float32",))
+    found.name = "y"
+    model.output(found)
+    file = tmp_path / "m.tflite"
+    file.write_bytes(model.build())
+    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "2")
+    assert code == 0 and "no difference" in out and "differ" not in err and "Warning" not in err, err
+    assert "are from LiteRT" in (tmp_path / "model/manifest.yaml").read_text()
+    code, _, err = opwest("generate", tmp_path / "model/manifest.yaml", "-o", tmp_path / "app")
+    assert code == 0, err
+    np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
+    np.save(tmp_path / "y.npy", np.full(4, -np.inf, np.float32))
+    given = ["--input", f"x={tmp_path / 'x.npy'}", "--reference", f"y={tmp_path / 'y.npy'}"]
+    code, out, err = opwest("run", tmp_path / "app", "--host", *given)
+    assert code == 0 and "equal to the reference" in out, out + err

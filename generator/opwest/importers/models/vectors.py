@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.importers.distances import distance, largest
 from opwest.importers.models.graph.types import Graph, Node, Tensor
 from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.interpret.run import Values, outputs_of, run_graph
@@ -80,11 +81,11 @@ def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Ca
     for number in range(len(graph.outputs)):
         limits = _tolerance(graph, outputs, number)
         for one, other in zip(outputs, own, strict=True):
-            wanted = np.asarray(one[number], np.float64)
-            distance = np.abs(wanted - np.asarray(other[number], np.float64))
-            greatest = max(greatest, float(distance.max(initial=0)))
-            allowed = limits.get("absolute", 0.0) + limits.get("relative", 0.0) * np.abs(wanted)
-            same = same and bool((distance <= allowed).all())
+            apart = distance(one[number], other[number])
+            greatest = max(greatest, float(apart.max(initial=0)))
+            size = np.abs(np.asarray(one[number], np.float64))
+            allowed = limits.get("absolute", 0.0) + limits.get("relative", 0.0) * np.where(np.isfinite(size), size, 0)
+            same = same and bool((apart <= allowed).all())
     if same:
         return found
     return f"opwest's own interpreter of the model; those of {name} differ by at most {greatest:g}", own
@@ -140,5 +141,4 @@ def _tolerance(graph: Graph, outputs: Cases, index: int) -> dict[str, float]:
     is_converted = graph.converters is not None and graph.converters.outputs[index] is not None
     if graph.outputs[index].dtype != "float32" or is_converted:  # one multiplication of an exact integer
         return {}
-    largest = max((float(np.abs(case[index]).max(initial=0)) for case in outputs), default=0.0)
-    return {"absolute": 1e-5 * max(largest, 1e-3), "relative": 1e-4}
+    return {"absolute": 1e-5 * max(largest(case[index] for case in outputs), 1e-3), "relative": 1e-4}
