@@ -106,12 +106,15 @@ def main() -> int:
         work.mkdir(parents=True, exist_ok=True)
         for path, name in files_of(given.folders):
             rows += measured(path, name, work, given.seconds)
+    if not rows:
+        report.skip("model files", f"no {', '.join(SUFFIXES)} in {', '.join(map(str, given.folders))}")
+        return report.finish(given.json)
     columns = ["model", "file", "result", "arena", "lower bound", "constants", "code", "s"]
     report.table("Bytes. A number as result: the largest difference of a float result.", columns, rows)
     reasons = Counter(row[2] for row in rows if row[3] == "-")
-    report.table(
-        "Files that are refused, by reason.", ["reason", "files"], [list(one) for one in reasons.most_common()]
-    )
+    if reasons:
+        counts = [list(one) for one in reasons.most_common()]
+        report.table("Files that are refused, by reason.", ["reason", "files"], counts)
     return report.finish(given.json)
 
 

@@ -25,6 +25,22 @@ def dense(kind):
     return model.build()
 
 
+def measured(files, tmp_path):
+    command = [sys.executable, SCRIPT, files, "--json", tmp_path / "rows.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads((tmp_path / "rows.json").read_text())
+
+
+def test_directories_without_refusals_and_without_models(tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    assert measured(files, tmp_path)["skipped"] == [f"model files: no .tflite, .lite, .onnx in {files}"]
+    (files / "dense.tflite").write_bytes(dense("FULLY_CONNECTED"))
+    [models] = measured(files, tmp_path)["tables"]
+    assert [row[2] for row in models["rows"]] == ["equal"]
+
+
 def test_rows_of_a_directory(tmp_path):
     files = tmp_path / "files"
     (files / "inner").mkdir(parents=True)
@@ -32,10 +48,7 @@ def test_rows_of_a_directory(tmp_path):
     (files / "other.tflite").write_bytes(dense("COMPLEX_ABS"))
     (files / "text.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1")
     (files / "notes.txt").write_text("no model")
-    command = [sys.executable, SCRIPT, files, "--json", tmp_path / "rows.json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    models, reasons = json.loads((tmp_path / "rows.json").read_text())["tables"]
+    models, reasons = measured(files, tmp_path)["tables"]
     [good, *refused] = models["rows"]
     assert good[0] == "inner/dense.tflite" and good[2] == "equal"
     assert good[3] == good[4] > 0 and good[5] == 48 and good[6] > 100
