@@ -14,6 +14,7 @@ from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.host.project_data import choose_model, project_record
 from opwest.host.steps import host_results
+from opwest.importers.distances import distance, largest
 from opwest.importers.models.comparison import INPUT, TENSOR
 from opwest.request import Request
 
@@ -56,19 +57,17 @@ def _difference(
 ) -> float:
     """Return the largest difference of a float result; raise OpwestError for a wrong one."""
     case, point, name = where
-    one, other = found.astype(np.float64), expected.reshape(found.shape).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        gap = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, np.abs(one - other))
+    other = expected.reshape(found.shape)
+    gap = distance(found, other)
+    wrong = found != other
     if expected.dtype.kind == "f":
-        limit = 1e-4 * np.maximum(1.0, np.abs(other))
+        size = np.abs(other.astype(np.float64))
+        limit = 1e-4 * np.maximum(1.0, size)
         if tolerance is not None:
-            limit = np.maximum(limit, tolerance * np.nanmax(np.abs(other), initial=0.0))
-        wrong = ~((gap == 0) | (gap <= limit))
-    else:
-        wrong = found != expected.reshape(found.shape)
+            limit = np.maximum(limit, tolerance * largest([other]))
+        wrong = (gap != 0) & ~(np.isfinite(gap) & (gap <= limit))
     if wrong.any():
         text = f"result '{name}' of step {point} differs from the reference"
-        size = "one of the two is not a number" if np.isnan(gap).all() else f"by at most {np.nanmax(gap):g}"
-        hint = f"{int(wrong.sum())} of {wrong.size} values of input {case}, {size}"
+        hint = f"{int(wrong.sum())} of {wrong.size} values of input {case}, by at most {gap.max():g}"
         raise OpwestError([Diagnostic("error", text, place, None, hint)])
     return float(gap.max(initial=0.0)) if expected.dtype.kind == "f" else 0.0

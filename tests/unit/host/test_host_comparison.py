@@ -20,8 +20,19 @@ def refused(found, expected) -> str:
 
 def test_results_that_are_not_numbers() -> None:
     text = refused([np.nan, np.nan], [0, 0])
-    assert "result 'y' of step 4 differs" in text and "2 of 2 values of input 0, one of the two is not a number" in text
-    assert "1 of 2 values of input 0, by at most 0" in refused([np.nan, 1], [0, 1])
+    assert "result 'y' of step 4 differs" in text and "2 of 2 values of input 0, by at most inf" in text
+    assert "1 of 2 values of input 0, by at most inf" in refused([np.nan, 1], [0, 1])
+
+
+@pytest.mark.parametrize("found", [1, -np.inf, np.nan])
+def test_infinity_equals_only_itself(found) -> None:
+    assert "1 of 2 values of input 0, by at most inf" in refused([found, 1], [np.inf, 1])
+
+
+def test_limits() -> None:
+    assert "1 of 1 values of input 0, by at most 0.5" in refused([100.5], [100])
+    close = np.asarray([100.005], np.float32)
+    assert 0.004 < _difference(close, np.asarray([100], np.float32), WHERE, PLACE, None) < 0.006
 
 
 def test_equal_results() -> None:
