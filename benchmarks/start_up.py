@@ -2,8 +2,7 @@
 """The processor time of small commands, as a multiple of the import of Jinja, PyYAML and numpy.
 
 The commands of a round run one after the other, so that a slow or fast phase of the machine affects all of them. The
-multiple of a command is the median over the rounds: the speed of a core changes by half between two seconds, and the
-quotient of two minima compares the fastest second of each command.
+multiple of a command is the median over the rounds. Minima are not compared: the core can be faster during one of them.
 Python's compiled modules are in a directory of the measurement, which the first, uncounted round fills.
 """
 
