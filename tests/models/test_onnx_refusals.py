@@ -223,3 +223,15 @@ def test_attributes_of_other_opsets():
     model = one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23, precision=TensorProto.FLOAT16)
     assert "precision=10 of opset 23" in refused(model)
     assert refused(one("QuantizeLinear", np.float32(0.5), np.int8(0), opset=23)) == ""
+
+
+def test_training_mode():
+    """The default of the attribute `is_test`, before opset 7, is training."""
+    numbers = [np.ones(2, np.float32)] * 4
+    for kind, inputs in (("BatchNormalization", numbers), ("Dropout", [])):
+        assert f"{kind} in training mode" in refused(one(kind, *inputs, opset=6))
+        assert refused(one(kind, *inputs, opset=6, is_test=1)) == ""
+    made = Made(17)
+    first, *_ = made.add("BatchNormalization", made.input(1, 2, 4, 4), *numbers, results=3, training_mode=1)
+    made.output(first)
+    assert "BatchNormalization in training mode" in refused(made.model())

@@ -53,7 +53,8 @@ def alias(op: Op, t: Translation) -> None:
     result, *others = op.outputs
     if op.kind == "Dropout":
         training = op.optional(2)
-        if any(others) or (training is not None and (training.content is None or bool(np.any(training.content)))):
+        chosen = training is not None and (training.content is None or bool(np.any(training.content)))
+        if any(others) or chosen or op.is_training:
             raise Unsupported("Dropout in training mode", hint="export the model for inference")
     assert result is not None
     if data in t.fixed:

@@ -130,8 +130,8 @@ def softmax(op: Op, t: Translation) -> None:
 @translates("BatchNormalization")
 def batch(op: Op, t: Translation) -> None:
     """A factor and an offset for each channel, where no layer before it takes them."""
-    if op.get("training_mode", 0):
-        raise Unsupported("BatchNormalization with training_mode=1", "0", "export the model for inference")
+    if op.is_training:
+        raise Unsupported("BatchNormalization in training mode", hint="export the model for inference")
     data = op.input(0)
     factor, offset = batch_numbers(op, [t.values_of(op.input(i)) for i in range(1, 5)])
     order = t.anywhere(data).order

@@ -61,7 +61,7 @@ class _Rewriting:
     def normalisations(self) -> None:
         """Put factors and offsets of BatchNormalization into the constants of the layer before it."""
         for number, op in enumerate(self.ops):
-            if op is None or op.kind != "BatchNormalization" or op.get("training_mode", 0):
+            if op is None or op.kind != "BatchNormalization" or op.is_training:
                 continue
             layer = self.maker(op.input(0))
             if layer is None or layer.kind not in ("Conv", "ConvTranspose", "Gemm"):

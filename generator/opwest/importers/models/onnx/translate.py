@@ -38,7 +38,7 @@ FAMILIES = (
 _WITHOUT_EFFECT = {
     *(("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")),
     *(("Squeeze", "axes"), ("Unsqueeze", "axes")),
-    *(("Dropout", "ratio"), ("Dropout", "is_test"), ("BatchNormalization", "is_test"), ("Gemm", "broadcast")),
+    *(("Dropout", "ratio"), ("Gemm", "broadcast")),
     *(
         (kind, "broadcast")
         for kind in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")

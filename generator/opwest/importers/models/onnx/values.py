@@ -90,6 +90,11 @@ class Op:
         self.used.add(name)
         return self.attributes.get(name, default)
 
+    @property
+    def is_training(self) -> bool:
+        """Whether BatchNormalization or Dropout is in training mode, by attributes; the default before opset 7."""
+        return bool(self.get("training_mode", 0)) or (self.version < 7 and not self.get("is_test", 0))
+
     def constant(self, number: int, name: str | None = None) -> Any:
         """Return the array of an input, or of an attribute in older opsets; None if absent. Raises Unsupported."""
         import numpy as np
