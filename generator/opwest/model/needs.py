@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from opwest.model.builds import CppNeeds
 from opwest.model.files import Files
-from opwest.objects.facts import CSource
+from opwest.objects.facts import CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.providers import uses_libm
 from opwest.objects.tvm_symbols import PROVIDED, tvm_functions
@@ -13,15 +13,12 @@ from opwest.objects.tvm_symbols import PROVIDED, tvm_functions
 
 def needs_full_libc(files: Files) -> bool:
     """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
-    for linkables in (*files.targets.values(), files.sources):
-        for linkable in linkables:
-            item = linkable.item
-            if isinstance(item, CSource):
-                if {"math.h", "cmath"} & set(item.includes):
-                    return True
-            elif any(uses_libm(symbol) for symbol in item.undefined):
-                return True
-    return False
+    return any(
+        not {"math.h", "cmath"}.isdisjoint(item.includes)
+        if isinstance(item, CSource)
+        else any(map(uses_libm, item.undefined))
+        for item in _linked(files)
+    )
 
 
 def cpp_needs(files: Files) -> CppNeeds:
@@ -36,13 +33,18 @@ def cpp_needs(files: Files) -> CppNeeds:
 
 def needs_tvm(files: Files) -> bool:
     """Return whether an object or source calls functions of TVM's runtime."""
-    every = [one for linkables in (*files.targets.values(), files.sources) for one in linkables]
-    return any(tvm_functions(one.item) & PROVIDED for one in every)
+    return any(tvm_functions(item) & PROVIDED for item in _linked(files))
 
 
 def needs_halide(files: Files) -> bool:
     """Return whether an object or source calls functions of Halide's runtime."""
-    every = [one.item for linkables in (*files.targets.values(), files.sources) for one in linkables]
     return any(
-        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined) for item in every
+        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined)
+        for item in _linked(files)
     )
+
+
+def _linked(files: Files) -> list[Member | CSource]:
+    """Return the sources and linked objects: members of archives that no operator needs have no needs."""
+    objects = [one.item for linkables in files.targets.values() for one in linkables if one.examined.linked]
+    return [*objects, *(one.item for one in files.sources)]
