@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries that the Kconfig of a model selects: those of linked members of an archive only."""
+"""The Kconfig of a model selects libraries only for archive members that are linked."""
 
 import subprocess
 
@@ -28,7 +28,7 @@ run:
 
 
 @pytest.mark.parametrize(("name", "selected"), [("scale", False), ("root", True)])
-def test_unlinked_members_need_no_library(opwest, tmp_path, name, selected):
+def test_unlinked_members_select_no_library(opwest, tmp_path, name, selected):
     need("gcc", "ar")
     for part, text in (("scale", SCALE), ("root", ROOT), ("more", TVM)):
         (tmp_path / f"{part}.c").write_text(text)

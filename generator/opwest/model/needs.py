@@ -45,6 +45,6 @@ def needs_halide(files: Files) -> bool:
 
 
 def _linked(files: Files) -> list[Member | CSource]:
-    """Return the sources and linked objects: members of archives that no operator needs have no needs."""
+    """Return the sources and linked objects, without the archive members that no operator needs."""
     objects = [one.item for linkables in files.targets.values() for one in linkables if one.examined.linked]
     return [*objects, *(one.item for one in files.sources)]

@@ -91,7 +91,7 @@ def translate(model: Model, rules: Rules) -> Graph:
 
 
 def _check_attributes(op: Op) -> None:
-    """Refuse an attribute of an untested opset that the translation did not ask for. Raises Unsupported."""
+    """Refuse an attribute of an untested opset that the translation did not read. Raises Unsupported."""
     if LEAST_OPSET <= op.version <= GREATEST_OPSET:
         return
     for name, default in other_attributes(op.kind, op.version).items():

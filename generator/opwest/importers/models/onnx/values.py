@@ -64,7 +64,7 @@ class Op:
     is_integer: bool = False
     """Whether it is part of a quantised operator of the file, such as QLinearConv, which computes integer sums."""
     used: set[str] = field(default_factory=set)
-    """The names of the attributes that were asked for."""
+    """The names of the attributes that the translation has read."""
 
     def input(self, number: int) -> Item:
         """Return a mandatory input. Raises Unsupported."""
