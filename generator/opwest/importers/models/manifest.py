@@ -133,6 +133,7 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
                 scalar=False,
                 direction=one.direction,
                 in_place=one.in_place,
+                align=one.align,
             )
         )
     keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]

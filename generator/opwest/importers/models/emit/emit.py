@@ -103,6 +103,7 @@ def source_of(symbols: dict[Function, str], heading: str) -> str:
         f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
         "".join(f"#include <{one}>\n" for one in headers),
         *(text for name, text in HELPERS.items() if name in used),
+        *dict.fromkeys(text for function in symbols for text in function.definitions),
         *(function.text(symbol) for function, symbol in symbols.items()),
     ]
     return "\n".join(parts)

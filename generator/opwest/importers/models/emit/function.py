@@ -30,6 +30,8 @@ class Parameter:
     """The inputs whose memory a result may reuse."""
     elements: int = 0
     """The size of scratch memory."""
+    align: int = 0
+    """The alignment in bytes that the function requires; 0: that of the element."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Function:
     """The functions of CMSIS-NN that it calls, or that those call."""
     user: UserOperator | None = None
     """The operator of the user that it is; its definition is in a file of the user."""
+    definitions: tuple[str, ...] = ()
+    """Static functions and types that the body uses, in the order of their uses. Equal texts are emitted once."""
 
     def text(self, symbol: str) -> str:
         """Return the definition."""

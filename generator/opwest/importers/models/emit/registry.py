@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variants of operations. The first one that applies is used, unless the import selects another."""
+"""The variants of operations: the first one that applies is used, unless the import selects another."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from opwest.importers.models.emit.function import Call
 from opwest.importers.models.ir.program import Operation
 from opwest.records import dataclass
 
+PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla")}
+"""The classes of processors, and the prefixes of the variants that run on each, the fastest first.
+
+mla: Armv7-M without the DSP extension (Cortex-M3); dsp: with it (M4, M7, M33); mve: the vector extension (M55, M85).
+"""
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 
@@ -22,7 +27,7 @@ class Variant:
     """One way to compute an operation."""
 
     name: str
-    """portable: C for every processor; cmsis-nn."""
+    """portable: C for every processor; cmsis-nn; otherwise a class of processors, a hyphen and the technique."""
     render: Render
 
 
@@ -41,13 +46,23 @@ def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]
 
 
 def render(operation: Operation, preferred: str = "portable", shared: bool = False) -> tuple[str, Call]:
-    """Return the name of the variant and the call: the preferred variant if it applies, otherwise the portable one."""
-    variants = sorted(VARIANTS[type(operation)], key=lambda one: (one.name != preferred, one.name != "portable"))
+    """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
+    variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
     for one in variants:
         call = one.render(operation, shared=True) if shared and can_share(one.render) else one.render(operation)
         if call is not None:
             return one.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
+
+
+def _rank(name: str, preferred: str) -> int:
+    """Return the place of a variant: the preferred one first, or those of the preferred class of processors."""
+    if name == preferred:
+        return 0
+    for place, prefix in enumerate(PROCESSORS.get(preferred, ())):
+        if name.startswith(f"{prefix}-"):
+            return 1 + place
+    return len(PROCESSORS) + 1
 
 
 def can_share(render: Render) -> bool:

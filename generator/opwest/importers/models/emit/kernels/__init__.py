@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants for classes of processors: layers with the instructions of each, and weights packed in the order of their use."""
+
+from opwest.importers.models.emit.kernels import dsp, mla, mve
+
+__all__ = ["dsp", "mla", "mve"]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants for processors with the DSP extension (Cortex-M4, M7, M33)."""

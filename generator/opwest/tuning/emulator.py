@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build an image of candidates, run it in QEMU, and read results and counts."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwest.activity import command
+from opwest.records import dataclass
+from opwest.tuning.image import Candidate, Image
+from opwest.tuning.machines import Machine
+
+HERE = Path(__file__).resolve().parent / "qemu"
+FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
+SECONDS = 600
+PLUGIN_VERSIONS = range(1, 6)
+
+
+class EmulatorError(Exception):
+    """A program that failed, with its output."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run of a candidate."""
+
+    wrong: int
+    """Wrong bytes in the outputs."""
+    first: int
+    """The place of the first of them."""
+    guards: int
+    """Changed bytes around inputs and outputs."""
+    instructions: int
+    loads: int
+    stores: int
+    branches: int
+    cycles: int
+    """Of the model in count.c."""
+
+
+def run(candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str] = ("-Os",)) -> list[Measured]:
+    """Return the measurements, in order. Raises EmulatorError."""
+    image = build(candidates, machine, work, flags)
+    plugin = built_plugin(work)
+    output, counts = emulated(image, machine, plugin, work / "counts.txt")
+    rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
+    if len(rows) != len(candidates) or len(counts) != len(candidates):
+        raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
+    return [
+        Measured(wrong, first, guards, total, loads, stores, branches, cycles)
+        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles) in zip(rows, counts, strict=True)
+    ]
+
+
+def build(candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str]) -> Path:
+    """Return the image in a directory for intermediate files."""
+    work.mkdir(parents=True, exist_ok=True)
+    made = Image(candidates)
+    for name, content in made.files.items():
+        (work / name).write_bytes(content)
+    sources = [work / name for name in made.files if name.endswith(".c")]
+    own = [HERE / machine.start, HERE / "measure.c"]
+    words = [*machine.compiler, *FLAGS, *flags, "-I", str(HERE)]
+    for source in (*sources, *own):
+        _execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
+    _execute([*words, "-c", "content.S", "-o", "content.o"], work)
+    objects = [str(work / f"{one.stem}.o") for one in (*sources, *own)] + [str(work / "content.o")]
+    starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
+    image = work / "image.elf"
+    link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{HERE / 'image.ld'}", *starts]
+    # The specification of a C library has a linker script of its own.
+    linker = [word for word in words if not word.startswith("--specs=")]
+    _execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
+    return image
+
+
+def built_plugin(work: Path) -> Path:
+    """Return the plugin for the installed QEMU."""
+    return work / "count.so" if (work / "count.so").exists() else _compiled(work)
+
+
+def _compiled(work: Path, version: int = 1) -> Path:
+    plugin = work / "count.so"
+    options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
+    _execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
+    return plugin
+
+
+def emulated(image: Path, machine: Machine, plugin: Path, counts: Path) -> tuple[str, list[list[int]]]:
+    """Return the output of an image and the lines of the plugin."""
+    symbols = _symbols(image, machine)
+    places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
+    arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
+    words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
+    words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
+    output = _execute(words)
+    return output, [[int(word) for word in line.split()] for line in counts.read_text().splitlines()]
+
+
+def _symbols(image: Path, machine: Machine) -> dict[str, int]:
+    tool = machine.compiler[0].removesuffix("gcc") + "nm"
+    rows = [line.split() for line in _execute([tool, str(image)]).splitlines()]
+    return {row[-1]: int(row[0], 16) & ~1 for row in rows if len(row) == 3}
+
+
+def _execute(words: Sequence[str], folder: Path | None = None) -> str:
+    with command(words):
+        try:
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=False, cwd=folder, stdin=subprocess.DEVNULL, timeout=SECONDS
+            )
+        except FileNotFoundError as missing:
+            raise EmulatorError(f"{words[0]} not found") from missing
+        except subprocess.TimeoutExpired as late:
+            raise EmulatorError(f"{words[0]}: no end within {SECONDS} s") from late
+    if done.returncode:
+        raise EmulatorError(f"{' '.join(words)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout + done.stderr

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sources of an image that runs candidates: emitted operators, their data, the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.emit import Emitted
+from opwest.importers.models.ir.program import Program, Value
+from opwest.records import dataclass
+
+GUARD = 32
+"""The bytes between blocks, as in image.h."""
+ALIGN = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A program in one of its variants, with inputs and expected outputs."""
+
+    program: Program
+    emitted: Emitted
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+
+
+class _Memory:
+    """Addresses in the memory that all candidates share, one after the other."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def block(self, size: int) -> int:
+        """Return the offset of a new block with guards around it."""
+        start = -(-(self.size + GUARD) // ALIGN) * ALIGN
+        self.size = start + size + GUARD
+        return start
+
+
+class Image:
+    """Sources by file name."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self.files: dict[str, bytes] = {}
+        self._content = bytearray()
+        self._lines = ['#include "image.h"', ""]
+        self._size = 0
+        for number, one in enumerate(candidates):
+            self.files[f"operators_{number}.c"] = one.emitted.source.encode()
+            self._candidate(number, one)
+        count = len(candidates)
+        self._lines += [
+            "const struct candidate candidates[] = {",
+            *(
+                f"\t{{run_{i}, inputs_{i}, outputs_{i}, sizeof(inputs_{i}) / sizeof(*inputs_{i}), "
+                f"sizeof(outputs_{i}) / sizeof(*outputs_{i})}},"
+                for i in range(count)
+            ),
+            "};",
+            f"const uint32_t candidate_count = {count};",
+            f"const uint32_t memory_size = {self._size};",
+            f"uint8_t memory[{self._size}] __attribute__((aligned({ALIGN})));",
+        ]
+        self.files["candidates.c"] = "\n".join([*self._lines, ""]).encode()
+        self.files["content.bin"] = bytes(self._content)
+        self.files["content.S"] = (
+            '.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'.encode()
+        )
+
+    def _put(self, array: Any) -> int:
+        """Return the offset of a constant."""
+        data = np.ascontiguousarray(array).tobytes()
+        self._content += bytes(-len(self._content) % ALIGN)
+        offset = len(self._content)
+        self._content += data
+        return offset
+
+    def _candidate(self, number: int, one: Candidate) -> None:
+        memory = _Memory()
+        places: dict[Value, str] = {}
+
+        def place(value: Value) -> str:
+            if value.root is not None:
+                return f"{place(value.base)} + {value.offset * np.dtype(value.dtype).itemsize}"
+            if value not in places:
+                if value.role == "constant":
+                    places[value] = f"content + {self._put(value.content)}"
+                else:
+                    places[value] = f"memory + {memory.block(value.size * np.dtype(value.dtype).itemsize)}"
+            return places[value]
+
+        calls = []
+        declared: dict[str, int] = {}
+        for step in one.emitted.steps:
+            arguments = iter(step.arguments)
+            passed = []
+            for parameter in step.function.parameters:
+                if parameter.direction == "scratch":
+                    size = parameter.elements * np.dtype(parameter.dtype).itemsize
+                    passed.append(f"memory + {memory.block(size)}")
+                else:
+                    passed.append(place(next(arguments)))
+            declared[step.symbol] = len(passed)
+            calls.append(f"\t{step.symbol}({', '.join(passed)});")
+        self._lines += ["extern const uint8_t content[];"] if number == 0 else []
+        self._lines += [
+            f"void {symbol}({', '.join(['const void *'] * count)});" for symbol, count in declared.items()
+        ]
+        self._lines += [f"static void run_{number}(void)", "{", *calls, "}", ""]
+        given = zip(one.program.inputs, one.inputs, strict=True)
+        wanted = zip(one.program.outputs, one.outputs, strict=True)
+        for name, pairs in (("inputs", given), ("outputs", wanted)):
+            self._lines += [f"static const struct block {name}_{number}[] = {{", *self._blocks(pairs, place), "};"]
+        self._size = max(self._size, memory.size)
+
+    def _blocks(self, pairs: Any, place: Any) -> Iterator[str]:
+        for value, array in pairs:
+            content = np.ascontiguousarray(array).astype(value.dtype)
+            yield f"\t{{{place(value)}, content + {self._put(content)}, {content.nbytes}}},"

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and end (by semihosting) of an image without an operating system on QEMU's RISC-V boards. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image.h"
+
+static uintptr_t call_host(uintptr_t operation, const void *argument)
+{
+	register uintptr_t a0 __asm__("a0") = operation;
+	register const void *a1 __asm__("a1") = argument;
+
+	__asm__ volatile(".option push\n"
+			 ".option norvc\n"
+			 ".balign 16\n"
+			 "slli zero, zero, 0x1f\n"
+			 "ebreak\n"
+			 "srai zero, zero, 7\n"
+			 ".option pop\n"
+			 : "+r"(a0)
+			 : "r"(a1)
+			 : "memory");
+	return a0;
+}
+
+void print(const char *text)
+{
+	call_host(0x04, text); /* SYS_WRITE0 */
+}
+
+__attribute__((noreturn, used)) void reset(void)
+{
+	measure();
+	call_host(0x18, (const void *)0x20026); /* SYS_EXIT, ADP_Stopped_ApplicationExit */
+	for (;;) {
+	}
+}
+
+/* The image is linked without a C library: its specification has another linker script. */
+void *memcpy(void *to, const void *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		((volatile char *)to)[i] = ((const char *)from)[i];
+	}
+	return to;
+}
+
+void *memset(void *to, int value, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		((volatile char *)to)[i] = (char)value;
+	}
+	return to;
+}
+
+/* The plugin counts the instructions between the jalr and the next load. */
+__asm__(".section .vectors, \"ax\"\n"
+	"la sp, stack_top\n"
+	"j reset\n"
+	".text\n"
+	".global invoke\n"
+	"invoke: addi sp, sp, -16\n"
+	"sw ra, 0(sp)\n"
+	"count_from: jalr a0\n"
+	"count_to: lw ra, 0(sp)\n"
+	"addi sp, sp, 16\n"
+	"ret\n");

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random layers as programs of one operation, with the numbers that break kernels."""
+
+import numpy as np
+from opwest.importers.models.ir.operations import Convolution, Depthwise
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
+from opwest.importers.models.operators.windows import Window
+
+
+def value(role, dtype, shape):
+    return Value(role, role, dtype, tuple(int(one) for one in shape))
+
+
+def program(operation):
+    made = Program()
+    made.inputs = [one for one in operation.inputs if one.role == "input"]
+    made.outputs = list(operation.results)
+    made.operations = [operation]
+    return made
+
+
+def window(random, image, size, stride=None, dilation=None, same=None):
+    """Return a window over an image: TFLite's SAME or VALID, or any padding below the size."""
+    stride = stride or (int(random.integers(1, 4)), int(random.integers(1, 4)))
+    dilation = dilation or (1, 1)
+    same = bool(random.integers(0, 2)) if same is None else same
+    before, result = [], []
+    for axis in range(2):
+        reach = (size[axis] - 1) * dilation[axis] + 1
+        if same:
+            count = -(-image[axis] // stride[axis])
+            before.append(max(0, (count - 1) * stride[axis] + reach - image[axis]) // 2)
+        else:
+            count = -(-(image[axis] - reach + 1) // stride[axis])
+            before.append(0)
+        assert count > 0
+        result.append(count)
+    return Window(tuple(size), tuple(stride), tuple(dilation), tuple(before), tuple(result))
+
+
+def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, dtype="int8"):
+    """Return the end of a layer. weights [o, ...] of int8; `kind`: ordinary, relu, or a kind of edge."""
+    results = len(weights)
+    low, high = (-128, 127) if dtype == "int8" else (-32768, 32767)
+    flat = weights.reshape(results, -1).astype(np.int64)
+    spread = np.sqrt((flat**2).sum(axis=1) + 1.0) * (74 if dtype == "int8" else 18000)
+    target = 40 if dtype == "int8" else 9000
+    reals = target / spread * random.uniform(0.3, 3, results)
+    each = 1 if kind == "one" else results
+    pairs = []
+    for number in range(each):
+        fraction, shift = np.frexp(reals[number])
+        fixed = int(fraction * (1 << 31))
+        if kind == "exponents":
+            shift = int(random.choice([*range(-31, 1), int(shift), int(shift)]))
+        elif kind == "left" and random.random() < 0.5:
+            shift = int(random.integers(0, 31 if rounding is Rounding.TWICE else 4))
+        if kind in ("exponents", "left") and random.random() < 0.2:
+            fixed, shift = 0, 0
+        if kind == "halves" and random.random() < 0.7:
+            fixed = 1 << 30
+        if kind == "greatest" and random.random() < 0.5:
+            fixed = (1 << 31) - 1
+        pairs.append(Multiplier(fixed, int(shift)))
+    if dtype == "int16":
+        return Requantisation(tuple(pairs), rounding, 0, 0 if kind == "relu" else low, high)
+    offset = int(random.choice([-128, 127, 0, int(random.integers(-128, 128))]))
+    if kind == "relu":
+        return Requantisation(tuple(pairs), rounding, -128, -128, int(random.choice([127, 127, 50])))
+    limits = (max(low, offset), int(min(high, offset + random.integers(1, 250)))) if random.random() < 0.3 else (low, high)
+    if limits[0] >= limits[1]:
+        limits = (low, high)
+    return Requantisation(tuple(pairs), rounding, offset, *limits)
+
+
+KINDS = ("ordinary", "ordinary", "relu", "relu", "one", "exponents", "left", "halves", "greatest")
+
+
+def weights_of(random, shape):
+    """Return int8 weights: usual ones, extreme ones, sparse ones."""
+    kind = random.integers(0, 5)
+    if kind == 0:
+        return random.choice([-128, -127, 127], shape).astype(np.int8)
+    if kind == 1:
+        return np.clip(np.rint(random.normal(0, 25, shape)), -127, 127).astype(np.int8)
+    found = random.integers(-128, 128, shape).astype(np.int8)
+    return found * (random.random(shape) < 0.3) if kind == 2 else found
+
+
+def bias_of(random, results):
+    if random.random() < 0.15:
+        return None
+    return random.integers(-30000, 30000, results).astype(np.int64)
+
+
+def convolution(random, shape=None, size=None, results=None, kind=None, dtype="int8", **keys):
+    """data [n,h,w,c]; int8 or int16."""
+    if shape is None:
+        shape = (
+            int(random.choice([1, 1, 1, 2])),
+            int(random.integers(4, 12)),
+            int(random.integers(5, 13)),
+            int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 33, 40])),
+        )
+    size = size or ((1, 1) if random.random() < 0.35 else (int(random.integers(1, 5)), int(random.integers(1, 6))))
+    results = results or int(random.choice([1, 2, 3, 4, 5, 7, 8, 12, 16, 19]))
+    if "dilation" not in keys and random.random() < 0.15 and max(size) < 4:
+        keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
+        keys["same"] = True
+    weights = weights_of(random, (results, *size, shape[3]))
+    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    kind = kind or str(random.choice(KINDS))
+    rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
+    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
+    return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, zero, 0, finish))
+
+
+def dense(random, length=None, results=None, rows=None, kind=None, dtype="int8", rounding=None):
+    """data [rows,1,1,length]."""
+    length = length or int(random.choice([1, 3, 8, 10, 16, 25, 64, 128, 250, 640]))
+    results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 32, 33]))
+    rows = rows or int(random.choice([1, 1, 1, 2, 5]))
+    weights = weights_of(random, (results, 1, 1, length))
+    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    kind = kind or str(random.choice(KINDS))
+    rounding = rounding or (
+        Rounding.SIXTEEN if dtype == "int16" else random.choice([Rounding.ONCE, Rounding.ONCE, Rounding.TWICE])
+    )
+    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    places = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
+    data, result = value("input", dtype, (rows, 1, 1, length)), value("output", dtype, (rows, results))
+    return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, zero, 0, finish))
+
+
+def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="int8", **keys):
+    """data [n,h,w,c]."""
+    if shape is None:
+        shape = (
+            int(random.choice([1, 1, 1, 2])),
+            int(random.integers(3, 14)),
+            int(random.integers(3, 14)),
+            int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 20])),
+        )
+    size = size or ((3, 3) if random.random() < 0.5 else (int(random.integers(1, 6)), int(random.integers(1, 6))))
+    size = tuple(min(one, limit) for one, limit in zip(size, shape[1:3], strict=True))
+    multiplier = multiplier or int(random.choice([1, 1, 1, 2, 3]))
+    results = shape[3] * multiplier
+    if "dilation" not in keys and random.random() < 0.1 and max(size) < 4:
+        keys["dilation"] = (2, 2)
+        keys["same"] = True
+    weights = weights_of(random, (results, *size))
+    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    kind = kind or str(random.choice(KINDS))
+    rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
+    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
+    moved = np.ascontiguousarray(np.moveaxis(weights, 0, -1))
+    return program(Depthwise("layer", (data,), (result,), places, moved, bias, zero, 0, finish))
+
+
+def inputs_of(random, made, case):
+    """Return inputs: the least and the greatest values, random ones, usual ones."""
+    found = []
+    for one in made.inputs:
+        low, high = (-128, 127) if one.dtype == "int8" else (-32768, 32767)
+        if case % 5 == 0:
+            array = np.full(one.shape, low)
+        elif case % 5 == 1:
+            array = random.choice([low, high], one.shape)
+        elif case % 5 == 2:
+            array = random.integers(low, high + 1, one.shape)
+        else:
+            array = np.clip(np.rint(random.normal(0, high / 2, one.shape)), low, high)
+        found.append(array.astype(one.dtype))
+    return found
