@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The constants of tiles in the order in which they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.kernels.scaling import Scaling
+
+ORDER = (0, 2, 1, 3)
+"""The order of four neighbouring taps after SXTB16, which widens bytes 0 and 2, then 1 and 3."""
+MOST_PACKED = 1 << 23
+"""The magnitude of sums that tiles of int8 weights cannot have."""
+
+
+def can_pack(weights: Any, bounds: Any) -> bool:
+    """Whether pairs of channels fit in halfwords, and their sums can be taken apart: weights [o,k]."""
+    first, second = (weights[offset::2].astype(np.int32) for offset in (0, 1))
+    pairs = 256 * second + first[: len(second)]
+    fits = not pairs.size or (pairs.min() >= -(1 << 15) and pairs.max() < 1 << 15)
+    return bool(fits and np.max(bounds) < MOST_PACKED)
+
+
+def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide: bool) -> Any:
+    """Return the int32 words of all groups of `channels`: weights int8 [o,k], first sums [o]; k is padded with zeros."""
+    count, length = weights.shape
+    padded = np.zeros((-(-count // channels) * channels, -(-length // 4) * 4), np.int32)
+    padded[:count, :length] = weights
+    groups = len(padded) // channels
+    taps = padded.reshape(groups, channels, -1, 4)[..., ORDER].reshape(groups, channels, -1, 2)
+    first = _padded(sums, len(padded)).reshape(groups, channels)
+    if is_wide:
+        # The high multiplication of Rounding.TWICE takes twice the sum.
+        factor = 2 if scaling.is_doubled else 1
+        first, halves = first * factor, taps * factor
+        packed = _words(halves).transpose(0, 2, 1)
+    else:
+        halves = taps[:, 0::2] + 256 * taps[:, 1::2]
+        first[:, 1::2] = first[:, 0::2] + 256 * first[:, 1::2]
+        packed = _words(halves).transpose(0, 2, 1)
+    ends = np.stack(
+        [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, _shifts(scaling))], axis=1
+    )
+    parts = (first, packed.reshape(groups, -1), ends.reshape(groups, -1))
+    return np.concatenate([(one & 0xFFFFFFFF).astype(np.uint32) for one in parts], axis=1).view(np.int32).reshape(-1)
+
+
+def _padded(values: Any, length: int) -> Any:
+    found = np.zeros(length, np.int64)
+    found[: len(values)] = values
+    return found
+
+
+def _words(halves: Any) -> Any:
+    """Return pairs of int16 [...,2] as words."""
+    return (halves[..., 0] & 0xFFFF) | (halves[..., 1].astype(np.int64) & 0xFFFF) << 16
+
+
+def _shifts(scaling: Scaling) -> Any:
+    """Return the shifts. In signed layers that have no shift in some channels, the sign bit marks those that have one."""
+    shifts = scaling.shifts.astype(np.int64)
+    if scaling.is_signed and (shifts == 0).any():
+        return shifts | np.where(shifts > 0, 1 << 31, 0)
+    return shifts
