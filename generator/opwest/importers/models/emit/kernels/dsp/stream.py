@@ -41,7 +41,7 @@ def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide:
         first[:, 1::2] = first[:, 0::2] + 256 * first[:, 1::2]
         packed = _words(halves).transpose(0, 2, 1)
     ends = np.stack(
-        [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, _shifts(scaling))], axis=1
+        [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, shifts_of(scaling))], axis=1
     )
     parts = (first, packed.reshape(groups, -1), ends.reshape(groups, -1))
     return np.concatenate([(one & 0xFFFFFFFF).astype(np.uint32) for one in parts], axis=1).view(np.int32).reshape(-1)
@@ -58,7 +58,7 @@ def _words(halves: Any) -> Any:
     return (halves[..., 0] & 0xFFFF) | (halves[..., 1].astype(np.int64) & 0xFFFF) << 16
 
 
-def _shifts(scaling: Scaling) -> Any:
+def shifts_of(scaling: Scaling) -> Any:
     """Return the shifts. In signed layers that have no shift in some channels, the sign bit marks those that have one."""
     shifts = scaling.shifts.astype(np.int64)
     if scaling.is_signed and (shifts == 0).any():

@@ -191,15 +191,20 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
             yield f"add {one}, {one}, {one}, asr #31"
         yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
-        if ending.low == -128 and ending.high == 127:
-            yield f"ssat {one}, #8, {one}"
-            continue
-        yield f"cmp {one}, #{ending.low}"
-        yield "it lt"
-        yield f"movlt {one}, #{ending.low}"
-        yield f"cmp {one}, #{ending.high}"
-        yield "it gt"
-        yield f"movgt {one}, #{ending.high}"
+        yield from clamped(one, ending)
+
+
+def clamped(register: str, ending: Ending) -> Iterator[str]:
+    """Yield the clamp of a result."""
+    if (ending.low, ending.high) == (-128, 127):
+        yield f"ssat {register}, #8, {register}"
+        return
+    yield f"cmp {register}, #{ending.low}"
+    yield "it lt"
+    yield f"movlt {register}, #{ending.low}"
+    yield f"cmp {register}, #{ending.high}"
+    yield "it gt"
+    yield f"movgt {register}, #{ending.high}"
 
 
 def _product(sums: str, data: str, weights: str) -> str:

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""int8 depthwise convolutions: rows of four channels are widened, then each channel is computed for a strip of rows."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.convolution import folded, plain_weights
+from opwest.importers.models.emit.depthwise import can_replace
+from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.kernels.copies import COPY
+from opwest.importers.models.emit.kernels.dsp.planes import CHANNELS, Planes
+from opwest.importers.models.emit.kernels.dsp.stream import shifts_of
+from opwest.importers.models.emit.kernels.dsp.taps import Taps
+from opwest.importers.models.emit.kernels.dsp.tile import ending_of
+from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
+from opwest.importers.models.emit.matrix import bound_of
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.ir.operations import Depthwise
+
+MOST_WORDS = 127
+"""The words of a row that offsets of loads reach."""
+
+
+@emits(Depthwise, "dsp-planes")
+def render(operation: Depthwise, shared: bool = False) -> Call | None:
+    """Return the call: 3x3 windows, stride 1 or 2; None for others."""
+    data, result, window = operation.inputs[0], operation.results[0], operation.window
+    if data.dtype != "int8" or window.size != (3, 3) or window.dilation != (1, 1) or window.stride[1] not in (1, 2):
+        return None
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    planes = Planes(data.shape, window)
+    if weights.dtype != np.int8 or planes.words > MOST_WORDS:
+        return None
+    results = weights.shape[-1]
+    by_channel = weights.reshape(9, results).T
+    sums = folded(by_channel, operation.bias, operation.zero, "int8")
+    scaling = scaling_of(operation.finish, bound_of(by_channel, sums, "int8"))
+    if scaling is None:
+        return None
+    taps = Taps(planes, results, ending_of(scaling))
+    lines = Lines()
+    fill = "(uint32_t)numbers[0]" if shared else f"UINT32_C({filling(operation.zero):#x})"
+    definitions = _body(lines, planes, taps, fill)
+    parameters = [
+        Parameter("data", "int8"),
+        Parameter("constants", "int32"),
+        *([Parameter("numbers", "int32")] if shared else []),
+        Parameter("result", "int8", "out", ("data",) if can_replace(data.shape, window, results, planes.strip) else ()),
+        Parameter("rows", "uint32", "scratch", elements=planes.size),
+    ]
+    function = Function("depthwise", tuple(parameters), str(lines), definitions=definitions)
+    arrays = [_constants(by_channel, sums, scaling)]
+    if shared:
+        arrays.append(np.asarray([filling(operation.zero)], np.uint32).view(np.int32))
+    return Call(function, (data, *arrays, result), operation.label)
+
+
+def filling(zero: int) -> int:
+    """Return a word with the zero point in both halves."""
+    return (zero & 0xFFFF) * 0x10001
+
+
+def _constants(weights: Any, sums: Any, scaling: Scaling) -> Any:
+    """Return the words of each channel: (t0, t1) and (t1, t2) of each row, first sum, multiplier, addend, shift."""
+    factor = 2 if scaling.is_doubled else 1
+    taps = weights.reshape(-1, 3, 3).astype(np.int64) * factor
+    first, second = ((taps[:, :, i] & 0xFFFF) | (taps[:, :, i + 1] & 0xFFFF) << 16 for i in (0, 1))
+    words = np.stack([first, second], axis=2).reshape(len(taps), 6)
+    ends = np.stack([sums * factor, scaling.multipliers, scaling.addends, shifts_of(scaling)], axis=1)
+    joined = np.concatenate([words, ends.astype(np.int64)], axis=1) & 0xFFFFFFFF
+    return joined.astype(np.uint32).view(np.int32).reshape(-1)
+
+
+def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...]:
+    """Append the loops over images, groups of channels and strips; return the definitions."""
+    n, height, width, depth = planes.data
+    window, results = planes.window, taps.results
+    rows, strip, stride = window.result[0], planes.strip, window.stride[0]
+    multiplier = results // depth
+    groups, rest = divmod(depth, CHANNELS)
+    sizes = [(groups, CHANNELS)] * bool(groups) + [(1, rest)] * bool(rest)
+    kept = window.size[0] - stride
+    strips = -(-rows // strip)
+    lines.add(f"const uint32_t filling = {fill};")
+    with lines.loop("n", n) if n > 1 else nullcontext():
+        image = "data" if n == 1 else f"data + n * {height * width * depth}"
+        target = "result" if n == 1 else f"result + n * {rows * window.result[1] * results}"
+        lines.add(f"const int8_t *x = {image};", f"int8_t *y = {target};", "const int32_t *w = constants;", "")
+        for count, channels in sizes:
+            step = f"x += {channels}, y += {channels * multiplier}, w += {channels * multiplier * 10}"
+            with lines.block(f"for (int group = 0; group < {count}; group++, {step})" if count > 1 else ""):
+                lines.add("int next = 0;", "uint32_t *to = rows;", "")
+                with lines.loop("oy", rows, strip) if strips > 1 else lines.block(""):
+                    some = f"(oy + {strip} <= {rows} ? {strip} : {rows} - oy)" if rows % strip else str(strip)
+                    first = "oy" if strips > 1 else "0"
+                    _rows(lines, planes, channels, f"({first} + {some} - 1) * {stride} + {window.size[0]}")
+                    results_at = f"y + {first} * {window.result[1] * results}" if strips > 1 else "y"
+                    with lines.loop("c", channels * multiplier):
+                        plane = "c" if multiplier == 1 else f"c / {multiplier}"
+                        lines.add(
+                            f"{taps.name}(rows + {plane} * {planes.words}, w + c * 10, {results_at} + c, {some});"
+                        )
+                    if strips > 1 and kept > 0:
+                        lines.add(
+                            f"copy_bytes((int8_t *)rows, (int8_t *)(rows + {strip * stride * planes.pitch // 4}), "
+                            f"{kept * planes.pitch});",
+                            f"to = rows + {kept * planes.pitch // 4};",
+                        )
+                    elif strips > 1:
+                        lines.add(f"next = (oy + {strip}) * {stride};", "to = rows;")
+            if len(sizes) > 1 and count == 1 and channels == CHANNELS:
+                lines.add(f"x += {channels};", f"y += {channels * multiplier};", f"w += {channels * multiplier * 10};")
+    definitions = [planes.widen(channels) for _, channels in sizes]
+    return (*([COPY] if strips > 1 and kept > 0 else []), *definitions, taps.definition())
+
+
+def _rows(lines: Lines, planes: Planes, channels: int, end: str) -> None:
+    """Append the loads of the rows `next` to `end`, counted from the first row of the padding."""
+    _, height, width, depth = planes.data
+    top = planes.window.before[0]
+    last = (planes.window.result[0] - 1) * planes.window.stride[0] + planes.window.size[0]
+    lines.add(f"const int end = {end};", "")
+    if top:
+        with lines.block(f"for (; next < {top}; next++)"):
+            _fill(lines, planes)
+    if last - top > height:
+        lines.add(f"const int inside = end < {top + height} ? end : {top + height};", "")
+        stop = "inside"
+    else:
+        stop = "end"
+    with lines.block(f"if (next < {stop})"):
+        at = f"(next - {top}) * {width * depth}" if top else f"next * {width * depth}"
+        lines.add(f"to = {planes.name(channels)}(to, x + {at}, {stop} - next, filling);", f"next = {stop};")
+    if last - top > height:
+        with lines.block("for (; next < end; next++)"):
+            _fill(lines, planes)
+
+
+def _fill(lines: Lines, planes: Planes) -> None:
+    with lines.loop("i", planes.pitch // 4):
+        lines.add("*to++ = filling;")
