@@ -35,10 +35,10 @@ class Scaling:
     low: int
     high: int
 
-    @property
-    def saturates(self) -> bool:
-        """Whether the clamp is that of int8."""
-        return (self.low, self.high) == (-128, 127)
+    def part(self, channels: slice) -> Scaling:
+        """Return the numbers of some channels."""
+        some = (one[channels] for one in (self.multipliers, self.addends, self.shifts))
+        return Scaling(*some, self.is_doubled, self.is_signed, self.low, self.high)
 
 
 def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:

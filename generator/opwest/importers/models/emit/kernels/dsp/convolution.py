@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.copies import COPY, FILL
+from opwest.importers.models.emit.kernels.dsp.layer import numbers_of
 from opwest.importers.models.emit.kernels.dsp.stream import can_pack, stream_of
 from opwest.importers.models.emit.kernels.dsp.tile import Tile, ending_of
 from opwest.importers.models.emit.kernels.dsp.widen import widen, widen_window
-from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
 from opwest.importers.models.emit.kernels.windows import Rows
-from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.operations import Convolution
@@ -36,32 +34,6 @@ def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
     return _render(operation, shared, 4, 2, is_wide=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """The constants of a layer."""
-
-    weights: Any
-    """int8 [o,k]."""
-    sums: Any
-    """The first sums [o]: biases with zero points."""
-    bounds: Any
-    scaling: Scaling
-
-
-def numbers_of(operation: Convolution) -> Numbers | None:
-    """Return the constants of an int8 layer; None for other dtypes, groups, and scales without a high multiplication."""
-    if operation.inputs[0].dtype != "int8" or operation.results[0].dtype != "int8" or operation.groups != 1:
-        return None
-    weights = plain_weights(operation.weights, operation.weight_zero)
-    if weights.dtype != np.int8:
-        return None
-    flat = weights.reshape(len(weights), -1)
-    sums = folded(weights, operation.bias, operation.zero, "int8")
-    bounds = bound_of(weights, sums, "int8")
-    scaling = scaling_of(operation.finish, bounds)
-    return None if scaling is None else Numbers(flat, sums, bounds, scaling)
-
-
 def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *, is_wide: bool) -> Call | None:
     data, result = operation.inputs[0], operation.results[0]
     numbers = numbers_of(operation)
@@ -77,16 +49,7 @@ def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *,
     streams, first = [], 0
     for tile, count in zip(tiles, _counts(results, channels), strict=True):
         some = slice(first, first + count)
-        part = Scaling(
-            numbers.scaling.multipliers[some],
-            numbers.scaling.addends[some],
-            numbers.scaling.shifts[some],
-            numbers.scaling.is_doubled,
-            numbers.scaling.is_signed,
-            numbers.scaling.low,
-            numbers.scaling.high,
-        )
-        streams.append(stream_of(numbers.weights[some], numbers.sums[some], part, tile.channels, is_wide))
+        streams.append(stream_of(numbers.weights[some], numbers.sums[some], numbers.scaling.part(some), tile.channels, is_wide))
         first += count
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     layer = _Layer(operation, shape, pixels, length, tuple(tiles), tuple(map(len, streams)))

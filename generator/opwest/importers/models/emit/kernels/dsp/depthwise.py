@@ -12,6 +12,7 @@ from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.depthwise import can_replace
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.copies import COPY
+from opwest.importers.models.emit.kernels.dsp.any_taps import MOST_COLUMNS, AnyTaps
 from opwest.importers.models.emit.kernels.dsp.planes import CHANNELS, Planes
 from opwest.importers.models.emit.kernels.dsp.stream import shifts_of
 from opwest.importers.models.emit.kernels.dsp.taps import Taps
@@ -28,21 +29,21 @@ MOST_WORDS = 127
 
 @emits(Depthwise, "dsp-planes")
 def render(operation: Depthwise, shared: bool = False) -> Call | None:
-    """Return the call: 3x3 windows, stride 1 or 2; None for others."""
+    """Return the call; None for strides of columns above 2, dilations, and very wide windows or data."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
-    if data.dtype != "int8" or window.size != (3, 3) or window.dilation != (1, 1) or window.stride[1] not in (1, 2):
+    if data.dtype != "int8" or window.dilation != (1, 1) or window.stride[1] > 2 or window.size[1] > MOST_COLUMNS:
         return None
     weights = plain_weights(operation.weights, operation.weight_zero)
     planes = Planes(data.shape, window)
     if weights.dtype != np.int8 or planes.words > MOST_WORDS:
         return None
     results = weights.shape[-1]
-    by_channel = weights.reshape(9, results).T
+    by_channel = weights.reshape(-1, results).T
     sums = folded(by_channel, operation.bias, operation.zero, "int8")
     scaling = scaling_of(operation.finish, bound_of(by_channel, sums, "int8"))
     if scaling is None:
         return None
-    taps = Taps(planes, results, ending_of(scaling))
+    taps = (Taps if window.size == (3, 3) else AnyTaps)(planes, results, ending_of(scaling))
     lines = Lines()
     fill = "(uint32_t)numbers[0]" if shared else f"UINT32_C({filling(operation.zero):#x})"
     definitions = _body(lines, planes, taps, fill)
@@ -54,7 +55,7 @@ def render(operation: Depthwise, shared: bool = False) -> Call | None:
         Parameter("rows", "uint32", "scratch", elements=planes.size),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), definitions=definitions)
-    arrays = [_constants(by_channel, sums, scaling)]
+    arrays = [_constants(taps, by_channel, sums, scaling)]
     if shared:
         arrays.append(np.asarray([filling(operation.zero)], np.uint32).view(np.int32))
     return Call(function, (data, *arrays, result), operation.label)
@@ -65,18 +66,16 @@ def filling(zero: int) -> int:
     return (zero & 0xFFFF) * 0x10001
 
 
-def _constants(weights: Any, sums: Any, scaling: Scaling) -> Any:
-    """Return the words of each channel: (t0, t1) and (t1, t2) of each row, first sum, multiplier, addend, shift."""
+def _constants(taps: Taps | AnyTaps, weights: Any, sums: Any, scaling: Scaling) -> Any:
+    """Return the words of each channel: those of the taps, first sum, multiplier, addend, shift."""
     factor = 2 if scaling.is_doubled else 1
-    taps = weights.reshape(-1, 3, 3).astype(np.int64) * factor
-    first, second = ((taps[:, :, i] & 0xFFFF) | (taps[:, :, i + 1] & 0xFFFF) << 16 for i in (0, 1))
-    words = np.stack([first, second], axis=2).reshape(len(taps), 6)
+    words = taps.words(weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
     ends = np.stack([sums * factor, scaling.multipliers, scaling.addends, shifts_of(scaling)], axis=1)
     joined = np.concatenate([words, ends.astype(np.int64)], axis=1) & 0xFFFFFFFF
     return joined.astype(np.uint32).view(np.int32).reshape(-1)
 
 
-def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...]:
+def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tuple[str, ...]:
     """Append the loops over images, groups of channels and strips; return the definitions."""
     n, height, width, depth = planes.data
     window, results = planes.window, taps.results
@@ -92,7 +91,7 @@ def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...
         target = "result" if n == 1 else f"result + n * {rows * window.result[1] * results}"
         lines.add(f"const int8_t *x = {image};", f"int8_t *y = {target};", "const int32_t *w = constants;", "")
         for count, channels in sizes:
-            step = f"x += {channels}, y += {channels * multiplier}, w += {channels * multiplier * 10}"
+            step = f"x += {channels}, y += {channels * multiplier}, w += {channels * multiplier * taps.constants}"
             with lines.block(f"for (int group = 0; group < {count}; group++, {step})" if count > 1 else ""):
                 lines.add("int next = 0;", "uint32_t *to = rows;", "")
                 with lines.loop("oy", rows, strip) if strips > 1 else lines.block(""):
@@ -103,7 +102,7 @@ def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...
                     with lines.loop("c", channels * multiplier):
                         plane = "c" if multiplier == 1 else f"c / {multiplier}"
                         lines.add(
-                            f"{taps.name}(rows + {plane} * {planes.words}, w + c * 10, {results_at} + c, {some});"
+                            f"{taps.name}(rows + {plane} * {planes.words}, w + c * {taps.constants}, {results_at} + c, {some});"
                         )
                     if strips > 1 and kept > 0:
                         lines.add(
@@ -114,9 +113,9 @@ def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...
                     elif strips > 1:
                         lines.add(f"next = (oy + {strip}) * {stride};", "to = rows;")
             if len(sizes) > 1 and count == 1 and channels == CHANNELS:
-                lines.add(f"x += {channels};", f"y += {channels * multiplier};", f"w += {channels * multiplier * 10};")
+                lines.add(f"x += {channels};", f"y += {channels * multiplier};", f"w += {channels * multiplier * taps.constants};")
     definitions = [planes.widen(channels) for _, channels in sizes]
-    return (*([COPY] if strips > 1 and kept > 0 else []), *definitions, taps.definition())
+    return (*([COPY] if strips > 1 and kept > 0 else []), *definitions, *taps.definitions())
 
 
 def _rows(lines: Lines, planes: Planes, channels: int, end: str) -> None:

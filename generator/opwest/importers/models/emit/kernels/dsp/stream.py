@@ -23,8 +23,11 @@ def can_pack(weights: Any, bounds: Any) -> bool:
     return bool(fits and np.max(bounds) < MOST_PACKED)
 
 
-def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide: bool) -> Any:
-    """Return the int32 words of all groups of `channels`: weights int8 [o,k], first sums [o]; k is padded with zeros."""
+def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide: bool, has_ends: bool = True) -> Any:
+    """Return the int32 words of all groups of `channels`: weights int8 [o,k], first sums [o]; k is padded with zeros.
+
+    `has_ends`: with multiplier, addend and shift of each channel.
+    """
     count, length = weights.shape
     padded = np.zeros((-(-count // channels) * channels, -(-length // 4) * 4), np.int32)
     padded[:count, :length] = weights
@@ -43,7 +46,7 @@ def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide:
     ends = np.stack(
         [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, shifts_of(scaling))], axis=1
     )
-    parts = (first, packed.reshape(groups, -1), ends.reshape(groups, -1))
+    parts = [first, packed.reshape(groups, -1), *([ends.reshape(groups, -1)] if has_ends else [])]
     return np.concatenate([(one & 0xFFFFFFFF).astype(np.uint32) for one in parts], axis=1).view(np.int32).reshape(-1)
 
 

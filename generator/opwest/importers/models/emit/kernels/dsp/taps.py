@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from opwest.importers.models.emit.kernels.assembly import naked
 from opwest.importers.models.emit.kernels.dsp.planes import Planes, added
@@ -37,12 +38,20 @@ class Taps:
     def name(self) -> str:
         """The name of the C function."""
         columns = self.planes.window.result[1]
-        return f"taps_3x3_{self.stride}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
+        return f"taps_3x3_{'x'.join(map(str, self.planes.window.stride))}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
 
-    def definition(self) -> str:
+    constants: ClassVar[int] = 10
+    """The words of a channel."""
+
+    def words(self, taps: Any) -> Any:
+        """Return the words of channels for taps int64 [channel,3,3]: (t0, t1) and (t1, t2) of each row."""
+        halves = taps & 0xFFFF
+        return (halves[:, :, :2] | halves[:, :, 1:] << 16).reshape(len(taps), 6)
+
+    def definitions(self) -> tuple[str, ...]:
         """Return the C function (rows of words, constants, result, rows of results)."""
         parameters = ("const uint32_t *words", "const int32_t *constants", "int8_t *result", "int32_t rows")
-        return naked("void", self.name, parameters, self._lines())
+        return (naked("void", self.name, parameters, self._lines()),)
 
     def _lines(self) -> Iterator[str]:
         columns, pitch = self.planes.window.result[1], self.planes.pitch

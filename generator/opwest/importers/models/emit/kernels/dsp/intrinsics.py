@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions of the DSP extension as C functions, and the end of a layer for one sum."""
+
+from __future__ import annotations
+
+from opwest.importers.models.emit.kernels.dsp.tile import Ending
+
+_HEAD = "static inline __attribute__((always_inline))"
+
+
+def _three(name: str) -> str:
+    return f"""\
+{_HEAD} int32_t {name}(uint32_t a, uint32_t b, int32_t sum)
+{{
+	int32_t result;
+
+	__asm__("{name} %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+	return result;
+}}
+"""
+
+
+SMLAD, SMLABT, SMLABB = map(_three, ("smlad", "smlabt", "smlabb"))
+LOAD_WORD = f"""\
+{_HEAD} uint32_t load_word(const int8_t *from)
+{{
+	uint32_t word;
+
+	__builtin_memcpy(&word, from, sizeof(word));
+	return word;
+}}
+"""
+WIDENED = f"""\
+{_HEAD} uint32_t even_bytes(uint32_t word)
+{{
+	uint32_t result;
+
+	__asm__("sxtb16 %0, %1" : "=r"(result) : "r"(word));
+	return result;
+}}
+
+{_HEAD} uint32_t odd_bytes(uint32_t word)
+{{
+	uint32_t result;
+
+	__asm__("sxtb16 %0, %1, ror #8" : "=r"(result) : "r"(word));
+	return result;
+}}
+"""
+
+
+def ended(ending: Ending) -> tuple[str, str]:
+    """Return the name and the definition of the function (sum, multiplier, addend, shift) for one result.
+
+    With Rounding.TWICE the sum is doubled already.
+    """
+    lines = [f'__asm__("{"smmulr" if ending.is_doubled else "smmul"} %0, %1, %2" : "=r"(high) : "r"(sum), "r"(multiplier));']
+    if ending.is_mixed:
+        lines.append("high += (high & shift) >> 31;")
+    elif ending.is_signed:
+        lines.append("high += high >> 31;")
+    places = "(shift & 31)" if ending.is_mixed else "shift"
+    lines.append(f"high = (high + addend) >> {places};")
+    if (ending.low, ending.high) == (-128, 127):
+        lines.append('__asm__("ssat %0, #8, %0" : "+r"(high));')
+        lines.append("return (int8_t)high;")
+    else:
+        lines.append(f"return (int8_t)(high < {ending.low} ? {ending.low} : high > {ending.high} ? {ending.high} : high);")
+    name = f"end_{ending.name}"
+    body = "".join(f"\t{line}\n" for line in lines)
+    text = f"{_HEAD} int8_t {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)\n{{\n\tint32_t high;\n\n{body}}}\n"
+    return name, text
