@@ -10,6 +10,7 @@ import numpy as np
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Finish
 from opwest.importers.models.lower.builder import Builder, lowers
+from opwest.importers.models.lower.constant_channels import without_constant_channels
 from opwest.importers.models.lower.hybrid import lower_hybrid
 from opwest.importers.models.lower.products import computed_convolution, computed_dense, finish_of
 from opwest.importers.models.operators import layers
@@ -48,7 +49,9 @@ def convolution(node: Node, build: Builder) -> None:
     zero, weight_zero, finish = _finish(node, build)
     groups = node.input(0).shape[3] // weights.shape[3]
     operands = (build.value(node.input(0)),), (build.value(node.output),)
-    build.add(Convolution(node.label, *operands, layers.window(node), groups, weights, bias, zero, weight_zero, finish))
+    window = layers.window(node)
+    layer = Convolution(node.label, *operands, window, groups, weights, bias, zero, weight_zero, finish)
+    build.add(without_constant_channels(layer))
 
 
 @lowers("DEPTHWISE_CONV_2D")
@@ -63,7 +66,8 @@ def depthwise(node: Node, build: Builder) -> None:
     weights, bias = _constants(node)
     zero, weight_zero, finish = _finish(node, build)
     operands = (build.value(node.input(0)),), (build.value(node.output),)
-    build.add(Depthwise(node.label, *operands, layers.window(node), weights[0], bias, zero, weight_zero, finish))
+    layer = Depthwise(node.label, *operands, layers.window(node), weights[0], bias, zero, weight_zero, finish)
+    build.add(without_constant_channels(layer))
 
 
 @lowers("FULLY_CONNECTED")
@@ -83,4 +87,5 @@ def dense(node: Node, build: Builder) -> None:
     data = build.part(build.value(node.input(0)), (rows, 1, 1, length))
     shaped = np.reshape(weights, (results, 1, 1, length))
     result = build.value(node.output)
-    build.add(Convolution(node.label, (data,), (result,), window, 1, shaped, bias, zero, weight_zero, finish))
+    layer = Convolution(node.label, (data,), (result,), window, 1, shaped, bias, zero, weight_zero, finish)
+    build.add(without_constant_channels(layer))
