@@ -2,9 +2,12 @@
 """Random layers as programs of one operation, with the numbers that break kernels."""
 
 import numpy as np
-from opwest.importers.models.ir.operations import Convolution, Depthwise
+from opwest.importers.models.ir.elements import Product
+from opwest.importers.models.ir.functions import AddQuantised
+from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Program, Value
-from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
+from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
+from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding, quantize_multiplier
 from opwest.importers.models.operators.windows import Window
 
 
@@ -68,7 +71,9 @@ def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, d
     offset = int(random.choice([-128, 127, 0, int(random.integers(-128, 128))]))
     if kind == "relu":
         return Requantisation(tuple(pairs), rounding, -128, -128, int(random.choice([127, 127, 50])))
-    limits = (max(low, offset), int(min(high, offset + random.integers(1, 250)))) if random.random() < 0.3 else (low, high)
+    limits = (
+        (max(low, offset), int(min(high, offset + random.integers(1, 250)))) if random.random() < 0.3 else (low, high)
+    )
     if limits[0] >= limits[1]:
         limits = (low, high)
     return Requantisation(tuple(pairs), rounding, offset, *limits)
@@ -109,7 +114,10 @@ def convolution(random, shape=None, size=None, results=None, kind=None, dtype="i
         keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
         keys["same"] = True
     weights = weights_of(random, (results, *size, shape[3]))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
@@ -124,7 +132,10 @@ def dense(random, length=None, results=None, rows=None, kind=None, dtype="int8",
     results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 32, 33]))
     rows = rows or int(random.choice([1, 1, 1, 2, 5]))
     weights = weights_of(random, (results, 1, 1, length))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = rounding or (
         Rounding.SIXTEEN if dtype == "int16" else random.choice([Rounding.ONCE, Rounding.ONCE, Rounding.TWICE])
@@ -152,7 +163,10 @@ def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="
         keys["dilation"] = (2, 2)
         keys["same"] = True
     weights = weights_of(random, (results, *size))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
@@ -177,3 +191,44 @@ def inputs_of(random, made, case):
             array = np.clip(np.rint(random.normal(0, high / 2, one.shape)), low, high)
         found.append(array.astype(one.dtype))
     return found
+
+
+def pool(random, shape=None, size=None, kind=None, dtype="int8", **keys):
+    """data [n,h,w,c]."""
+    if shape is None:
+        shape = (
+            int(random.choice([1, 1, 2])),
+            int(random.integers(3, 14)),
+            int(random.integers(3, 14)),
+            int(random.choice([1, 3, 4, 5, 8, 16, 19, 32])),
+        )
+    size = size or (int(random.integers(1, shape[1] + 1)), int(random.integers(1, shape[2] + 1)))
+    places = window(random, shape[1:3], size, **keys)
+    low, high = int(random.choice([-128, -128, 0])), int(random.choice([127, 127, 60]))
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, shape[3]))
+    kind = kind or str(random.choice(["average", "maximum"]))
+    return program(Pool("layer", (data,), (result,), kind, places, low, high))
+
+
+def elements(random, shape=None, kind=None, dtype="int8", **keys):
+    """The sum, difference or product of two tensors."""
+    shape = shape or (1, int(random.integers(1, 200)))
+    operands = [value("input", dtype, shape) for _ in range(2)]
+    low, high = (-128, 127) if random.random() < 0.6 else (int(random.integers(-128, 0)), int(random.integers(1, 128)))
+    zeros = tuple(int(random.choice([-128, 127, 0, random.integers(-128, 128)])) for _ in range(3))
+    if random.random() < 0.4:
+        zeros, low = (*zeros[:2], -128), -128
+    first, second, target = (float(np.float32(random.uniform(0.01, 0.2))) for _ in range(3))
+    kind = kind or str(random.choice(["add", "add", "subtract", "multiply"]))
+    if kind == "multiply":
+        real = first * second / target * float(random.choice([1.0, 1.0, 0.01, 4.0]))
+        function = Product(ProductNumbers(zeros[:2], quantize_multiplier(real), zeros[2], low, high))
+    else:
+        target = max(first, second) * float(random.uniform(0.6, 3))
+        twice = 2 * max(first, second)
+        multipliers = (quantize_multiplier(first / twice), quantize_multiplier(second / twice))
+        numbers = AddNumbers(
+            20, zeros[:2], multipliers, quantize_multiplier(twice / ((1 << 20) * target)), zeros[2], low, high
+        )
+        function = AddQuantised(numbers, kind == "subtract")
+    return program(Elementwise("layer", tuple(operands), (value("output", dtype, shape),), function))

@@ -40,7 +40,9 @@ class Measured:
     """Of the model in count.c."""
 
 
-def run(candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str] = ("-Os",)) -> list[Measured]:
+def run(
+    candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str] = ("-Os",)
+) -> list[Measured]:
     """Return the measurements, in order. Raises EmulatorError."""
     image = build(candidates, machine, work, flags)
     plugin = built_plugin(work)
@@ -109,7 +111,13 @@ def _execute(words: Sequence[str], folder: Path | None = None) -> str:
     with command(words):
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, check=False, cwd=folder, stdin=subprocess.DEVNULL, timeout=SECONDS
+                words,
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                timeout=SECONDS,
             )
         except FileNotFoundError as missing:
             raise EmulatorError(f"{words[0]} not found") from missing

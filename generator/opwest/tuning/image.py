@@ -67,7 +67,7 @@ class Image:
         self.files["candidates.c"] = "\n".join([*self._lines, ""]).encode()
         self.files["content.bin"] = bytes(self._content)
         self.files["content.S"] = (
-            '.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'.encode()
+            b'.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'
         )
 
     def _put(self, array: Any) -> int:
@@ -106,9 +106,7 @@ class Image:
             declared[step.symbol] = len(passed)
             calls.append(f"\t{step.symbol}({', '.join(passed)});")
         self._lines += ["extern const uint8_t content[];"] if number == 0 else []
-        self._lines += [
-            f"void {symbol}({', '.join(['const void *'] * count)});" for symbol, count in declared.items()
-        ]
+        self._lines += [f"void {symbol}({', '.join(['const void *'] * count)});" for symbol, count in declared.items()]
         self._lines += [f"static void run_{number}(void)", "{", *calls, "}", ""]
         given = zip(one.program.inputs, one.inputs, strict=True)
         wanted = zip(one.program.outputs, one.outputs, strict=True)

@@ -88,7 +88,9 @@ def render(operation: Depthwise, shared: bool = False) -> Call:
         Parameter("weights", str(weights.dtype)),
         *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
         *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out", ("data",) if can_replace(data.shape, operation.window, results) else ()),
+        Parameter(
+            "result", result.dtype, "out", ("data",) if can_replace(data.shape, operation.window, results) else ()
+        ),
         Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), end.helpers, (*end.headers, "string.h"))

@@ -22,23 +22,13 @@ def render(operation: Pool) -> Call:
     lines.add(f"{c_type(dtype)} *y = result;", "")
     batches = lines.loop("n", n) if n > 1 else contextlib.nullcontext()
     with batches, lines.loop("oy", window.result[0]), lines.loop("ox", window.result[1]):
-        for axis, size in (("y", height), ("x", width)):
-            which = 0 if axis == "y" else 1
-            start = f"o{axis} * {window.stride[which]} - {window.before[which]}"
-            step = window.dilation[which]
-            end = f"{start} + {(window.size[which] - 1) * step + 1}"
-            # The first position of a window that starts before the image.
-            first = "0" if step == 1 else f"({start}) % {step} ? {step} + ({start}) % {step} : 0"
-            lines.add(
-                f"const int {axis}0 = {start} > 0 ? {start} : {first};",
-                f"const int {axis}1 = {end} < {size} ? {end} : {size};",
-            )
+        bounds(lines, operation)
         if operation.kind != "maximum":
             lines.add("const int count = (y1 - y0) * (x1 - x0);")
         image = f"(n * {height} + y0) * {width} + x0" if n > 1 else f"y0 * {width} + x0"
         lines.add(f"const {c_type(dtype)} *from = data + ({image}) * {depth};", "")
         with lines.loop("c", depth):
-            _one(lines, operation, width, depth)
+            one_channel(lines, operation, width, depth)
     parameters = (Parameter("data", dtype), Parameter("result", dtype, "out"))
     is_float = dtype == "float32"
     helpers = () if (operation.low, operation.high) == (None, None) or not is_float else ("clampf",)
@@ -49,8 +39,25 @@ def render(operation: Pool) -> Call:
     return Call(function, (data, result), operation.label)
 
 
-def _one(lines: Lines, operation: Pool, width: int, depth: int) -> None:
-    """Append one result."""
+def bounds(lines: Lines, operation: Pool) -> None:
+    """Append the part of the window at oy, ox inside of the image: y0 to y1, x0 to x1."""
+    _, height, width, _ = operation.inputs[0].shape
+    window = operation.window
+    for axis, size in (("y", height), ("x", width)):
+        which = 0 if axis == "y" else 1
+        start = f"o{axis} * {window.stride[which]} - {window.before[which]}"
+        step = window.dilation[which]
+        end = f"{start} + {(window.size[which] - 1) * step + 1}"
+        # The first position of a window that starts before the image.
+        first = "0" if step == 1 else f"({start}) % {step} ? {step} + ({start}) % {step} : 0"
+        lines.add(
+            f"const int {axis}0 = {start} > 0 ? {start} : {first};",
+            f"const int {axis}1 = {end} < {size} ? {end} : {size};",
+        )
+
+
+def one_channel(lines: Lines, operation: Pool, width: int, depth: int) -> None:
+    """Append the result of channel c."""
     dtype, (down, over) = operation.inputs[0].dtype, operation.window.dilation
     is_float, is_average = dtype == "float32", operation.kind == "average"
     is_mean = operation.kind != "maximum"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Channels of layers whose results do not depend on the data: sums below half of a step, or far beyond a limit.
 
-Trained models contain them, with multipliers down to 2**-36 and biases of 2**30, which fast arithmetic cannot represent.
-They become channels with the weights 0 and an ordinary multiplier. The results do not change.
+Trained models contain them, with multipliers down to 2**-36 and biases of 2**30, which fast arithmetic cannot
+represent. They become channels with the weights 0 and an ordinary multiplier. The results do not change.
 """
 
 from __future__ import annotations

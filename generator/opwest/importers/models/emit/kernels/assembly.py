@@ -13,7 +13,8 @@ def naked(result: str, name: str, parameters: Sequence[str], lines: Iterable[str
     """Return a static function. Its parameters are in r0 to r3, further ones on the stack (AAPCS32)."""
     unused = ",\n\t".join(f"{one} __attribute__((unused))" for one in parameters)
     body = "".join(f'\t\t"{line}\\n"\n' for line in lines)
-    return f"static __attribute__((naked, noinline)) {result} {name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body.rstrip()});\n}}\n"
+    head = f"static __attribute__((naked, noinline)) {result} {name}(\n\t{unused})"
+    return f"{head}\n{{\n\t__asm__ volatile(\n{body.rstrip()});\n}}\n"
 
 
 def repeated(count: int, lines: Sequence[str]) -> list[str]:

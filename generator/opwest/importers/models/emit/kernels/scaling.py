@@ -37,8 +37,8 @@ class Scaling:
 
     def part(self, channels: slice) -> Scaling:
         """Return the numbers of some channels."""
-        some = (one[channels] for one in (self.multipliers, self.addends, self.shifts))
-        return Scaling(*some, self.is_doubled, self.is_signed, self.low, self.high)
+        multipliers, addends, shifts = (one[channels] for one in (self.multipliers, self.addends, self.shifts))
+        return Scaling(multipliers, addends, shifts, self.is_doubled, self.is_signed, self.low, self.high)
 
 
 def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:

@@ -86,7 +86,8 @@ class AnyTaps:
                 with lines.block(""):
                     self._sums(lines, pitch, 1)
                     lines.add(f"*result = {end}(s0, multiplier, addend, shift);", f"result += {self.results};")
-        head = f"static void {self.name}(\n\tconst uint32_t *words, const int32_t *constants, int8_t *result, int32_t rows)"
+        parameters = "const uint32_t *words, const int32_t *constants, int8_t *result, int32_t rows"
+        head = f"static void {self.name}(\n\t{parameters})"
         return SMLAD, SMLABT, text, f"{head}\n{{\n{lines}}}\n"
 
     def _sums(self, lines: Lines, pitch: int, count: int) -> None:

@@ -44,12 +44,15 @@ def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *,
     length = kh * kw * inner
     steps = -(-length // 4) * 2
     tiles = [
-        Tile(pixels, size, stored, steps, is_wide, ending_of(numbers.scaling)) for size, stored in _groups(results, channels)
+        Tile(pixels, size, stored, steps, is_wide, ending_of(numbers.scaling))
+        for size, stored in _groups(results, channels)
     ]
     streams, first = [], 0
     for tile, count in zip(tiles, _counts(results, channels), strict=True):
         some = slice(first, first + count)
-        streams.append(stream_of(numbers.weights[some], numbers.sums[some], numbers.scaling.part(some), tile.channels, is_wide))
+        streams.append(
+            stream_of(numbers.weights[some], numbers.sums[some], numbers.scaling.part(some), tile.channels, is_wide)
+        )
         first += count
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     layer = _Layer(operation, shape, pixels, length, tuple(tiles), tuple(map(len, streams)))
@@ -207,7 +210,7 @@ class _Layer:
                 self._tiles(lines, "y", str(self.results))
                 lines.add(f"y += {self.pixels * self.results};", "filled = 0;")
         rest = self.count % self.pixels
-        used = (COPY, FILL) if rows.size else ()
+        used: tuple[str, ...] = (COPY, FILL) if rows.size else ()
         if rest and self.pixels == 2:
             # The second pixel is any data; its results are overwritten by those of the first one.
             self._tiles(lines, "y", "0")

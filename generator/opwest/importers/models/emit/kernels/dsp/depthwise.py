@@ -101,8 +101,9 @@ def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tupl
                     results_at = f"y + {first} * {window.result[1] * results}" if strips > 1 else "y"
                     with lines.loop("c", channels * multiplier):
                         plane = "c" if multiplier == 1 else f"c / {multiplier}"
+                        constants = f"w + c * {taps.constants}"
                         lines.add(
-                            f"{taps.name}(rows + {plane} * {planes.words}, w + c * {taps.constants}, {results_at} + c, {some});"
+                            f"{taps.name}(rows + {plane} * {planes.words}, {constants}, {results_at} + c, {some});"
                         )
                     if strips > 1 and kept > 0:
                         lines.add(
@@ -113,7 +114,8 @@ def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tupl
                     elif strips > 1:
                         lines.add(f"next = (oy + {strip}) * {stride};", "to = rows;")
             if len(sizes) > 1 and count == 1 and channels == CHANNELS:
-                lines.add(f"x += {channels};", f"y += {channels * multiplier};", f"w += {channels * multiplier * taps.constants};")
+                done = channels * multiplier
+                lines.add(f"x += {channels};", f"y += {done};", f"w += {done * taps.constants};")
     definitions = [planes.widen(channels) for _, channels in sizes]
     return (*([COPY] if strips > 1 and kept > 0 else []), *definitions, *taps.definitions())
 

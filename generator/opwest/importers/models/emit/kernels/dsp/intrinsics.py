@@ -47,6 +47,34 @@ WIDENED = f"""\
 	return result;
 }}
 """
+SUMS_OF_BYTES = f"""\
+/* The sums of halves: bytes 0 and 2, or 1 and 3 of a word are added. */
+{_HEAD} uint32_t sum_even_bytes(uint32_t sums, uint32_t word)
+{{
+	uint32_t result;
+
+	__asm__("sxtab16 %0, %1, %2" : "=r"(result) : "r"(sums), "r"(word));
+	return result;
+}}
+
+{_HEAD} uint32_t sum_odd_bytes(uint32_t sums, uint32_t word)
+{{
+	uint32_t result;
+
+	__asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(result) : "r"(sums), "r"(word));
+	return result;
+}}
+"""
+GREATER_BYTES = f"""\
+/* The greater one of each pair of signed bytes. */
+{_HEAD} uint32_t greater_bytes(uint32_t a, uint32_t b)
+{{
+	uint32_t result;
+
+	__asm__("ssub8 %0, %1, %2\\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b) : "cc");
+	return result;
+}}
+"""
 
 
 def ended(ending: Ending) -> tuple[str, str]:
@@ -54,7 +82,9 @@ def ended(ending: Ending) -> tuple[str, str]:
 
     With Rounding.TWICE the sum is doubled already.
     """
-    lines = [f'__asm__("{"smmulr" if ending.is_doubled else "smmul"} %0, %1, %2" : "=r"(high) : "r"(sum), "r"(multiplier));']
+    lines = [
+        f'__asm__("{"smmulr" if ending.is_doubled else "smmul"} %0, %1, %2" : "=r"(high) : "r"(sum), "r"(multiplier));'
+    ]
     if ending.is_mixed:
         lines.append("high += (high & shift) >> 31;")
     elif ending.is_signed:
@@ -65,8 +95,11 @@ def ended(ending: Ending) -> tuple[str, str]:
         lines.append('__asm__("ssat %0, #8, %0" : "+r"(high));')
         lines.append("return (int8_t)high;")
     else:
-        lines.append(f"return (int8_t)(high < {ending.low} ? {ending.low} : high > {ending.high} ? {ending.high} : high);")
+        lines.append(
+            f"return (int8_t)(high < {ending.low} ? {ending.low} : high > {ending.high} ? {ending.high} : high);"
+        )
     name = f"end_{ending.name}"
     body = "".join(f"\t{line}\n" for line in lines)
-    text = f"{_HEAD} int8_t {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)\n{{\n\tint32_t high;\n\n{body}}}\n"
+    head = f"{_HEAD} int8_t {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
+    text = f"{head}\n{{\n\tint32_t high;\n\n{body}}}\n"
     return name, text

@@ -28,7 +28,7 @@ class Numbers:
 
 
 def numbers_of(operation: Convolution) -> Numbers | None:
-    """Return the constants of an int8 layer; None for other dtypes, groups, and scales without a high multiplication."""
+    """Return the constants of an int8 layer; None for other dtypes, groups, and other forms of scales."""
     if operation.inputs[0].dtype != "int8" or operation.results[0].dtype != "int8" or operation.groups != 1:
         return None
     weights = plain_weights(operation.weights, operation.weight_zero)

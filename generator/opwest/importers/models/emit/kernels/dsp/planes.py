@@ -71,7 +71,7 @@ class Planes:
         return naked("uint32_t *", name, parameters, lines).replace(f"uint32_t * {name}", f"uint32_t *{name}")
 
     def _widen(self, channels: int) -> Iterator[str]:
-        """Yield the instructions: r0 to, r1 from, r2 rows, r3 filling; r4 to r7 two columns, r8 count, r9 and r10 free."""
+        """Yield the instructions: r0 to, r1 from, r2 rows, r3 filling, r4 to r7 two columns, r8 count."""
         _, _, width, depth = self.data
         left = self.window.before[1]
         inside = min(width, 2 * self.words - left)

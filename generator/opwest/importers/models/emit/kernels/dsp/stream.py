@@ -62,7 +62,7 @@ def _words(halves: Any) -> Any:
 
 
 def shifts_of(scaling: Scaling) -> Any:
-    """Return the shifts. In signed layers that have no shift in some channels, the sign bit marks those that have one."""
+    """Return the shifts. In signed layers with channels without a shift, the sign bit marks the other ones."""
     shifts = scaling.shifts.astype(np.int64)
     if scaling.is_signed and (shifts == 0).any():
         return shifts | np.where(shifts > 0, 1 << 31, 0)

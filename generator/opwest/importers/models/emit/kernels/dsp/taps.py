@@ -38,7 +38,8 @@ class Taps:
     def name(self) -> str:
         """The name of the C function."""
         columns = self.planes.window.result[1]
-        return f"taps_3x3_{'x'.join(map(str, self.planes.window.stride))}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
+        strides = "x".join(map(str, self.planes.window.stride))
+        return f"taps_3x3_{strides}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
 
     constants: ClassVar[int] = 10
     """The words of a channel."""

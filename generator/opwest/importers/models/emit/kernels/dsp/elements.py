@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""int8 sums, differences and products of tensors with equal shapes.
+
+The scaled value of an operand of a sum is a table of 256 words; that of the operand with the larger scale is a shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.kernels.assembly import naked
+from opwest.importers.models.emit.kernels.dsp.stream import shifts_of
+from opwest.importers.models.emit.kernels.dsp.tile import Ending, ending_of, results
+from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.ir.elements import Product
+from opwest.importers.models.ir.functions import AddQuantised
+from opwest.importers.models.ir.operations import Elementwise
+from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding, scaled
+
+HALF = Multiplier(1 << 30, 0)
+"""The multiplier of the operand with the larger scale."""
+UNROLLED = 4
+
+
+@emits(Elementwise, "dsp-elements")
+def render(operation: Elementwise) -> Call | None:
+    """Return the call; None for other functions, dtypes and shapes."""
+    result, function = operation.results[0], operation.function
+    if len(operation.inputs) != 2 or {one.dtype for one in (*operation.inputs, result)} != {"int8"}:
+        return None
+    if any(one.shape != result.shape for one in operation.inputs):
+        return None
+    if isinstance(function, AddQuantised):
+        return _sum(operation, function)
+    return _product(operation, function) if isinstance(function, Product) else None
+
+
+def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
+    given = function.numbers
+    signs = (1, -1 if function.subtract else 1)
+    codes = np.arange(-128, 128)
+    values = [
+        sign * scaled((codes - zero) << given.left_shift, by.fixed, by.shift, Rounding.TWICE)
+        for sign, zero, by in zip(signs, given.zeros, given.multipliers, strict=True)
+    ]
+    most = sum(int(np.abs(one).max()) for one in values)
+    scaling = scaling_of(Requantisation((given.result,), Rounding.TWICE, given.zero, given.low, given.high), [most])
+    if scaling is None or ending_of(scaling).is_mixed:
+        return None
+    shifted = next((i for i, by in enumerate(given.multipliers) if by == HALF and signs[i] == 1), None)
+    kinds: list[int | None] = [None, None]
+    doubled = [2 * one for one in values]
+    if shifted is not None:
+        # 2 * ((a - zero) << left_shift) / 2: the part of the zero point is in the other table.
+        kinds[shifted] = given.left_shift
+        doubled[1 - shifted] = doubled[1 - shifted] - (given.zeros[shifted] << given.left_shift)
+    tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
+    loop = _Sums(kinds[0], kinds[1], ending_of(scaling))
+    return _call(operation, "add", loop.name, loop.definition(), [np.concatenate(tables)], scaling)
+
+
+def _product(operation: Elementwise, function: Product) -> Call | None:
+    given = function.numbers
+    most = max(abs(limit - given.zeros[0]) for limit in (-128, 127)) * max(
+        abs(limit - given.zeros[1]) for limit in (-128, 127)
+    )
+    scaling = scaling_of(Requantisation((given.multiplier,), Rounding.TWICE, given.zero, given.low, given.high), [most])
+    if scaling is None or ending_of(scaling).is_mixed:
+        return None
+    loop = _Products(ending_of(scaling))
+    zeros = np.asarray([-2 * given.zeros[0], -given.zeros[1]], np.int32)
+    return _call(operation, "multiply", loop.name, loop.definition(), [zeros], scaling)
+
+
+def _call(operation: Elementwise, base: str, name: str, definition: str, arrays: list[Any], scaling: Scaling) -> Call:
+    ends = np.concatenate([scaling.multipliers, scaling.addends, shifts_of(scaling)]).astype(np.int64) & 0xFFFFFFFF
+    content = np.concatenate([*arrays, ends.astype(np.uint32).view(np.int32)])
+    size = operation.results[0].size
+    turns, rest = divmod(size, UNROLLED)
+    lines = Lines()
+    lines.add(f"{name}(a, b, constants, result, {turns}, {rest});")
+    parameters = (
+        Parameter("a", "int8"),
+        Parameter("b", "int8"),
+        Parameter("constants", "int32"),
+        Parameter("result", "int8", "out", ("a", "b")),
+    )
+    function = Function(base, parameters, str(lines), definitions=(definition,))
+    return Call(function, (*operation.inputs, content, operation.results[0]), operation.label)
+
+
+_PARAMETERS = ("const int8_t *a", "const int8_t *b", "const int32_t *constants", "int8_t *result")
+_COUNTS = ("int32_t turns", "int32_t rest")
+_NUMBERS = ("r4", "r5", "r6")
+_FRAME = 36
+
+
+class _Loop:
+    """A loop over elements.
+
+    r0 a, r1 b, r2 constants, r3 result, r4 to r6 multiplier, addend and shift; r7 to r12 and lr are free.
+    """
+
+    ending: Ending
+
+    def _start(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
+        """Yield the doubled values of pairs of registers with operands, in the first of each."""
+        raise NotImplementedError
+
+    def _lines(self) -> Iterator[str]:
+        yield "push {r4-r11, lr}"
+        yield from self._start()
+        yield f"ldr lr, [sp, #{_FRAME}]"
+        yield "cmp lr, #0"
+        yield "beq 2f"
+        yield "1:"
+        for _ in range(UNROLLED // 2):
+            yield from self._elements(2)
+        yield "subs lr, lr, #1"
+        yield "bne 1b"
+        yield f"2: ldr lr, [sp, #{_FRAME + 4}]"
+        yield "cmp lr, #0"
+        yield "beq 4f"
+        yield "3:"
+        yield from self._elements(1)
+        yield "subs lr, lr, #1"
+        yield "bne 3b"
+        yield "4: pop {r4-r11, pc}"
+
+    def _elements(self, count: int) -> Iterator[str]:
+        pairs = [("r7", "r8"), ("r9", "r10")][:count]
+        for one, other in pairs:
+            yield f"ldrsb {one}, [r0], #1"
+            yield f"ldrsb {other}, [r1], #1"
+        yield from self._values(pairs)
+        sums = [one for one, _ in pairs]
+        yield from results(sums, self.ending, _NUMBERS)
+        yield from (f"strb {one}, [r3], #1" for one in sums)
+
+
+class _Sums(_Loop):
+    """Sums: an operand is shifted, or an index of a table."""
+
+    def __init__(self, first: int | None, second: int | None, ending: Ending) -> None:
+        self.shifts, self.ending = (first, second), ending
+        kinds = "_".join("table" if one is None else f"shift{one}" for one in self.shifts)
+        self.name = f"sum_{kinds}_{ending.name}"
+
+    def definition(self) -> str:
+        """Return the C function (a, b, constants, result, groups of four elements, other elements)."""
+        return naked("void", self.name, (*_PARAMETERS, *_COUNTS), self._lines())
+
+    def _start(self) -> Iterator[str]:
+        size = 1024 * self.shifts.count(None)
+        yield f"add r7, r2, #{size}"
+        yield "ldm r7, {r4-r6}"
+        yield "add r2, r2, #512"
+        if size == 2048:
+            yield "add r11, r2, #1024"
+
+    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
+        tables = iter(("r2", "r11"))
+        for place, shift in enumerate(self.shifts):
+            if shift is None:
+                table = next(tables)
+                for pair in pairs:
+                    yield f"ldr {pair[place]}, [{table}, {pair[place]}, lsl #2]"
+        for one, other in pairs:
+            if self.shifts[0] is not None:
+                yield f"add {one}, {other}, {one}, lsl #{self.shifts[0]}"
+            elif self.shifts[1] is not None:
+                yield f"add {one}, {one}, {other}, lsl #{self.shifts[1]}"
+            else:
+                yield f"add {one}, {one}, {other}"
+
+
+class _Products(_Loop):
+    """Products: the constants are -2 * the first zero point and - the second one."""
+
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+        self.name = f"product_{ending.name}"
+
+    def definition(self) -> str:
+        """Return the C function (a, b, constants, result, groups of four elements, other elements)."""
+        return naked("void", self.name, (*_PARAMETERS, *_COUNTS), self._lines())
+
+    def _start(self) -> Iterator[str]:
+        yield "ldrd r11, r12, [r2], #8"
+        yield "ldm r2, {r4-r6}"
+
+    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
+        for one, other in pairs:
+            yield f"add {one}, r11, {one}, lsl #1"
+            yield f"add {other}, r12, {other}"
+            yield f"mul {one}, {one}, {other}"
