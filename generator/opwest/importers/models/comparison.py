@@ -35,5 +35,6 @@ def comparison(
     }
     for value, tensor in program.tensors.items():
         if value in names and value.role in ("intermediate", "output") and tensor in found[0]:
-            arrays[f"{TENSOR}{names[value]}"] = np.stack([one[tensor] for one in found])
+            channels = program.channels.get(value, slice(None))
+            arrays[f"{TENSOR}{names[value]}"] = np.stack([one[tensor][..., channels] for one in found])
     return arrays

@@ -79,7 +79,7 @@ def one_channel(lines: Lines, operation: Pool, width: int, depth: int) -> None:
         lines.add("value = sqrtf(value / count);")
     low, high = operation.low, operation.high
     if (low, high) == (None, None):
-        lines.add("*y++ = value;")
+        lines.add("*y++ = value;" if is_float else f"*y++ = ({c_type(dtype)})value;")
     elif is_float:
         limits = [
             number(float("-inf") if low is None else low, dtype),
@@ -87,7 +87,7 @@ def one_channel(lines: Lines, operation: Pool, width: int, depth: int) -> None:
         ]
         lines.add(f"*y++ = clampf(value, {', '.join(limits)});")
     else:
-        lines.add(f"*y++ = clamp(value, {low}, {high});")
+        lines.add(f"*y++ = ({c_type(dtype)})clamp(value, {low}, {high});")
 
 
 def _stepped(name: str, step: int) -> str:

@@ -63,6 +63,8 @@ class Program:
     operations: list[Operation] = field(default_factory=list)
     tensors: dict[Value, Tensor] = field(default_factory=dict)
     """The tensors of the graph that values are."""
+    channels: dict[Value, Any] = field(default_factory=dict)
+    """The channels of its tensor that a value has, as indices; a value that is absent has all."""
 
     def values(self) -> Iterator[Value]:
         """Yield every value once, with the roots of views before them."""

@@ -10,7 +10,6 @@ import numpy as np
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Finish
 from opwest.importers.models.lower.builder import Builder, lowers
-from opwest.importers.models.lower.constant_channels import without_constant_channels
 from opwest.importers.models.lower.hybrid import lower_hybrid
 from opwest.importers.models.lower.products import computed_convolution, computed_dense, finish_of
 from opwest.importers.models.operators import layers
@@ -49,9 +48,7 @@ def convolution(node: Node, build: Builder) -> None:
     zero, weight_zero, finish = _finish(node, build)
     groups = node.input(0).shape[3] // weights.shape[3]
     operands = (build.value(node.input(0)),), (build.value(node.output),)
-    window = layers.window(node)
-    layer = Convolution(node.label, *operands, window, groups, weights, bias, zero, weight_zero, finish)
-    build.add(without_constant_channels(layer))
+    build.add(Convolution(node.label, *operands, layers.window(node), groups, weights, bias, zero, weight_zero, finish))
 
 
 @lowers("DEPTHWISE_CONV_2D")
@@ -66,8 +63,7 @@ def depthwise(node: Node, build: Builder) -> None:
     weights, bias = _constants(node)
     zero, weight_zero, finish = _finish(node, build)
     operands = (build.value(node.input(0)),), (build.value(node.output),)
-    layer = Depthwise(node.label, *operands, layers.window(node), weights[0], bias, zero, weight_zero, finish)
-    build.add(without_constant_channels(layer))
+    build.add(Depthwise(node.label, *operands, layers.window(node), weights[0], bias, zero, weight_zero, finish))
 
 
 @lowers("FULLY_CONNECTED")
@@ -87,5 +83,4 @@ def dense(node: Node, build: Builder) -> None:
     data = build.part(build.value(node.input(0)), (rows, 1, 1, length))
     shaped = np.reshape(weights, (results, 1, 1, length))
     result = build.value(node.output)
-    layer = Convolution(node.label, (data,), (result,), window, 1, shaped, bias, zero, weight_zero, finish)
-    build.add(without_constant_channels(layer))
+    build.add(Convolution(node.label, (data,), (result,), window, 1, shaped, bias, zero, weight_zero, finish))

@@ -12,6 +12,7 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Graph, Node
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.lower.builder import LOWERINGS, Builder
+from opwest.importers.models.lower.unused_channels import remove_unused_channels
 
 
 def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diagnostics) -> None:
@@ -35,4 +36,6 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
         except Unsupported as reason:
             report(faults, place, node, reason)
     faults.raise_if_errors()
-    return builder.finish()
+    program = builder.finish()
+    remove_unused_channels(program)
+    return program
