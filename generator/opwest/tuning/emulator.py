@@ -38,6 +38,8 @@ class Measured:
     branches: int
     cycles: int
     """Of the model in count.c."""
+    code: int
+    """Bytes of the operators, without constants."""
 
 
 def run(
@@ -51,8 +53,10 @@ def run(
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
     return [
-        Measured(wrong, first, guards, total, loads, stores, branches, cycles)
-        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles) in zip(rows, counts, strict=True)
+        Measured(wrong, first, guards, total, loads, stores, branches, cycles, code)
+        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles), code in zip(
+            rows, counts, code_of(len(candidates), machine, work), strict=True
+        )
     ]
 
 
@@ -76,6 +80,14 @@ def build(candidates: Sequence[Candidate], machine: Machine, work: Path, flags: 
     linker = [word for word in words if not word.startswith("--specs=")]
     _execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
     return image
+
+
+def code_of(count: int, machine: Machine, work: Path) -> list[int]:
+    """Return the bytes of code of each candidate."""
+    tool = machine.compiler[0].removesuffix("gcc") + "size"
+    objects = [str(work / f"operators_{number}.o") for number in range(count)]
+    rows = _execute([tool, *objects]).splitlines()[1:]
+    return [int(row.split()[0]) for row in rows]
 
 
 def built_plugin(work: Path) -> Path:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ class Candidate:
     program: Program
     emitted: Emitted
     inputs: Sequence[Any]
-    outputs: Sequence[Any]
+    outputs: Sequence[Any] | None
+    """None: those of the candidate `like`, or of this one if `like` is None too."""
+    like: int | None = None
 
 
 class _Memory:
@@ -48,6 +50,7 @@ class Image:
         self._content = bytearray()
         self._lines = ['#include "image.h"', ""]
         self._size = 0
+        self._expected: dict[int, list[int]] = {}
         for number, one in enumerate(candidates):
             self.files[f"operators_{number}.c"] = one.emitted.source.encode()
             self._candidate(number, one)
@@ -55,9 +58,9 @@ class Image:
         self._lines += [
             "const struct candidate candidates[] = {",
             *(
-                f"\t{{run_{i}, inputs_{i}, outputs_{i}, sizeof(inputs_{i}) / sizeof(*inputs_{i}), "
-                f"sizeof(outputs_{i}) / sizeof(*outputs_{i})}},"
-                for i in range(count)
+                f"\t{{run_{i}, inputs_{i}, outputs_{i}, {int(one.outputs is None and one.like is None)}, "
+                f"{len(one.inputs)}, {len(one.program.outputs)}}},"
+                for i, one in enumerate(candidates)
             ),
             "};",
             f"const uint32_t candidate_count = {count};",
@@ -67,7 +70,7 @@ class Image:
         self.files["candidates.c"] = "\n".join([*self._lines, ""]).encode()
         self.files["content.bin"] = bytes(self._content)
         self.files["content.S"] = (
-            b'.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'
+            b'.section .content, "aw"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'
         )
 
     def _put(self, array: Any) -> int:
@@ -105,16 +108,31 @@ class Image:
                     passed.append(place(next(arguments)))
             declared[step.symbol] = len(passed)
             calls.append(f"\t{step.symbol}({', '.join(passed)});")
-        self._lines += ["extern const uint8_t content[];"] if number == 0 else []
+        self._lines += ["extern uint8_t content[];"] if number == 0 else []
         self._lines += [f"void {symbol}({', '.join(['const void *'] * count)});" for symbol, count in declared.items()]
         self._lines += [f"static void run_{number}(void)", "{", *calls, "}", ""]
         given = zip(one.program.inputs, one.inputs, strict=True)
-        wanted = zip(one.program.outputs, one.outputs, strict=True)
-        for name, pairs in (("inputs", given), ("outputs", wanted)):
-            self._lines += [f"static const struct block {name}_{number}[] = {{", *self._blocks(pairs, place), "};"]
+        places_in = [(value, self._put(np.ascontiguousarray(array).astype(value.dtype))) for value, array in given]
+        wanted = zip(one.program.outputs, self._outputs(number, one), strict=True)
+        for name, pairs in (("inputs", places_in), ("outputs", list(wanted))):
+            self._lines += [f"static const struct block {name}_{number}[] = {{", *_blocks(pairs, place), "};"]
         self._size = max(self._size, memory.size)
 
-    def _blocks(self, pairs: Any, place: Any) -> Iterator[str]:
-        for value, array in pairs:
-            content = np.ascontiguousarray(array).astype(value.dtype)
-            yield f"\t{{{place(value)}, content + {self._put(content)}, {content.nbytes}}},"
+    def _outputs(self, number: int, one: Candidate) -> list[int]:
+        """Return the offsets of the expected outputs."""
+        if one.outputs is None and one.like is not None:
+            return self._expected[one.like]
+        values = one.program.outputs
+        arrays = one.outputs if one.outputs is not None else [np.zeros(value.shape) for value in values]
+        found = [
+            self._put(np.ascontiguousarray(array).astype(value.dtype))
+            for value, array in zip(values, arrays, strict=True)
+        ]
+        self._expected[number] = found
+        return found
+
+
+def _blocks(pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str]) -> Iterator[str]:
+    for value, offset in pairs:
+        size = value.size * np.dtype(value.dtype).itemsize
+        yield f"\t{{{place(value)}, content + {offset}, {size}}},"

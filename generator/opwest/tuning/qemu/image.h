@@ -13,13 +13,15 @@ struct candidate {
 	const struct block *inputs;
 	/** Triples: an output, the expected content, bytes. */
 	const struct block *outputs;
+	/** Whether the outputs become the expected content, for the candidates that follow. */
+	uint32_t is_reference;
 	uint32_t input_count;
 	uint32_t output_count;
 };
 
 struct block {
 	uint8_t *memory;
-	const uint8_t *content;
+	uint8_t *content;
 	uint32_t size;
 };
 

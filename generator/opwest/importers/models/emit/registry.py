@@ -55,6 +55,17 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     raise AssertionError(f"no variant of {type(operation).__name__}")
 
 
+def candidates(operation: Operation, processor: str) -> dict[str, Call]:
+    """Return the variants that apply on a class of processors, by name: portable, then those of the class."""
+    found: dict[str, Call] = {}
+    for one in sorted(VARIANTS[type(operation)], key=lambda one: (one.name != "portable", _rank(one.name, processor))):
+        if one.name not in found and (one.name == "portable" or _rank(one.name, processor) <= len(PROCESSORS)):
+            call = one.render(operation)
+            if call is not None:
+                found[one.name] = call
+    return found
+
+
 def _rank(name: str, preferred: str) -> int:
     """Return the place of a variant: the preferred one first, or those of the preferred class of processors."""
     if name == preferred:

@@ -15,7 +15,7 @@ import numpy as np
 from opwest.importers.models.ir.operations import Convolution, Depthwise
 from opwest.importers.models.operators.fixed_point import RANGES, Multiplier, Requantisation, Rounding
 
-Layer = TypeVar("Layer", Convolution, Depthwise)
+Layer = TypeVar("Layer", bound=Convolution | Depthwise)
 QUARTER = Multiplier(1 << 30, -1)
 
 

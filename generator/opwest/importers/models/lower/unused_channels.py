@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove channels that are constant or that no layer reads: trained models contain channels that stay at the zero point.
+"""Remove channels that are constant or that no layer reads: in trained models some channels stay at the zero point.
 
 A constant channel becomes a part of the biases of the layers that read it. The results of the model do not change.
 """
@@ -45,16 +45,15 @@ def _fold(program: Program) -> None:
                 low, high = operation.low, operation.high
                 found[result] = mask, np.clip(values, low, high) if None not in (low, high) else values
             continue
-        if mask.any():
-            operation = _with_folded(operation, mask, values)
-        operation = without_constant_channels(operation)
-        program.operations[place] = operation
-        assert isinstance(operation.finish, Requantisation)
-        by_channel = _by_channel(operation)
-        bias = np.zeros(len(by_channel), np.int64) if operation.bias is None else operation.bias.astype(np.int64)
+        assert isinstance(operation, Convolution | Depthwise)
+        layer = without_constant_channels(_with_folded(operation, mask, values) if mask.any() else operation)
+        program.operations[place] = layer
+        assert isinstance(layer.finish, Requantisation)
+        by_channel = _by_channel(layer)
+        bias = np.zeros(len(by_channel), np.int64) if layer.bias is None else layer.bias.astype(np.int64)
         still = ~by_channel.any(axis=1)
         if still.any():
-            found[result] = still, operation.finish.apply(bias)
+            found[result] = still, layer.finish.apply(bias)
 
 
 def _is_integer(operation: Operation) -> bool:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of a variant for each layer: costs from a table of measurements, exact under a limit of flash."""

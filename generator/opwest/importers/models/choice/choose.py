@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choose the variants of a program for a class of processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.choice.geometry import geometry_of
+from opwest.importers.models.choice.knapsack import Option, Solution, solve
+from opwest.importers.models.choice.table import Cost, Table
+from opwest.importers.models.emit.function import Call
+from opwest.importers.models.emit.registry import candidates
+from opwest.importers.models.ir.program import Operation, Program
+from opwest.records import dataclass
+
+SPEED, FLASH, RAM = "speed", "flash", "ram"
+OBJECTIVES = (SPEED, FLASH, RAM)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The variant of one layer."""
+
+    operation: Operation
+    variant: str
+    cost: Cost
+    flash: int
+    """The bytes of the constants, and of the code if this is the first layer with it."""
+    scratch: int
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The variants of a program."""
+
+    rows: tuple[Row, ...]
+    gap: float
+    """The greatest distance to the optimum, as a part of the cycles."""
+
+    @property
+    def variants(self) -> Mapping[Operation, str]:
+        """The variant of each operation."""
+        return {row.operation: row.variant for row in self.rows}
+
+    @property
+    def cycles(self) -> float:
+        """The cycles of all layers."""
+        return sum(row.cost.cycles for row in self.rows)
+
+    @property
+    def flash(self) -> int:
+        """The bytes of all layers."""
+        return sum(row.flash for row in self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Offer:
+    """A variant of a group of equal layers."""
+
+    name: str
+    calls: Sequence[Call]
+    costs: Sequence[Cost]
+
+    @property
+    def cycles(self) -> float:
+        return sum(one.cycles for one in self.costs)
+
+    @property
+    def constants(self) -> Sequence[int]:
+        return [constant_bytes(one) for one in self.calls]
+
+    @property
+    def flash(self) -> int:
+        return sum(self.constants) + max(one.code for one in self.costs)
+
+    @property
+    def scratch(self) -> int:
+        return max(map(scratch_bytes, self.calls))
+
+
+def constant_bytes(call: Call) -> int:
+    """Return the bytes of the constants of a call."""
+    found = 0
+    for one in call.arguments:
+        array = one if isinstance(one, np.ndarray) else getattr(one, "content", None)
+        found += 0 if array is None or getattr(one, "role", "constant") != "constant" else array.nbytes
+    return found
+
+
+def scratch_bytes(call: Call) -> int:
+    """Return the bytes of the scratch arguments of a call."""
+    return sum(
+        one.elements * np.dtype(one.dtype).itemsize for one in call.function.parameters if one.direction == "scratch"
+    )
+
+
+def choose(
+    program: Program,
+    processor: str,
+    table: Table,
+    objective: str = SPEED,
+    max_flash: int | None = None,
+    max_scratch: Mapping[Operation, int] | None = None,
+) -> Choice | None:
+    """Return a variant for each operation; None if no choice is within the limits.
+
+    Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
+    operators. `max_scratch`: the bytes that the scratch memory of an operation may have.
+    """
+    groups: dict[str, list[Operation]] = {}
+    for operation in program.operations:
+        groups.setdefault(geometry_of(operation), []).append(operation)
+    offers = [_offers(group, processor, table, max_scratch or {}) for group in groups.values()]
+    if not all(offers):
+        return None
+    solution = solve([[_option(one, objective) for one in group] for group in offers], max_flash)
+    if solution is None:
+        return None
+    return Choice(tuple(_rows(program, list(groups.values()), offers, solution, objective)), solution.gap)
+
+
+def _offers(group: Sequence[Operation], processor: str, table: Table, limits: Mapping[Operation, int]) -> list[_Offer]:
+    """Return the variants that apply to all layers of a group."""
+    each = [candidates(operation, processor) for operation in group]
+    found = []
+    for name in each[0]:
+        if not all(name in one for one in each):
+            continue
+        offer = _Offer(name, [one[name] for one in each], [table.cost(operation, name) for operation in group])
+        least = min((limits[operation] for operation in group if operation in limits), default=None)
+        if least is None or offer.scratch <= least:
+            found.append(offer)
+    return found
+
+
+def _option(offer: _Offer, objective: str) -> Option:
+    if objective == FLASH:
+        # A millionth of a byte for a cycle decides between variants of equal size.
+        return Option(offer.flash + offer.cycles * 1e-9, offer.flash)
+    if objective == RAM:
+        return Option(offer.scratch * 1e9 + offer.cycles, offer.flash)
+    return Option(offer.cycles, offer.flash)
+
+
+def _rows(
+    program: Program,
+    groups: Sequence[Sequence[Operation]],
+    offers: Sequence[Sequence[_Offer]],
+    solution: Solution,
+    objective: str,
+) -> Any:
+    found: dict[Operation, Row] = {}
+    for group, some, place in zip(groups, offers, solution.chosen, strict=True):
+        offer = some[place]
+        why = _why(offer, some, objective)
+        for number, operation in enumerate(group):
+            flash = offer.constants[number] + (max(one.code for one in offer.costs) if number == 0 else 0)
+            scratch = scratch_bytes(offer.calls[number])
+            found[operation] = Row(operation, offer.name, offer.costs[number], flash, scratch, why)
+    return (found[operation] for operation in program.operations)
+
+
+def _why(offer: _Offer, offers: Sequence[_Offer], objective: str) -> str:
+    """Return the reason for a choice in a few words."""
+    others = [one for one in offers if one is not offer]
+    if not others:
+        return "the only one"
+    measured = "measured" if offer.costs[0].is_measured else "estimated"
+    if offer.cycles <= min(one.cycles for one in others):
+        return f"fastest, {measured}"
+    fastest = min(offers, key=lambda one: one.cycles)
+    if offer.flash < fastest.flash:
+        return f"{fastest.flash - offer.flash} B less flash than {fastest.name}"
+    if offer.scratch < fastest.scratch:
+        return f"{fastest.scratch - offer.scratch} B less scratch than {fastest.name}"
+    return objective

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates for layers that nobody measured: linear in products, results and data, fitted to measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.choice.geometry import kind_of, numbers_of
+from opwest.importers.models.choice.table import TERMS
+from opwest.importers.models.ir.program import Operation
+from opwest.tuning.emulator import Measured
+
+ROUNDS = 2000
+
+
+def fitted(results: Sequence[tuple[Operation, str, Measured]]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the coefficients by kind and variant."""
+    rows: dict[tuple[str, str], list[tuple[dict[str, int], Measured]]] = {}
+    for operation, variant, measured in results:
+        rows.setdefault((kind_of(operation), variant), []).append((numbers_of(operation), measured))
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (kind, variant), some in rows.items():
+        matrix = np.asarray([[numbers[term] for term in TERMS] for numbers, _ in some], np.float64)
+        cycles = np.asarray([one.cycles for _, one in some], np.float64)
+        terms = dict(zip(TERMS, map(float, not_negative(matrix, cycles)), strict=True))
+        terms["code"] = float(np.median([one.code for _, one in some]))
+        found.setdefault(kind, {})[variant] = terms
+    return found
+
+
+def not_negative(matrix: Any, wanted: Any) -> Any:
+    """Return coefficients of at least 0 with a small relative error, by coordinate descent."""
+    # Relative errors: a small layer counts as much as a large one.
+    scaled = matrix / wanted[:, None]
+    target = np.ones(len(wanted))
+    # A weak preference for small coefficients decides between columns that are nearly proportional.
+    sizes = np.maximum(np.linalg.norm(scaled, axis=0), 1e-30)
+    columns = scaled / sizes
+    found = np.zeros(columns.shape[1])
+    gram, right = columns.T @ columns + 1e-6 * np.eye(columns.shape[1]), columns.T @ target
+    for _ in range(ROUNDS):
+        for i in range(len(found)):
+            found[i] = max(0.0, found[i] + (right[i] - gram[i] @ found) / gram[i, i])
+    return found / sizes

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the candidates of layers in QEMU: many in one image, each compared with the portable variant."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.choice.geometry import key_of
+from opwest.importers.models.choice.table import Table
+from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.emit.registry import candidates
+from opwest.importers.models.ir.program import Operation, Program, Value
+from opwest.records import dataclass
+from opwest.tuning.emulator import Measured, run
+from opwest.tuning.estimates import fitted
+from opwest.tuning.image import Candidate
+from opwest.tuning.machines import MACHINES
+
+MOST_BYTES = 8 << 20
+"""The bytes of inputs, constants and outputs in an image."""
+MOST_CANDIDATES = 150
+CLASSES = {
+    "cortex-m0plus": "portable",
+    "cortex-m3": "mla",
+    "cortex-m4": "dsp",
+    "cortex-m7": "dsp",
+    "cortex-m33": "dsp",
+    "cortex-m55": "mve",
+    "rv32": "portable",
+}
+"""The class of processors of each core."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A measured candidate."""
+
+    operation: Operation
+    variant: str
+    measured: Measured
+
+
+@dataclass(frozen=True, eq=False)
+class _Offer:
+    operation: Operation
+    variant: str
+    program: Program
+
+    @property
+    def size(self) -> int:
+        values = [*self.program.inputs, *self.program.outputs]
+        weights = getattr(self.operation, "weights", np.zeros(0))
+        return sum(one.size * np.dtype(one.dtype).itemsize for one in values) + 3 * weights.nbytes
+
+
+def distinct(programs: Iterable[Program]) -> list[Operation]:
+    """Return one operation of each geometry."""
+    found: dict[str, Operation] = {}
+    for program in programs:
+        for operation in program.operations:
+            found.setdefault(key_of(operation), operation)
+    return list(found.values())
+
+
+def measure(
+    operations: Sequence[Operation], core: str, work: Path, progress: Callable[[str], None] = lambda _: None
+) -> list[Result]:
+    """Run all candidates of operations. Raises EmulatorError; a candidate with a wrong result is a defect: AssertionError."""
+    found: list[Result] = []
+    batches = list(_batches(operations, CLASSES[core]))
+    for number, batch in enumerate(batches):
+        progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
+        made = list(_candidates(batch))
+        measured = run(made, MACHINES[core], work / f"{core}_{number}")
+        for offer, one in zip(batch, measured, strict=True):
+            assert one.wrong == one.guards == 0, f"{offer.variant}: {key_of(offer.operation)}: wrong results"
+            found.append(Result(offer.operation, offer.variant, one))
+    return found
+
+
+def table_of(results: Sequence[Result], core: str) -> Table:
+    """Return the table of a core, with estimates."""
+    layers: dict[str, dict[str, tuple[int, int]]] = {}
+    for one in results:
+        layers.setdefault(key_of(one.operation), {})[one.variant] = (one.measured.cycles, one.measured.code)
+    return Table(core, layers, fitted([(one.operation, one.variant, one.measured) for one in results]))
+
+
+def _batches(operations: Sequence[Operation], processor: str) -> Iterator[list[_Offer]]:
+    """Yield the candidates of images: all of an operation in one, the portable one first."""
+    batch: list[_Offer] = []
+    for operation in operations:
+        program = alone(operation)
+        some = [_Offer(operation, name, program) for name in candidates(program.operations[0], processor)]
+        is_full = len(batch) + len(some) > MOST_CANDIDATES
+        if batch and (is_full or sum(one.size for one in (*batch, *some)) > MOST_BYTES):
+            yield batch
+            batch = []
+        batch += some
+    if batch:
+        yield batch
+
+
+def alone(operation: Operation) -> Program:
+    """Return a program of one operation, whose data are inputs and whose results are outputs."""
+
+    def fresh(value: Value, role: str) -> Value:
+        return Value(role, role, value.dtype, value.shape, value.quantization)
+
+    inputs = tuple(one if one.role == "constant" else fresh(one, "input") for one in operation.inputs)
+    results = tuple(fresh(one, "output") for one in operation.results)
+    program = Program()
+    program.inputs = [one for one in inputs if one.role == "input"]
+    program.outputs = list(results)
+    program.operations = [dataclasses.replace(operation, inputs=inputs, results=results)]
+    return program
+
+
+def _candidates(batch: Sequence[_Offer]) -> Iterator[Candidate]:
+    first = 0
+    for number, offer in enumerate(batch):
+        is_reference = number == 0 or batch[number - 1].operation is not offer.operation
+        first = number if is_reference else first
+        emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix=f"c{number}_")
+        inputs = [_data(one) for one in offer.program.inputs]
+        yield Candidate(offer.program, emitted, inputs, None, None if is_reference else first)
+
+
+def _data(value: Value) -> Any:
+    """Return data as layers see it: values around the middle, some at the limits."""
+    random = np.random.default_rng(1)
+    if value.dtype == "float32":
+        return random.standard_normal(value.shape).astype(np.float32)
+    if value.dtype == "bool":
+        return random.integers(0, 2, value.shape).astype(bool)
+    limits = np.iinfo(value.dtype)
+    spread = min(float(limits.max), 32767.0) / 2.5
+    return np.clip(np.rint(random.normal(0, spread, value.shape)), limits.min, limits.max).astype(value.dtype)
