@@ -70,7 +70,7 @@ def distinct(programs: Iterable[Program]) -> list[Operation]:
 def measure(
     operations: Sequence[Operation], core: str, work: Path, progress: Callable[[str], None] = lambda _: None
 ) -> list[Result]:
-    """Run all candidates of operations. Raises EmulatorError; a candidate with a wrong result is a defect: AssertionError."""
+    """Run all candidates of operations. Raises EmulatorError, and AssertionError for a wrong result, a defect."""
     found: list[Result] = []
     batches = list(_batches(operations, CLASSES[core]))
     for number, batch in enumerate(batches):

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from opwest.importers.models.emit.expressions import Expression, expression_of
 from opwest.importers.models.emit.finish import ending
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.matrix import Product, accumulator, blocks, bound_of, tile
 from opwest.importers.models.emit.patches import Gather
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.operations import Convolution
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum
 
 
 def folded(weights: Any, bias: Any, zero: int, dtype: str) -> Any:
@@ -39,6 +41,16 @@ def plain_weights(weights: Any, zero: int) -> Any:
 @emits(Convolution)
 def render(operation: Convolution, shared: bool = False) -> Call:
     """Return the call."""
+    return _render(operation, shared, None)
+
+
+@emits(ConvolutionSum)
+def with_sum(operation: ConvolutionSum, shared: bool = False) -> Call:
+    """Return the call: each result is added to the other operand before it is stored."""
+    return _render(operation, shared, expression_of(operation.function, ("int8", "int8"), "int8"))
+
+
+def _render(operation: Convolution, shared: bool, total: Expression | None) -> Call:
     data, result = operation.inputs[0], operation.results[0]
     dtype = data.dtype
     weights = plain_weights(operation.weights, operation.weight_zero)
@@ -69,6 +81,7 @@ def render(operation: Convolution, shared: bool = False) -> Call:
         bias is not None,
         dtype != "float32",
         is_counted,
+        None if total is None else _joined(operation, total),
     )
     high, wide = _blocking(rows, results * length, dtype)
     lines = Lines()
@@ -86,14 +99,28 @@ def render(operation: Convolution, shared: bool = False) -> Call:
         Parameter("weights", str(weights.dtype)),
         *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
         *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out", ("data",) if can_replace else ()),
+        *(Parameter("other", one.dtype) for one in operation.inputs[1:]),
+        Parameter("result", result.dtype, "out", (*(["data"] * can_replace), *(["other"] * (total is not None)))),
         *([Parameter("windows", dtype, "scratch", elements=scratch)] if scratch else []),
     ]
     headers = (*end.headers, *(("string.h",) if scratch else ()))
     base = "dense" if is_plain and rows == data.size // length and data.size == length else "convolution"
-    function = Function(base, tuple(parameters), str(lines), end.helpers, headers)
+    helpers = end.helpers if total is None else (*end.helpers, *total.helpers)
+    function = Function(base, tuple(parameters), str(lines), helpers, headers)
     arrays = [weights, *([] if bias is None else [bias]), *(array for _, _, array in end.arrays)]
-    return Call(function, (data, *arrays, result), operation.label)
+    return Call(function, (data, *arrays, *operation.inputs[1:], result), operation.label)
+
+
+def _joined(operation: Convolution, total: Expression) -> Callable[[str], tuple[tuple[str, ...], str]]:
+    """Return the function from a result of a convolution to its sum with the other operand at the same place."""
+    assert isinstance(operation, ConvolutionSum)
+
+    def joined(part: str) -> tuple[tuple[str, ...], str]:
+        other = "other[y - result + {at}]"
+        operands = (part, other) if operation.place == 0 else (other, part)
+        return tuple(line.format(*operands) for line in total.lines), total.value.format(*operands)
+
+    return joined
 
 
 SMALL = 1024

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from opwest.importers.models.emit.finish import Ending
@@ -32,6 +33,8 @@ class Product:
     """Whether sums start with the bias: the order matters for float."""
     is_counted: bool = False
     """Whether the number of channels is a variable of the function."""
+    joined: Callable[[str], tuple[tuple[str, ...], str]] | None = None
+    """From a result to the declarations and the expression that replace it; {at} is its index from y."""
 
 
 def tile(lines: Lines, product: Product, rows: int, channels: int, types: tuple[str, str], channel: str) -> None:
@@ -63,7 +66,14 @@ def tile(lines: Lines, product: Product, rows: int, channels: int, types: tuple[
                 value = sums[r][c]
                 if product.has_bias and not product.bias_first:
                     value = f"{value} + bias[{_plus(channel, c)}]"
-                lines.add(f"y[{_plus(channel, r * product.result_row + c)}] = {product.ending.result(value)};")
+                at = _plus(channel, r * product.result_row + c)
+                if product.joined is None:
+                    lines.add(f"y[{at}] = {product.ending.result(value)};")
+                    continue
+                with lines.block(""):
+                    lines.add(f"const int8_t part = (int8_t){product.ending.result(value)};")
+                    declared, text = product.joined("part")
+                    lines.add(*(line.format(at=at) for line in declared), f"y[{at}] = (int8_t){text.format(at=at)};")
 
 
 def _starts(product: Product, channels: int, channel: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.program import Operation
 from opwest.importers.models.operators.fixed_point import Requantisation
 from opwest.importers.models.operators.windows import Window
@@ -44,6 +45,18 @@ class Convolution(Operation):
     zero: int
     weight_zero: int
     finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionSum(Convolution):
+    """A convolution whose int8 results are an operand of a sum: inputs [data, other], results [the sum].
+
+    The tensor between them has no memory; the sum can replace the other operand.
+    """
+
+    function: AddQuantised
+    place: int
+    """The operand of the function that the convolution computes: 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)

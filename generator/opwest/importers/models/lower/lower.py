@@ -12,6 +12,7 @@ from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Graph, Node
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.lower.builder import LOWERINGS, Builder
+from opwest.importers.models.lower.fused_sums import fuse_sums
 from opwest.importers.models.lower.unused_channels import remove_unused_channels
 
 
@@ -38,4 +39,5 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
     faults.raise_if_errors()
     program = builder.finish()
     remove_unused_channels(program)
+    fuse_sums(program)
     return program

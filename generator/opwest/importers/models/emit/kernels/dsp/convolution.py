@@ -11,6 +11,7 @@ import numpy as np
 
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.copies import COPY, FILL
+from opwest.importers.models.emit.kernels.dsp.elements import UNROLLED, Loop, sum_of
 from opwest.importers.models.emit.kernels.dsp.layer import numbers_of
 from opwest.importers.models.emit.kernels.dsp.stream import can_pack, stream_of
 from opwest.importers.models.emit.kernels.dsp.tile import Tile, ending_of
@@ -18,7 +19,7 @@ from opwest.importers.models.emit.kernels.dsp.widen import widen, widen_window
 from opwest.importers.models.emit.kernels.windows import Rows
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.operations import Convolution
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum
 from opwest.records import dataclass
 
 
@@ -31,6 +32,18 @@ def with_bytes(operation: Convolution, shared: bool = False) -> Call | None:
 @emits(Convolution, "dsp-halves")
 def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
     """Return the call with int16 weights in flash: 4 pixels by 2 channels."""
+    return _render(operation, shared, 4, 2, is_wide=True)
+
+
+@emits(ConvolutionSum, "dsp-bytes")
+def sum_with_bytes(operation: ConvolutionSum, shared: bool = False) -> Call | None:
+    """Return the call of `with_bytes` that adds each block of results to the other operand."""
+    return _render(operation, shared, 2, 4, is_wide=False)
+
+
+@emits(ConvolutionSum, "dsp-halves")
+def sum_with_halves(operation: ConvolutionSum, shared: bool = False) -> Call | None:
+    """Return the call of `with_halves` that adds each block of results to the other operand."""
     return _render(operation, shared, 4, 2, is_wide=True)
 
 
@@ -55,23 +68,31 @@ def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *,
         )
         first += count
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    layer = _Layer(operation, shape, pixels, length, tuple(tiles), tuple(map(len, streams)))
+    total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
+    if isinstance(operation, ConvolutionSum) and total is None:
+        return None
+    layer = _Layer(operation, shape, pixels, length, tuple(tiles), tuple(map(len, streams)), total)
     fill = "numbers[0]" if shared and layer.rows.is_padded else str(operation.zero)
     lines = Lines()
     used = layer.add(lines, fill)
-    in_place = ("data",) if layer.is_plain and results <= inner and pixels == 2 else ()
+    can_replace = layer.is_plain and results <= inner and pixels == 2
+    in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
     parameters = [
         Parameter("data", "int8"),
         Parameter("stream", "int32"),
         *([Parameter("numbers", "int32")] if fill == "numbers[0]" else []),
+        *([Parameter("constants", "int32"), Parameter("other", "int8")] if total is not None else []),
         Parameter("result", "int8", "out", in_place),
         Parameter("block", "uint32", "scratch", elements=layer.scratch),
     ]
-    definitions = (*used, *(tile.definition() for tile in tiles))
+    added = () if total is None else (total.definition,)
+    definitions = (*used, *added, *(tile.definition() for tile in tiles))
     function = Function("convolution", tuple(parameters), str(lines), definitions=tuple(dict.fromkeys(definitions)))
     arrays: list[Any] = [np.concatenate(streams)]
     if fill == "numbers[0]":
         arrays.append(np.asarray([operation.zero], np.int32))
+    if total is not None:
+        arrays += [total.constants, operation.inputs[1]]
     return Call(function, (data, *arrays, result), operation.label)
 
 
@@ -98,6 +119,8 @@ class _Layer:
     tiles: tuple[Tile, ...]
     sizes: tuple[int, ...]
     """Words of the stream of each tile."""
+    total: Loop | None
+    """The sum that the results are an operand of."""
 
     @property
     def rows(self) -> Rows:
@@ -139,15 +162,16 @@ class _Layer:
 
     @property
     def tail(self) -> int:
-        """The bytes for the results of the last block if it is not complete."""
-        return self.pixels * self.results if self.pixels > 2 and self.count % self.pixels else 0
+        """The bytes for results that are not stored by the tiles: those of sums, and of a last block of 4 pixels."""
+        is_partial = self.pixels > 2 and self.count % self.pixels
+        return self.pixels * self.results if is_partial or self.total is not None else 0
 
     @property
     def scratch(self) -> int:
         """The words of scratch memory: the block, the rows, a window, the last results."""
         rows = 0 if self.is_plain else self.rows.size
         window = self.padded if self.is_gathered and not self.is_plain else 0
-        copied = self.pixels * self.padded if self.is_plain and self.tail else 0
+        copied = self.pixels * self.padded if self.is_plain and self.pixels > 2 and self.count % self.pixels else 0
         return self.block + -(-rows // 4) + -(-max(window, copied) // 4) + -(-self.tail // 4)
 
     def add(self, lines: Lines, fill: str) -> tuple[str, ...]:
@@ -158,29 +182,46 @@ class _Layer:
         widened = f"widen_{self.pixels}"
         words, step = self.length // 4, self.pixels * self.length
         turns, rest = divmod(self.count, self.pixels)
-        lines.add("const int8_t *x = data;", "int8_t *y = result;", "")
+        lines.add("const int8_t *x = data;", "int8_t *y = result;")
+        after = self.block
+        if rest and self.pixels > 2:
+            lines.add(f"int8_t *last = (int8_t *)(block + {after});")
+            after += self.pixels * self.padded // 4
+        self._declare_results(lines, after)
         if turns:
             with lines.loop("i", turns) if turns > 1 else nullcontext():
                 lines.add(f"{widened}(block, x, {words}, {self.length});")
-                self._tiles(lines, "y", str(self.results))
+                self._results(lines, self.pixels)
                 if turns > 1 or rest:
                     lines.add(f"x += {step};", f"y += {self.pixels * self.results};")
         if rest and self.pixels == 2:
             # One pixel takes the places of both, and is stored twice.
             lines.add(f"{widened}(block, x, {words}, 0);")
-            self._tiles(lines, "y", "0")
         elif rest:
             lines.add(
-                f"int8_t *last = (int8_t *)(block + {self.block});",
-                f"int8_t *results = last + {self.pixels * self.padded};",
-                "",
                 f"copy_bytes(last, x, {rest * self.length});",
                 f"{widened}(block, last, {words}, {self.length});",
             )
-            self._tiles(lines, "results", str(self.results))
-            lines.add(f"copy_bytes(y, results, {rest * self.results});")
-            return COPY, widen(self.pixels)
-        return (widen(self.pixels),)
+        if rest:
+            self._results(lines, rest)
+        return *([COPY] if rest and self.pixels > 2 else []), widen(self.pixels)
+
+    def _results(self, lines: Lines, count: int) -> None:
+        """Append the results of `count` pixels of the block, at y."""
+        if self.total is None and (count == self.pixels or self.pixels == 2):
+            self._tiles(lines, "y", str(self.results if count > 1 else 0))
+            return
+        self._tiles(lines, "results", str(self.results if count > 1 else 0))
+        size = count * self.results
+        if self.total is None:
+            lines.add(f"copy_bytes(y, results, {size});")
+            return
+        place = self.operation.place if isinstance(self.operation, ConvolutionSum) else 0
+        operands = ["results", "other + (y - result)"]
+        if place:
+            operands.reverse()
+        counts = f"{size // UNROLLED}, {size % UNROLLED}"
+        lines.add(f"{self.total.name}({', '.join(operands)}, constants, y, {counts});")
 
     def _add_windows(self, lines: Lines, fill: str) -> tuple[str, ...]:
         window, depth, rows = self.operation.window, self.data[3], self.rows
@@ -192,7 +233,7 @@ class _Layer:
         if self.is_gathered:
             lines.add(f"int8_t *window = (int8_t *)(block + {after});")
             after += self.padded // 4
-        lines.add("")
+        self._declare_results(lines, after)
         widened = f"widen_window_{self.pixels}"
         with rows.loop(lines, "rows", fill) as first:
             lines.add(f"const int8_t *x = {first};", "")
@@ -207,19 +248,19 @@ class _Layer:
                 lines.add(f"x += {window.stride[1] * depth};")
                 with lines.block(f"if (++filled < {self.pixels})"):
                     lines.add("continue;")
-                self._tiles(lines, "y", str(self.results))
+                self._results(lines, self.pixels)
                 lines.add(f"y += {self.pixels * self.results};", "filled = 0;")
         rest = self.count % self.pixels
-        used: tuple[str, ...] = (COPY, FILL) if rows.size else ()
-        if rest and self.pixels == 2:
-            # The second pixel is any data; its results are overwritten by those of the first one.
-            self._tiles(lines, "y", "0")
-        elif rest:
-            lines.add(f"int8_t *results = (int8_t *)(block + {after});", "")
-            self._tiles(lines, "results", str(self.results))
-            lines.add(f"copy_bytes(y, results, {rest * self.results});")
-            used = (COPY, FILL) if rows.size else (COPY,)
-        return (*used, widen_window(self.pixels))
+        if rest:
+            # The other pixels are any data; their results are not kept.
+            self._results(lines, rest)
+        used = (COPY, FILL) if rows.size else (COPY,) if rest and self.pixels > 2 else ()
+        return *used, widen_window(self.pixels)
+
+    def _declare_results(self, lines: Lines, after: int) -> None:
+        if self.tail:
+            lines.add(f"int8_t *results = (int8_t *)(block + {after});")
+        lines.add("")
 
     def _gather(self, lines: Lines) -> None:
         """Append the copy of the window at x."""

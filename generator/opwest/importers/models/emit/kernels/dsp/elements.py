@@ -22,6 +22,7 @@ from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Elementwise
 from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding, scaled
+from opwest.records import dataclass
 
 HALF = Multiplier(1 << 30, 0)
 """The multiplier of the operand with the larger scale."""
@@ -42,6 +43,23 @@ def render(operation: Elementwise) -> Call | None:
 
 
 def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
+    found = sum_of(function)
+    if found is None:
+        return None
+    return _call(operation, "add", found)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop over elements: the C function (a, b, constants, result, groups of four elements, other elements)."""
+
+    name: str
+    definition: str
+    constants: Any
+
+
+def sum_of(function: AddQuantised) -> Loop | None:
+    """Return the loop of an int8 sum; None if its numbers do not fit."""
     given = function.numbers
     signs = (1, -1 if function.subtract else 1)
     codes = np.arange(-128, 128)
@@ -62,7 +80,7 @@ def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
         doubled[1 - shifted] = doubled[1 - shifted] - (given.zeros[shifted] << given.left_shift)
     tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
     loop = _Sums(kinds[0], kinds[1], ending_of(scaling))
-    return _call(operation, "add", loop.name, loop.definition(), [np.concatenate(tables)], scaling)
+    return Loop(loop.name, loop.definition(), np.concatenate([*tables, _ends(scaling)]))
 
 
 def _product(operation: Elementwise, function: Product) -> Call | None:
@@ -75,24 +93,27 @@ def _product(operation: Elementwise, function: Product) -> Call | None:
         return None
     loop = _Products(ending_of(scaling))
     zeros = np.asarray([-2 * given.zeros[0], -given.zeros[1]], np.int32)
-    return _call(operation, "multiply", loop.name, loop.definition(), [zeros], scaling)
+    return _call(operation, "multiply", Loop(loop.name, loop.definition(), np.concatenate([zeros, _ends(scaling)])))
 
 
-def _call(operation: Elementwise, base: str, name: str, definition: str, arrays: list[Any], scaling: Scaling) -> Call:
+def _ends(scaling: Scaling) -> Any:
+    """Return multiplier, addend and shift of a scaling of one channel."""
     ends = np.concatenate([scaling.multipliers, scaling.addends, shifts_of(scaling)]).astype(np.int64) & 0xFFFFFFFF
-    content = np.concatenate([*arrays, ends.astype(np.uint32).view(np.int32)])
+    return ends.astype(np.uint32).view(np.int32)
+
+
+def _call(operation: Elementwise, base: str, loop: Loop) -> Call:
     size = operation.results[0].size
-    turns, rest = divmod(size, UNROLLED)
     lines = Lines()
-    lines.add(f"{name}(a, b, constants, result, {turns}, {rest});")
+    lines.add(f"{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});")
     parameters = (
         Parameter("a", "int8"),
         Parameter("b", "int8"),
         Parameter("constants", "int32"),
         Parameter("result", "int8", "out", ("a", "b")),
     )
-    function = Function(base, parameters, str(lines), definitions=(definition,))
-    return Call(function, (*operation.inputs, content, operation.results[0]), operation.label)
+    function = Function(base, parameters, str(lines), definitions=(loop.definition,))
+    return Call(function, (*operation.inputs, loop.constants, operation.results[0]), operation.label)
 
 
 _PARAMETERS = ("const int8_t *a", "const int8_t *b", "const int32_t *constants", "int8_t *result")
