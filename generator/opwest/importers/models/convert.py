@@ -15,16 +15,15 @@ from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.models.comparison import comparison
 from opwest.importers.models.control import resolve_control
-from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.float_io import with_float_io
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.hybrid import dequantise_weights
+from opwest.importers.models.implementations import implementations
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.lower.lower import check_lowering, lower_graph
-from opwest.importers.models.manifest import SOURCE, Described, manifest_text
-from opwest.importers.models.names import name_values
+from opwest.importers.models.manifest import CONSTANTS, SOURCE, Described, manifest_text
 from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
 from opwest.importers.models.request import Imported, Options
 from opwest.importers.models.simplify.folding import Folding
@@ -75,6 +74,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(one.steps for one in done),
         sum(one.constant_bytes for one in done),
         tuple(dict.fromkeys(remark for one in done for remark in one.remarks)),
+        choices="\n".join(one.choices for one in done),
     )
 
 
@@ -99,6 +99,8 @@ class _Converted:
     remarks: tuple[str, ...]
     arrays: Mapping[str, Any]
     """The arrays of a comparison."""
+    choices: str
+    """The table of the variants of operators."""
 
 
 def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> tuple[Graph, ...]:
@@ -139,8 +141,8 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     faults, place = Diagnostics(), str(path)
     program = lower_graph(simplify(graph), place, faults)
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
-    emitted = emit_program(program, heading, options.kernels)
-    names = name_values(program, emitted)
+    base, variants, choices = implementations(program, heading, options)
+    emitted, names = base.emitted, base.names
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
     changed = options.dequantise_weights
@@ -156,15 +158,17 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {path.name} by `opwest import`."
-    described = Described(model, origin, remarks, program, emitted, names, graph.labels, vectors)
-    files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode(), SOURCE: emitted.source.encode()}
-    if not emitted.source:
-        del files[SOURCE]
+    described = Described(model, origin, remarks, program, base, variants, graph.labels, vectors, options.caller_memory)
+    files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):
         files.update({} if user is None else user.files)
+    for one in (base, *variants):
+        if one.emitted.source:
+            files[one.path(SOURCE)] = one.emitted.source.encode()
+        found = {name: value.content for value, name in one.names.items() if value.content is not None}
+        if found:
+            files[one.path(CONSTANTS)] = npz(found)
     constants = {name: one.content for one, name in names.items() if one.content is not None}
-    if constants:
-        files["constants.npz"] = npz(constants)
     if vectors is not None:
         files["vectors.npz"] = npz(_stacked(names, program, vectors))
     return _Converted(
@@ -175,6 +179,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         sum(one.nbytes for one in constants.values()),
         remarks,
         arrays,
+        choices,
     )
 
 

@@ -12,12 +12,27 @@ from opwest.importers.models.emit.emit import Emitted, Step
 from opwest.importers.models.emit.function import Parameter, check_of
 from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.processors import Processor
 from opwest.importers.models.vectors import Vectors
 from opwest.importers.text import ObjectFile, opening
 from opwest.manifest import writer
 from opwest.records import dataclass
 
 SOURCE = "operators.c"
+
+
+@dataclass(frozen=True, eq=False)
+class Implementation:
+    """The operators of a model for some processors."""
+
+    emitted: Emitted
+    names: Mapping[Value, str]
+    processor: Processor | None = None
+    """None: hosts and all processors without an implementation of their own."""
+
+    def path(self, name: str) -> str:
+        """Return the path of a file: variants have a directory of their own."""
+        return name if self.processor is None else f"{self.processor.name}/{name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,47 +43,84 @@ class Described:
     origin: str
     remarks: Sequence[str]
     program: Program
-    emitted: Emitted
-    names: Mapping[Value, str]
+    base: Implementation
+    variants: Sequence[Implementation]
     labels: Mapping[int, tuple[str, ...]]
     vectors: Vectors | None
+    caller_memory: bool = True
+    """Whether the caller provides the memory of inputs and outputs."""
 
 
 def manifest_text(of: Described) -> str:
     """Return the manifest; ends with a line end."""
-    operators = _operators(of.emitted.steps)
+    base = of.base
+    operators = _operators(base.emitted.steps)
     return writer.document(
         opening(of.model, of.origin, of.remarks),
         *_named(of),
-        ["objects:", *_objects(of)],
+        ["objects:", *_objects(base)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
-        _constants(of),
-        writer.externals(cmsis_nn.externals_of(of.emitted.external)),
-        _run(of, operators),
-        writer.kconfig(cmsis_nn.KCONFIG if of.emitted.external else {}),
+        _constants(base),
+        writer.externals(cmsis_nn.externals_of(base.emitted.external)),
+        ["run:", *_interfaces(of), *_tensors(base), *_steps(base, operators)],
+        _variants(of.variants),
+        writer.kconfig(cmsis_nn.KCONFIG if base.emitted.external else {}),
         () if of.vectors is None else _tests(of),
     )
 
 
-def _users(of: Described) -> list[UserOperator]:
+def _variants(variants: Sequence[Implementation]) -> Iterator[str]:
+    """Yield the implementations for classes of processors."""
+    if variants:
+        yield "# The operators for some processors; hosts and all other processors use those above."
+        yield "variants:"
+    for one in variants:
+        assert one.processor is not None
+        operators = _operators(one.emitted.steps)
+        inner = [
+            f"targets: {writer.flow_list(one.processor.targets)}",
+            "objects:",
+            *_objects(one),
+            "operators:",
+            *(line for key, name in operators.items() for line in _operator(name, key)),
+            *_constants(one),
+            "run:",
+            *_tensors(one),
+            *_steps(one, operators),
+        ]
+        yield f"  {one.processor.name}:"
+        yield from (f"    {line}" if line else line for line in inner)
+
+
+def _users(of: Implementation) -> list[UserOperator]:
     """Return the operators of the user, in the order of the steps."""
     return list(dict.fromkeys(one.function.user for one in of.emitted.steps if one.function.user is not None))
 
 
-def _objects(of: Described) -> Iterator[str]:
+def _objects(of: Implementation) -> Iterator[str]:
     if of.emitted.source:
-        yield from writer.object_entry([ObjectFile(SOURCE).name])
+        yield from writer.object_entry([ObjectFile(of.path(SOURCE)).name])
     for user in _users(of):
         yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
 
 
 def _named(of: Described) -> Iterator[list[str]]:
-    """Yield the other sections of the snippets."""
+    """Yield the targets of variants, and the other sections of the snippets."""
+    users = _users(of.base)
+    own = {
+        "targets": {
+            name: one
+            for variant in of.variants
+            if variant.processor
+            for name, one in variant.processor.declared.items()
+        }
+    }
     for key in ("targets", "devices"):
-        entries = {name: one for user in _users(of) for name, one in user.sections.get(key, {}).items()}
+        entries = {name: one for user in users for name, one in user.sections.get(key, {}).items()}
+        entries.update(own.get(key, {}))
         if entries:
             yield [f"{key}:", *(f"  {writer.scalar(name)}: {writer.value(one)}" for name, one in entries.items())]
-    externals = dict.fromkeys(writer.value(one) for user in _users(of) for one in user.sections.get("externals", ()))
+    externals = dict.fromkeys(writer.value(one) for user in users for one in user.sections.get("externals", ()))
     if externals:
         yield ["externals:", *(f"  - {one}" for one in externals)]
 
@@ -154,24 +206,34 @@ def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...
     return writer.operator(name, own, lines)
 
 
-def _constants(of: Described) -> Iterator[str]:
+CONSTANTS = "constants.npz"
+
+
+def _constants(of: Implementation) -> Iterator[str]:
     constants = [name for value, name in of.names.items() if value.role == "constant"]
     if constants:
         yield "constants:"
         for name in constants:
-            yield f"  {name}: {writer.flow_map({'file': 'constants.npz', 'key': name})}"
+            yield f"  {name}: {writer.flow_map({'file': of.path(CONSTANTS), 'key': name})}"
 
 
-def _run(of: Described, operators: Mapping[_Operator, str]) -> Iterator[str]:
-    yield "run:"
-    program, names = of.program, of.names
-    yield from writer.interface("inputs", {names[one]: _interface(one) for one in program.inputs})
+def _interfaces(of: Described) -> Iterator[str]:
+    """Yield the inputs, outputs and states: those of all implementations."""
+    program, names = of.program, of.base.names
+    external = None if of.caller_memory else "false"
+    yield from writer.interface("inputs", {names[one]: _interface(one, None, external) for one in program.inputs})
     labelled = {
-        names[one]: _interface(one, _fitting(of.labels.get(number), one)) for number, one in enumerate(program.outputs)
+        names[one]: _interface(one, _fitting(of.labels.get(number), one), external)
+        for number, one in enumerate(program.outputs)
     }
     yield from writer.interface("outputs", labelled)
     if program.states:
         yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
+
+
+def _tensors(of: Implementation) -> Iterator[str]:
+    """Yield the views that steps name, with their roots."""
+    names = of.names
     views: dict[str, writer.Keys] = {}
     for step in of.emitted.steps:
         for value in map(_declared, step.arguments):
@@ -182,6 +244,10 @@ def _run(of: Described, operators: Mapping[_Operator, str]) -> Iterator[str]:
                 views[names[value]] = _view(value, names)
     if views:
         yield from writer.interface("tensors", views)
+
+
+def _steps(of: Implementation, operators: Mapping[_Operator, str]) -> Iterator[str]:
+    names = of.names
     yield "  steps:"
     for step in of.emitted.steps:
         user = step.function.user
@@ -200,8 +266,8 @@ def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | 
     return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
 
 
-def _interface(value: Value, labels: Sequence[str] | None = None) -> writer.Keys:
-    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+def _interface(value: Value, labels: Sequence[str] | None = None, external: str | None = None) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape), "external": external}
     found = value.quantization
     if found is not None and value.dtype in ("int8", "uint8", "int16") and len(found.scales) == 1:
         keys["quantization"] = writer.flow_map({"scale": repr(found.scale), "zero_point": str(found.zero)})
@@ -219,7 +285,7 @@ def _fitting(labels: Sequence[str] | None, value: Value) -> Sequence[str] | None
 def _state(value: Value, names: Mapping[Value, str]) -> writer.Keys:
     keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
     if value.content is not None and value.content.any():
-        keys["initial"] = writer.flow_map({"file": "constants.npz", "key": names[value]})
+        keys["initial"] = writer.flow_map({"file": CONSTANTS, "key": names[value]})
     if value.next is not None:
         keys["next"] = names[value.next]
     return keys
@@ -244,7 +310,7 @@ def _tests(of: Described) -> Iterator[str]:
     if tolerant:
         yield "  tolerance:"
         for value, values in tolerant:
-            yield f"    {of.names[value]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
+            yield f"    {of.base.names[value]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
 
 
 def _number(value: Any) -> str:

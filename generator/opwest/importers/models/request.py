@@ -9,8 +9,9 @@ from pathlib import Path
 
 from opwest.records import dataclass
 
-KERNELS = ("portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
-"""The variants of operators."""
+KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
+"""The variants of operators; auto: those with the least cost on each class of processors."""
+OBJECTIVES = ("speed", "flash", "ram")
 ROUNDINGS = ("tflite", "cmsis-nn")
 
 
@@ -40,6 +41,16 @@ class Options:
     """The variants of operators to prefer."""
     rounding: str = ROUNDINGS[0]
     """The rule of int8 FULLY_CONNECTED: one rounding, or two."""
+    optimize: str = OBJECTIVES[0]
+    """What variants of operators are chosen for."""
+    max_flash: int | None = None
+    """The bytes of constants and operators of each class of processors; None: no limit."""
+    max_ram: int | None = None
+    """The bytes of pools of each class of processors; None: no limit."""
+    tuning: Sequence[str] = ()
+    """Paths of further tables of measurements."""
+    caller_memory: bool = True
+    """Whether the caller provides the memory of inputs and outputs; otherwise it is in the workspace."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
 
@@ -57,3 +68,5 @@ class Imported:
     constant_bytes: int
     remarks: tuple[str, ...]
     warnings: tuple[str, ...] = field(default=())
+    choices: str = ""
+    """The table of the variants of operators."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import opwest.importers.models.emit  # noqa: F401 - fills the table of variants
 from opwest.importers.models.emit.function import Call, Function
 from opwest.importers.models.emit.helpers import HELPERS
 from opwest.importers.models.emit.registry import render
-from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.text import free_name
 from opwest.records import dataclass
 
@@ -44,8 +44,13 @@ class Emitted:
     """The functions of CMSIS-NN that it needs."""
 
 
-def emit_program(program: Program, heading: str, preferred: str = "portable", prefix: str = PREFIX) -> Emitted:
-    """Return the operators; equal functions and equal constants are emitted once."""
+def emit_program(
+    program: Program, heading: str, preferred: str | Mapping[Operation, str] = "portable", prefix: str = PREFIX
+) -> Emitted:
+    """Return the operators; equal functions and equal constants are emitted once.
+
+    `preferred`: a variant or a class of processors for all operations, or a variant for each.
+    """
     calls = _calls(program, preferred)
     symbols: dict[Function, str] = {}
     taken: set[str] = set()
@@ -62,10 +67,11 @@ def emit_program(program: Program, heading: str, preferred: str = "portable", pr
     return Emitted(tuple(steps), source_of(own, heading) if own or not steps else "", tuple(external))
 
 
-def _calls(program: Program, preferred: str) -> list[tuple[str, Call]]:
+def _calls(program: Program, preferred: str | Mapping[Operation, str]) -> list[tuple[str, Call]]:
     """Return the calls. Layers that differ only in their numbers share one function."""
-    folded = [render(operation, preferred) for operation in program.operations]
-    shared = [render(operation, preferred, shared=True) for operation in program.operations]
+    names = [preferred if isinstance(preferred, str) else preferred[operation] for operation in program.operations]
+    folded = [render(operation, name) for operation, name in zip(program.operations, names, strict=True)]
+    shared = [render(operation, name, shared=True) for operation, name in zip(program.operations, names, strict=True)]
     distinct: dict[Function, set[Function]] = {}
     for (_, one), (_, other) in zip(folded, shared, strict=True):
         distinct.setdefault(other.function, set()).add(one.function)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the variants of operators, for `opwest import`."""
+
+from __future__ import annotations
+
+from opwest.importers.models.choice.choose import Choice
+from opwest.importers.models.processors import Processor
+
+
+def table_text(processor: Processor, choice: Choice) -> str:
+    """Return the table of a class of processors; ends without a line end."""
+    heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
+    rows = [
+        (row.operation.label, row.variant, f"{row.cost.cycles:,.0f}", f"{row.flash:,}", f"{row.scratch:,}", row.why)
+        for row in choice.rows
+    ]
+    total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")
+    widths = [max(len(row[i]) for row in (heads, *rows, total)) for i in range(len(heads))]
+    lines = [f"{processor.name} (cycles of a {processor.core} in QEMU's model, not of silicon; bytes)"]
+    for row in (heads, *rows, total):
+        cells = [
+            cell.rjust(width) if 2 <= i <= 4 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(f"  {'  '.join(cells).rstrip()}")
+    if choice.gap:
+        lines.append(f"  at most {choice.gap:.2%} above the least cycles")
+    return "\n".join(lines)
