@@ -33,6 +33,8 @@ class Context:
     faults: Diagnostics
     variant: Variant | None = None
     """The variant of the model; None for the base."""
+    devices_elsewhere: frozenset[str] = frozenset()
+    """The devices of steps of the base or of a variant: their list is common to all."""
     files: set[str] = field(default_factory=set)
     """The files that the manifest names or its sources include, relative to its directory.
 

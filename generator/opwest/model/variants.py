@@ -20,9 +20,10 @@ from opwest.targets import named_targets
 def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Context]:
     """Return the base of a manifest and its variants; report faults of their targets."""
     base, trees = split_variants(manifest)
-    whole = Context(base, folder, faults)
     if not trees:
-        return [whole]
+        return [Context(base, folder, faults)]
+    devices = frozenset[str]().union(*(_devices(tree) for tree in (base, *(one.manifest for one in trees))))
+    whole = Context(base, folder, faults, devices_elsewhere=devices)
     _refuse_table(manifest, faults)
     owners: dict[str, tuple[VariantTree, Location]] = {}
     found = [whole]
@@ -31,7 +32,7 @@ def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Co
         own = PartDiagnostics(faults, f"variant {tree.name!r}", tree.contains)
         if tree.manifest["objects"]:
             variant = Variant(tree.name, targets, tree.location)
-            found.append(Context(tree.manifest, folder, own, variant))
+            found.append(Context(tree.manifest, folder, own, variant, devices))
         else:
             faults.error(
                 f"no objects for variant {tree.name!r}: every entry has another target",
@@ -41,6 +42,12 @@ def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Co
         _check_objects(tree, faults)
     _check_base(whole, owners, manifest)
     return found if base["objects"] else found[1:]
+
+
+def _devices(manifest: Mapping) -> set[str]:
+    """Return the devices of the steps."""
+    steps = [one for step in manifest["run"]["steps"] for one in step.get("steps", [step])]
+    return {step["device"] for step in steps if "device" in step}
 
 
 def _targets(context: Context, tree: VariantTree, owners: dict[str, tuple[VariantTree, Location]]) -> list[Target]:
