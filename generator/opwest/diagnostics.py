@@ -9,8 +9,8 @@ it, at a terminal with the line of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from opwest.records import dataclass
@@ -101,6 +101,8 @@ class Diagnostics:
         self._found: dict[Diagnostic, None] = {}
         self.sources: dict[str, bytes] = {}
         """Contents of files by the name in locations, as they were read."""
+        self.common: set[Diagnostic] = set()
+        """Diagnostics of parts, as they were reported."""
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self._found)
@@ -151,6 +153,28 @@ class Diagnostics:
     def in_order(self) -> list[Diagnostic]:
         """Return the diagnostics sorted by location, those without a location last."""
         return sorted(self._found, key=lambda d: (d.location is None, d.location or Location("")))
+
+
+class PartDiagnostics(Diagnostics):
+    """The diagnostics of one of several readings of a file, added to those of the whole.
+
+    A diagnostic of an earlier reading is not added again. One outside of the own part of the file names the reading.
+    """
+
+    def __init__(self, whole: Diagnostics, name: str, is_own: Callable[[Location | None], bool]) -> None:
+        self._found = whole._found
+        self.sources = whole.sources
+        self._common = whole.common
+        self._name = name
+        self._is_own = is_own
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Add `diagnostic`, unless an earlier reading has it."""
+        if diagnostic in self._found or diagnostic in self._common:
+            return
+        self._common.add(diagnostic)
+        own = self._is_own(diagnostic.location)
+        super().add(diagnostic if own else replace(diagnostic, message=f"{self._name}: {diagnostic.message}"))
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

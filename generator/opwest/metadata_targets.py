@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.model.builds import Target, TargetBuild
-from opwest.model.model import Model
+from opwest.model.model import Model, bases, variants_of
 from opwest.model.targets import make_target
 from opwest.render.application import DEFAULT_BOARD
 from opwest.request import Request
@@ -20,18 +20,19 @@ def with_metadata_targets(models: Sequence[Model], request: Request, faults: Dia
     """Return the models, those with C sources only with one build for each target of their metadata.
 
     The targets are those of the command line. Without any, they are those that the manifest declares and those of the
-    boards: all that differ only in options of the firmware, such as the FPU. Its build selects one.
+    boards: all that differ only in options of the firmware, such as the FPU. Its build selects one. A variant has all
+    targets that it names, and its base has the others.
     """
     found = []
     for model in models:
         if any(build.target for build in model.builds) or not model.builds:
             found.append(model)
             continue
-        targets = _requested(model, request, faults) if request.targets else _of_boards(model, request, faults)
+        targets = model.variant.targets if model.variant else _of_base(model, models, request, faults)
         (sources,) = model.builds
         builds = tuple(_build(sources, target) for target in targets)
         found.append(replace(model, builds=builds or model.builds))
-    if request.targets and all(before is after for before, after in zip(models, found, strict=True)):
+    if request.targets and all(before is after for before, after in zip(bases(models), bases(found), strict=True)):
         faults.error(
             "--target has no effect: the objects of every model name their targets",
             hint="use it for models that have only C sources",
@@ -41,6 +42,21 @@ def with_metadata_targets(models: Sequence[Model], request: Request, faults: Dia
 
 def _build(sources: TargetBuild, target: Target) -> TargetBuild:
     return replace(sources, target=target, libc="host" if target.host else sources.libc)
+
+
+def _of_base(model: Model, models: Sequence[Model], request: Request, faults: Diagnostics) -> list[Target]:
+    """Return the targets of a model without those of its variants; report a base without any."""
+    named = _requested(model, request, faults) if request.targets else _of_boards(model, request, faults)
+    variants = [one.variant for one in variants_of(model, models) if one.variant]
+    taken = {target.name for variant in variants for target in variant.targets}
+    targets = [target for target in named if target.name not in taken]
+    if named and not targets:
+        faults.error(
+            f"--metadata=llvm: no target for the base of model {model.name!r}",
+            model.location,
+            expected="--target NAME for a target without a variant, or a board that uses the base",
+        )
+    return targets
 
 
 def _requested(model: Model, request: Request, faults: Diagnostics) -> list[Target]:

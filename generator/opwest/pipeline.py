@@ -8,10 +8,11 @@ from opwest.diagnostics import Diagnostics
 from opwest.manifest.load import load_manifests
 from opwest.metadata_objects import compile_metadata
 from opwest.metadata_targets import with_metadata_targets
-from opwest.model.context import Context
 from opwest.model.files import inspect_objects
+from opwest.model.model import bases
 from opwest.model.resolve import resolve
 from opwest.model.together import check_together
+from opwest.model.variants import check_variants, contexts_of
 from opwest.plan.memory import plan_model
 from opwest.project.store import check_output, store, store_inputs
 from opwest.render.project_files import project_record, render_project
@@ -32,19 +33,20 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     templates = read_templates(request.template, faults)
     with stage("load manifests"):
         manifests = load_manifests(request.manifests, request.texts, faults)
-    contexts = [Context(manifest, path.parent, faults) for path, manifest in manifests]
+    contexts = [one for path, manifest in manifests for one in contexts_of(manifest, path.parent, faults)]
     with stage("inspect objects"):
         objects = [inspect_objects(context) for context in contexts]
     with stage("check models"):
         models = [
             resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)
         ]
-        check_together(models, faults)
+        check_together(bases(models), faults)
+        check_variants(models, faults)
         check_zephyr(models, request.zephyr, faults)
     if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
         models = with_metadata_targets(models, request, faults)
     with stage("plan memory"):
-        planned = [plan_model(model, faults) for model in models]
+        planned = [plan_model(model, one.faults) for model, one in zip(models, contexts, strict=True)]
     found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
     store_inputs(request, found, templates)
     if last == "plan":

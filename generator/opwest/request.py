@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from opwest.diagnostics import Diagnostics, nearest
 from opwest.files import ProjectFile
 from opwest.model.examined import Examined
 from opwest.model.model import MemoryPlanner, Model
@@ -61,7 +62,7 @@ class Request:
 
 
 class Examination(NamedTuple):
-    """The contents of one manifest; valid only if no error was reported."""
+    """The contents of one manifest, or of one variant; valid only if no error was reported."""
 
     model: Model
     plan: MemoryPlan
@@ -70,11 +71,30 @@ class Examination(NamedTuple):
     """The files read, except for the manifest."""
 
 
+def of_variant(found: Sequence[Examination], name: str | None, faults: Diagnostics) -> list[Examination]:
+    """Return the base of each manifest, or its variant with a name.
+
+    Raises OpwestError if no manifest has the variant.
+    """
+    bases = [one for one in found if one.model.variant is None]
+    if name is None:
+        return bases
+    variants = [(one.model.variant.name, one) for one in found if one.model.variant is not None]
+    named = {one.model.name: one for variant, one in variants if variant == name}
+    if not named:
+        faults.error(
+            f"--variant: unknown variant {name!r}",
+            hint=nearest(name, [variant for variant, _ in variants]) or "no manifest has 'variants'",
+        )
+        faults.raise_if_errors()
+    return [named.get(one.model.name, one) for one in bases]
+
+
 class Project(NamedTuple):
     """The output of the pipeline up to its last stage."""
 
     found: list[Examination]
-    """One for each loaded manifest."""
+    """One for each loaded manifest, followed by one for each of its variants."""
     files: Sequence[ProjectFile] = ()
     record: Mapping[str, Any] = MappingProxyType({})
     """The record of the project for later commands."""

@@ -33,6 +33,7 @@ PROJECTS = {
     "conventions": ["manifest.yaml"],
     "streams": ["manifest.yaml"],
     "tvmgen": ["plain/manifest.yaml", "npu/manifest.yaml"],
+    "variants": ["manifest.yaml"],
 }
 
 Metadata = Literal["c", "llvm"]

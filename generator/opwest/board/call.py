@@ -16,7 +16,7 @@ from opwest.board.session import act, check_tensors, failure_hint, fetch_part, s
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.arrays import keep_outputs, make_folder
 from opwest.host.compile import fail
-from opwest.host.project_data import choose_model, project_record
+from opwest.host.project_data import choose_model, project_record, selected_variant
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.result import Result
@@ -39,7 +39,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             hint="generate one with 'opwest generate MANIFEST -o DIR'",
         )
     model = choose_model(options.model, project, record)
-    call = prepare_call(options, model, project, faults)
+    call = None if model.get("variants") else prepare_call(options, model, project, faults)
     if options.output_dir:
         make_folder(options.output_dir)
     progress = make_progress(quiet=options.json or options.quiet)
@@ -47,6 +47,9 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         if not options.board.startswith("native_"):
             need_smpclient()
         build = prepare(options, record, progress, faults)
+        if call is None:  # the operators depend on the variant in the image
+            model = selected_variant(model, build.configuration())
+            call = prepare_call(options, model, project, faults)
         with connected(options, build, progress) as link:
             progress.show(f"waiting for the image on {link.device}")
             served = served_model(link, model, None)

@@ -28,7 +28,7 @@ from opwest.host.arrays import Runs, keep_outputs, make_folder, read_references,
 from opwest.host.compare import Tolerances, differences, read_tolerances
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
-from opwest.host.project_data import choose_model, project_record, tensors_of
+from opwest.host.project_data import choose_model, project_record, selected_variant, tensors_of
 from opwest.host.steps import step_tensors
 from opwest.result import Result
 
@@ -63,6 +63,14 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         if not options.board.startswith("native_"):
             need_smpclient()
         build = prepare(options, record, progress, faults)
+        if model is not None:
+            model = selected_variant(model, build.configuration())
+            if expected is not None and "variant" in model:
+                raise LinkError(
+                    f"--check-steps: the image has variant '{model['variant']}' of model '{model['name']}', whose steps "
+                    "are not those of the base",
+                    "use a board without a variant, or compare the outputs with --reference",
+                )
         with connected(options, build, progress) as link:
             progress.show(f"waiting for the image on {link.device}")
             served = served_model(link, model, options.model)

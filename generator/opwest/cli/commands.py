@@ -131,8 +131,9 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
                 texts.append(timeline(model, plan))
                 values[-1]["schedule"] = schedule_rows(model, plan)
         elif rows:
-            texts.append(f"{model.name}: objects\n\n{table(rows)}")
-            values.append({"model": model.name, "exportability": rows})
+            texts.append(f"{model.label}: objects\n\n{table(rows)}")
+            variant = {"variant": model.variant.name} if model.variant else {}
+            values.append({"model": model.name, **variant, "exportability": rows})
     return Result("\n\n".join(texts), values or None)
 
 

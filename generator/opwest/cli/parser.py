@@ -283,6 +283,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
         type=count,
         help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
     )
+    plan.add_argument("--variant", metavar="NAME", help="variant of a manifest's model (default: the base)")
     add_output(plan)
     plan.set_defaults(function=commands.plan)
 

@@ -28,6 +28,8 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     if options.no_offsets:
         faults.error("--no-offsets requires a manifest", hint="a table without offsets exists: the given one")
+    if options.variant is not None:
+        faults.error("--variant requires a manifest")
     if options.nodes is not None and options.planner == "greedy":
         faults.error("--nodes has no effect with --planner greedy: it does not search")
     if options.output is not None:

@@ -14,7 +14,7 @@ from opwest.model.model import Model
 from opwest.packing.problem import PoolPlan
 from opwest.packing.table import Row, written_table
 from opwest.plan.table import pool_rows
-from opwest.request import Request
+from opwest.request import Request, of_variant
 from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
@@ -32,7 +32,7 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
     request = Request((options.file,), planner=options.planner)
     found = pipeline.run(request, faults, "plan").found
     faults.raise_if_errors()
-    model, plan, *_ = found[0]
+    (model, plan, *_), *_ = of_variant(found, options.variant, faults)
     rows = {name: pool_rows(model, plan, name) for name in plan.pools}
     if options.output is not None:
         paths = {name: options.output / f"{name}.csv" for name in rows}
@@ -41,7 +41,7 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
         for name, path in paths.items():
             offsets = None if options.no_offsets else {row.name: row.offset or 0 for row in rows[name]}
             write_new(path, written_table(rows[name], offsets), _HINT)
-    texts = [f"{model.name}: planner {model.memory_planner}"]
+    texts = [f"{model.label}: planner {model.memory_planner}"]
     texts += [_pool_text(model, name, found, plan.pools[name]) for name, found in rows.items()]
     return Result("\n".join(texts), _as_json(model, rows, plan.pools))
 
@@ -64,6 +64,7 @@ def _as_json(model: Model, rows: dict[str, list[Row]], plans: Mapping[str, PoolP
     sizes = {pool.name: pool.size for pool in model.pools}
     return {
         "model": model.name,
+        **({"variant": model.variant.name} if model.variant else {}),
         "planner": model.memory_planner,
         "pools": {
             name: {

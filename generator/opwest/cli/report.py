@@ -25,7 +25,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error("--compare has no effect on a picture", expected="the format html or json")
         faults.raise_if_errors()
     before = None if options.compare is None else read_report(options.compare)
-    current = make_report(options.paths, options.profile, faults, options.firmware)
+    current = make_report(options.paths, options.profile, faults, options.firmware, options.variant)
     changes = None if before is None else compare(before, current)
     content = _render(kind, current, changes, options.compare)
     shown = _json(current, changes, options, kind)

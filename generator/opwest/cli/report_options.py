@@ -39,3 +39,6 @@ def add_report_options(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--compare", metavar="REPORT", type=Path, help="earlier report of any format, to show the differences"
     )
+    report.add_argument(
+        "--variant", metavar="NAME", help="variant to report, of the models that have it (default: the base)"
+    )

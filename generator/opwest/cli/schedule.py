@@ -79,4 +79,4 @@ def timeline(model: Model, plan: MemoryPlan) -> str:
         if state.next
     ]
     order = "any (steps reordered as far as tensors allow)" if model.reorder else "given"
-    return "\n".join([f"{model.name}: schedule, order: {order}", *(f"  {line}" for line in shown)])
+    return "\n".join([f"{model.label}: schedule, order: {order}", *(f"  {line}" for line in shown)])

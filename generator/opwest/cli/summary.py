@@ -14,7 +14,7 @@ from opwest.render.devices import device_origin
 
 def summary(model: Model, plan: MemoryPlan) -> str:
     """Return the summary of a model as text."""
-    lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
+    lines = [f"{model.label}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
         lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
     for state in model.states:
@@ -34,6 +34,8 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     for device in model.devices:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
+    if model.variant:
+        lines.append(f"  used by   {', '.join(target.name for target in model.variant.targets)}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
     lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
@@ -72,6 +74,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
     return {
         "model": model.name,
+        **({"variant": model.variant.name} if model.variant else {}),
         "operators": [o.name for o in model.operators],
         "steps": [s.operator.name for s in model.steps],
         "inputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.inputs],

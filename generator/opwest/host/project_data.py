@@ -10,6 +10,7 @@ from typing import Any
 from opwest.diagnostics import nearest
 from opwest.host.compile import fail
 from opwest.host.record import check_record
+from opwest.render.variants import variant_option
 from opwest.write.writer import read_record
 
 
@@ -37,6 +38,15 @@ def choose_model(name: str | None, project: Path, record: Mapping[str, Any]) -> 
     if name not in models:
         raise fail(f"unknown model {name!r}", project, hint=nearest(name, models))
     return models[name]
+
+
+def selected_variant(model: dict[str, Any], configuration: Mapping[str, str]) -> dict[str, Any]:
+    """Return the record of the variant that an image with a configuration uses, that of the base without one."""
+    for variant in model.get("variants", ()):
+        if configuration.get(variant_option(model["name"], variant["variant"])) == "y":
+            found: dict[str, Any] = variant
+            return found
+    return model
 
 
 def tensors_of(model: Mapping[str, Any], role: str) -> list[dict[str, Any]]:

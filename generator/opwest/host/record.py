@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ _MODEL = {
     "tensors": [_TENSOR],
     "builds": [_BUILD],
 }
+_VARIANT = {**_MODEL, "variant": str}
+"""A variant of a model, in `variants` of its record."""
 _RECORD = {"runtime": str, "metadata": str, "models": [_MODEL]}
 
 
@@ -73,18 +75,22 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
     """Raise OpwestError if a record does not have the format of opwest."""
     fault = _fault(record, _RECORD, "record")
     for number, model in enumerate(record["models"] if fault is None else ()):
+        fault = fault or _fault(model.get("variants", []), [_VARIANT], f"record.models[{number}].variants")
+    models = [] if fault is not None else list(_with_variants(record["models"]))
+    for number, model in enumerate(models):
         present = {key: shape for key, shape in _CHECKS.items() if key in model}
         fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
         for build in model["builds"] if fault is None else ():
             fault = fault or _fault(build.get("places", []), _PLACES, f"record.models[{number}].builds[].places")
     if fault is None and not record["models"]:
         fault = "record.models is empty"
-    for model in record["models"] if fault is None else ():
+    for model in models if fault is None else ():
         for build in (build for build in model["builds"] if "options" in build):
             fault = fault or _fault(build, _OPTIONS, "build")
         if fault is not None:
             break
-        paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
+        paths = [model["name"], *([model["variant"]] if "variant" in model else [])]
+        paths += (path for build in model["builds"] for path in (*build["objects"], *build["sources"]))
         options = [row for build in model["builds"] for row in build.get("options", ())]
         paths += [path for row in options for path in row["include_dirs"]]
         fault = next((f"invalid flag {f!r}" for row in options for f in row["flags"] if not f.startswith("-")), fault)
@@ -95,6 +101,13 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
         hint = "restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
         place = Location(str(project / ".opwest" / "lock.json"))
         raise OpwestError([Diagnostic("error", f"the lock is damaged: {fault}", place, hint=hint)])
+
+
+def _with_variants(models: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield models, each followed by its variants."""
+    for model in models:
+        yield model
+        yield from model.get("variants", ())
 
 
 def _fault_of_checks(model: Mapping[str, Any]) -> str | None:

@@ -154,6 +154,13 @@ def interface(role: str, tensors: Mapping[str, Keys]) -> Iterator[str]:
     yield from (f"    {scalar(name)}: {flow_map(keys)}" for name, keys in tensors.items())
 
 
+def variant(name: str, targets: Sequence[str], sections: Iterable[str]) -> Iterator[str]:
+    """Yield an entry of `variants`; `sections` are the lines of its keys as at the top level of a manifest."""
+    yield f"  {scalar(name)}:"
+    yield f"    targets: {flow_list(map(_scalar, targets))}"
+    yield from (f"    {line}" for line in sections)
+
+
 def step(
     call: str, args: Iterable[str | int | float | bool], device: str | None = None, end: str = ""
 ) -> Iterator[str]:

@@ -42,6 +42,15 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """A variant of a model, and the targets that use it."""
+
+    name: str
+    targets: tuple[Target, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class LinkObject:
     """A relocatable object to be linked: `path` below objects/<target>/ in the model's directory."""
 

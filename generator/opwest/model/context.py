@@ -14,7 +14,7 @@ from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
-from opwest.model.builds import ANY_TARGET
+from opwest.model.builds import ANY_TARGET, Variant
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.examined import Examined, kind_of
 from opwest.model.model import Devicetree, Quantization
@@ -26,11 +26,15 @@ FLT_MIN = 1.17549435e-38
 
 @dataclass(frozen=True)
 class Context:
-    """One manifest being resolved."""
+    """One manifest, or a variant of it, being resolved."""
 
     manifest: Mapping
     folder: Path
     faults: Diagnostics
+    variant: Variant | None = None
+    """The variant of the model; None for the base."""
+    devices_elsewhere: frozenset[str] = frozenset()
+    """The devices of steps of the base or of a variant: their list is common to all."""
     files: set[str] = field(default_factory=set)
     """The files that the manifest names or its sources include, relative to its directory.
 

@@ -231,7 +231,7 @@ class _Dataflow(TensorBinding):
             ("state", self.names.states),
         ):
             for name, item in named.items():
-                if name not in self.used and name not in self.uncertain:
+                if name not in self.used and name not in self.uncertain and name not in self.context.devices_elsewhere:
                     self.faults.warning(f"unused {role} {name!r}", item.location)
         for name, tensor in self.tensors.items():
             if name not in self.read and name in self.written and name not in self.uncertain:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.model.application import Application
-from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild
+from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild, Variant
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.fixed_plan import FixedPlan
@@ -388,6 +389,13 @@ class Model:
     """Whether operators may have writable state: one workspace at a time can be open."""
     board_locations: tuple[tuple[str, Location], ...] = ()
     """The boards of the manifest, with their places there."""
+    variant: Variant | None = None
+    """The variant of the model; None for the base."""
+
+    @property
+    def label(self) -> str:
+        """The name in output for users, with the variant."""
+        return f"{self.name}, variant {self.variant.name}" if self.variant else self.name
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -401,6 +409,16 @@ class Model:
     def device(self, name: str) -> Device:
         """Return a device by name."""
         return next(device for device in self.devices if device.name == name)
+
+
+def bases(models: Iterable[Model]) -> list[Model]:
+    """Return the models without their variants."""
+    return [model for model in models if model.variant is None]
+
+
+def variants_of(model: Model, models: Iterable[Model]) -> list[Model]:
+    """Return the variants of a model."""
+    return [one for one in models if one.variant is not None and one.name == model.name]
 
 
 def scalar_type(dtype: DType) -> TensorType:

@@ -100,6 +100,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         location=manifest.value_location("model"),
         fixed=fixed,
         board_locations=tuple(located_items(context.items("boards"))),
+        variant=context.variant,
     )
     check_names(model, context.faults)
     check_counts(model, context.faults)

@@ -46,7 +46,10 @@ NOTE_SHAPE: Final = {
     "constants": [_TENSOR | {"symbol": str, "pool": str}],
     "steps": [{"operator": str, "device": str, "args": [str]}],
 }
-"""The members of the JSON, which render/note.py writes: a type, [shape of items] or {key: shape}."""
+"""The members of the JSON, which render/note.py writes: a type, [shape of items] or {key: shape}.
+
+The note of a variant also has its name: `variant`.
+"""
 _NUMBERS: Final = 1 << 64
 """Limit on numbers."""
 
@@ -106,7 +109,7 @@ def _model(content: bytes) -> dict[str, Any]:
             f"format {NOTE_FORMAT}",
             "inspect the image with the version of opwest that generated it",
         )
-    if not _fits(found, NOTE_SHAPE):
+    if not _fits(found, NOTE_SHAPE) or not isinstance(found.get("variant", ""), str):
         raise damaged("the note of a model has missing or invalid members")
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
-from opwest.model.model import Model
+from opwest.model.model import Model, bases, variants_of
 from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_configurations, board_file
@@ -18,6 +18,7 @@ from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
+from opwest.render.variants import common_options
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
@@ -33,7 +34,8 @@ def application_name(models: Sequence[Model]) -> str:
 
 def application_files(render: Renderer, planned: Sequence[Planned], *, vendored: bool) -> dict[str, bytes]:
     """Return the files that are written once, by path."""
-    models = [model for model, _ in planned]
+    every = [model for model, _ in planned]
+    models = bases(every)
     name = application_name(models)
     boards = list(dict.fromkeys(board for model in models for board in model.boards))
     own = {file.name: file.content for model in models for file in model.application.files}
@@ -50,26 +52,26 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
         "prj.conf": render(
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
-            externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
+            externals=sorted(set().union(*(common_options([m, *variants_of(m, every)]) for m in models))),
             options=[f"{key}={value}" for key, value in sorted(options.items())],
-            stack=configured or stack_size(models),
-            stack_reason="Set by the manifest" if configured else stack_reason(models),
+            stack=configured or stack_size(every),
+            stack_reason="Set by the manifest" if configured else stack_reason(every),
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(render, name, models, boards),
         **_overlays(models),
-        **board_configurations(render, models),
+        **board_configurations(render, every),
         **own,
     }
     for model in models:
-        files |= suite_application(render, model, integration_boards(model.boards))
+        variants = variants_of(model, every)
+        files |= suite_application(render, model, variants, integration_boards(model.boards))
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
         placed = any(tensor.placed for model in models for tensor in model.inputs)
-        files["src/main.c"] = render(
-            "src/main.c", models=[_main_row(model) for model in models], floats=floats, placed=placed
-        )
+        rows = [_main_row(model, variants_of(model, every)) for model in models]
+        files["src/main.c"] = render("src/main.c", models=rows, floats=floats, placed=placed)
     return files
 
 
@@ -107,6 +109,8 @@ def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Seq
     commands = [f"west build -p -b {board} PATH_OF_THIS_DIRECTORY", "west build -t run"]
     rows = []
     for model, plan in planned:
+        if model.variant:
+            continue
         rows.append(
             {
                 "name": model.name,
@@ -132,9 +136,11 @@ def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Seq
     )
 
 
-def _main_row(model: Model) -> dict[str, Any]:
+def _main_row(model: Model, variants: Sequence[Model]) -> dict[str, Any]:
     tensors = interface_rows(model)
-    for tensor in tensors:
+    others = [interface_rows(variant) for variant in variants]
+    for index, tensor in enumerate(tensors):
+        tensor["align"] = max([tensor["align"], *(rows[index]["align"] for rows in others)])
         if tensor["placed"]:
             tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['member']}"
     outputs = [t for t in tensors if t["role"] == "output"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.files import ProjectFile, folded
 from opwest.model.c_names import CNames
-from opwest.render.application import Planned, application_name
+from opwest.model.model import Model
+from opwest.render.application import application_name
 from opwest.templates import EXTRA, SUFFIX, is_extra
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ _OPWESTS = ("models", "modules", ".opwest")
 
 
 def extra_files(
-    renderer: UserRenderer, planned: Sequence[Planned], others: Iterable[ProjectFile], *, vendored: bool
+    renderer: UserRenderer, models: Sequence[Model], others: Iterable[ProjectFile], *, vendored: bool
 ) -> list[ProjectFile]:
     """Return the files rendered from extra/; report paths that conflict with `others`."""
     user = renderer.user
-    rows = _rows(planned, vendored=vendored)
+    rows = _rows(models, vendored=vendored)
     contents = {name: content for name, content in user.copies.items() if is_extra(name)}
     contents |= {name: renderer.render(name, rows) for name in user.templates if is_extra(name)}
     taken = _Taken(others)
@@ -81,9 +82,8 @@ def _parents(path: str) -> list[str]:
     return [str(parent) for parent in PurePosixPath(path).parents][:-1]
 
 
-def _rows(planned: Sequence[Planned], *, vendored: bool) -> dict[str, Any]:
+def _rows(models: Sequence[Model], *, vendored: bool) -> dict[str, Any]:
     """Return the project's values for templates of extra/."""
-    models = [model for model, _ in planned]
     return {
         "application": application_name(models),
         "vendored": vendored,

@@ -32,6 +32,7 @@ from opwest.render.records.model_records import model_records
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.variants import kconfig_rows, variant_rows
 from opwest.zephyr.floats import fpu_conditions
 
 
@@ -44,31 +45,22 @@ def model_files(
     *,
     service: bool = True,
     in_place: bool = False,
+    variants: Sequence[Model] = (),
 ) -> dict[PurePosixPath, bytes]:
-    """Return every file of the model, by its path inside the model's directory.
+    """Return every file of the model, by its path inside the model's directory; of a variant, inside its own directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
     the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
-    where they are; otherwise the model has copies.
+    where they are; otherwise the model has copies. `variants` are those of a base.
     """
-    names = CNames(model.name)
     table = render_system_library(render, model, library) if library else None
     common = {"model": model.name, "manifest": manifest_name(model)}
     files = {
-        "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
-        "Kconfig": render(
-            "models/model/Kconfig",
-            kconfig=names.kconfig,
-            title=kconfig_string(f"opwest model {model.name}"),
-            full_libc=model.needs_full_libc,
-            cpp=model.cpp,
-            tvm=model.needs_tvm,
-            halide=model.needs_halide,
-            fpu=fpu_conditions(model),
-            manifest=manifest_name(model),
+        **(_module(render, model, variants) if model.variant is None else {}),
+        "model.cmake": _declaration(
+            render, model, variants, has_library=compiled is None and table is not None, in_c=compiled is None
         ),
-        **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
         **render_headers(render, model, plan),
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
@@ -143,9 +135,33 @@ def rename_header(build: TargetBuild) -> str:
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
-    """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which lists its files."""
+def _module(render: Renderer, model: Model, variants: Sequence[Model]) -> dict[str, bytes]:
+    """Return the files of the model as a Zephyr module."""
     names = CNames(model.name)
+    every = [model, *variants]
+    return {
+        "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
+        "Kconfig": render(
+            "models/model/Kconfig",
+            kconfig=names.kconfig,
+            title=kconfig_string(f"opwest model {model.name}"),
+            full_libc=all(one.needs_full_libc for one in every),
+            cpp={
+                "language": all(one.cpp.language for one in every),
+                "library": all(one.cpp.library for one in every),
+            },
+            tvm=all(one.needs_tvm for one in every),
+            halide=all(one.needs_halide for one in every),
+            fpu=list(dict.fromkeys(condition for one in every for condition in fpu_conditions(one))),
+            manifest=manifest_name(model),
+            variants=kconfig_rows(model, variants),
+        ),
+        "CMakeLists.txt": render("models/model/CMakeLists.txt", model=model.name, kconfig=names.kconfig),
+    }
+
+
+def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, has_library: bool, in_c: bool) -> bytes:
+    """Return model.cmake, which lists the files of the model."""
     targets = [
         {
             "name": build.target.name,
@@ -169,9 +185,10 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         for s in (model.builds[0].sources if model.builds else ())
         if s.compiled
     ]
-    declaration = render(
+    return render(
         "models/model/model.cmake",
         model=model.name,
+        variants=variant_rows(variants),
         manifest=cmake_string(manifest_name(model)),
         externals=[
             {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
@@ -199,10 +216,6 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
     )
-    return {
-        "CMakeLists.txt": render("models/model/CMakeLists.txt", model=model.name, kconfig=names.kconfig),
-        "model.cmake": declaration,
-    }
 
 
 def _compiled(source: SourceFile) -> str:

@@ -52,6 +52,7 @@ def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         "model": model.name,
         "description": model.description or "",
         "hash": model_hash(model),
+        **({"variant": model.variant.name} if model.variant else {}),
         "targets": [build.target.name for build in model.builds if build.target],
         "inputs": [_tensor(t.name, t.type) for t in model.inputs],
         "outputs": [_tensor(t.name, t.type) for t in model.outputs],

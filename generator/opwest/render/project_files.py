@@ -12,7 +12,7 @@ from opwest.model.builds import NO_OPTIONS, SOURCES, SourceFile, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.dtypes import TensorType
-from opwest.model.model import Model
+from opwest.model.model import Model, bases, variants_of
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
 from opwest.render.arguments import argument_row, operator_rows
@@ -25,6 +25,7 @@ from opwest.render.stops import stops
 from opwest.render.suite import suite_files
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.variants import variant_folder
 
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
@@ -41,7 +42,7 @@ def render_project(
     *,
     layout: str = "application",
 ) -> list[ProjectFile]:
-    """Return every file of the project.
+    """Return every file of the project. `planned` contains each model and after it its variants.
 
     `runtime` holds the files of a vendored runtime, `objects` the compiled metadata module of each model
     and target, None where it is C.
@@ -51,20 +52,26 @@ def render_project(
     files = [
         ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
     ]
-    library = system_library([model for model, _ in planned])
+    models = [model for model, _ in planned]
+    library = system_library(bases(models))
     service = runtime is None or _SERVICE in runtime
     for model, plan in planned:
-        root = PurePosixPath("models") / model.name
-        in_place = layout == "model"
-        of_model = model_files(render, model, plan, objects, library, service=service, in_place=in_place)
+        root = PurePosixPath("models") / model.name / variant_folder(model)
+        variants = () if model.variant else variants_of(model, models)
+        of_model = model_files(
+            *(render, model, plan, objects, library),
+            service=service,
+            in_place=layout == "model",
+            variants=variants,
+        )
         if layout == "application":
-            of_model |= suite_files(render, model, plan)
+            of_model |= suite_files(render, model, plan, has_variants=bool(variants))
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
     files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
     if render.user is not None and layout == "application":
-        files += extra_files(render.user, planned, files, vendored=runtime is not None)
+        files += extra_files(render.user, bases(models), files, vendored=runtime is not None)
     return files
 
 
@@ -80,12 +87,20 @@ def project_record(
 
     `template` holds the SHA-256 of every file of the user's template directory.
     """
-    library = system_library([model for model, _ in planned])
+    library = system_library(bases(model for model, _ in planned))
     record: dict[str, Any] = {
         "runtime": "vendored" if vendored else "module",
         "metadata": metadata,
-        "models": [_model_record(model, plan, library) for model, plan in planned],
+        "models": [],
     }
+    for model, plan in planned:
+        row = _model_record(model, plan, library)
+        if model.variant is None:
+            record["models"].append(row)
+        else:
+            base = next(one for one in record["models"] if one["name"] == model.name)
+            base.setdefault("variants", []).append(row | {"variant": model.variant.name})
+            base["inputs"] |= row["inputs"]
     if template is not None:
         record["template"] = dict(template)
     if layout != "application":

@@ -24,13 +24,17 @@ from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows, manifest_name
+from opwest.render.variants import common_options
 
 _DOUBLE = DTYPES["float64"]
 
 
-def suite_application(render: Renderer, model: Model, integration: Sequence[str]) -> dict[str, bytes]:
+def suite_application(
+    render: Renderer, model: Model, variants: Sequence[Model], integration: Sequence[str]
+) -> dict[str, bytes]:
     """Return the application that runs the tests, by path inside the project; twister builds it for `integration`."""
     template = "tests/model"
+    every = [model, *variants]
     files = {
         "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name),
         "Kconfig": render(f"{template}/Kconfig", title=kconfig_string(f"Tests of {model.name}")),
@@ -38,31 +42,37 @@ def suite_application(render: Renderer, model: Model, integration: Sequence[str]
             f"{template}/prj.conf",
             kconfig=CNames(model.name).kconfig,
             floats=any(tensor.type.dtype.kind == "float" for tensor in model.outputs),
-            externals=sorted({e.kconfig for e in model.externals if e.kconfig}),
+            externals=sorted(common_options(every)),
             options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
-            stack=stack_size([model]),
-            stack_reason=stack_reason([model]),
+            stack=stack_size(every),
+            stack_reason=stack_reason(every),
         ),
         "testcase.yaml": render(
             f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration
         ),
         **{f"boards/{board_file(board)}.overlay": file.content for board, file in model.application.overlays},
-        **board_configurations(render, [model]),
+        **board_configurations(render, every),
     }
     return {f"tests/{model.name}/{path}": content for path, content in files.items()}
 
 
-def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
-    """Return the suite and its vectors, by path inside the model's directory."""
+def suite_files(
+    render: Renderer, model: Model, plan: MemoryPlan, *, has_variants: bool = False
+) -> dict[PurePosixPath, bytes]:
+    """Return the suite and its vectors, by path inside the model's directory; of a variant, only the suite.
+
+    `has_variants` is whether the model is the base of variants.
+    """
     common = {"model": model.name, "manifest": manifest_name(model)}
     vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
-    files = {
-        f"{model.name}_suite.c": _suite(render, model, plan, common, vectors),
-        "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
-    }
-    if arrays:
+    files = {f"{model.name}_suite.c": _suite(render, model, plan, common, vectors)}
+    if model.variant is None:
+        files["suite.cmake"] = render(
+            "models/model/tests/suite.cmake", model=model.name, files=list(contents), has_variants=has_variants
+        )
+    if arrays and model.variant is None:
         files["vectors.S"] = render("models/model/tests/vectors.S", **common, arrays=arrays)
         files |= {f"vectors/{file}": content for file, content in contents.items()}
     return {PurePosixPath("tests") / path: content for path, content in files.items()}

@@ -17,7 +17,7 @@ from opwest.report import data
 from opwest.report.collect import collect
 from opwest.report.images import add_images
 from opwest.report.measured import add_measured
-from opwest.request import Examination, Request
+from opwest.request import Examination, Request, of_variant
 from opwest.write.lock import to_json
 from opwest.zephyr.options import ZephyrOptions
 
@@ -25,9 +25,15 @@ _FROM_MANIFEST = "generate the report from the manifest: opwest report MANIFEST"
 
 
 def make_report(
-    paths: Sequence[Path], measured: Sequence[Path], faults: Diagnostics, images: Sequence[Path] = ()
+    paths: Sequence[Path],
+    measured: Sequence[Path],
+    faults: Diagnostics,
+    images: Sequence[Path] = (),
+    variant: str | None = None,
 ) -> data.Report:
     """Return the report of one project or of manifests, with measurements and sizes in images.
+
+    `variant` is the variant of the models to report; None for the base.
 
     Raises OpwestError with every fault.
     """
@@ -42,7 +48,7 @@ def make_report(
     found = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
     faults.raise_if_errors()
     stale = () if record is None else _stale(folders[0], record, found, faults)
-    models = add_measured([collect(one) for one in found], measured, faults)
+    models = add_measured([collect(one) for one in of_variant(found, variant, faults)], measured, faults)
     models = add_images(models, images, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), stale)

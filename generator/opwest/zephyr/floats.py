@@ -44,7 +44,7 @@ def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
     if symbols is None or "CPU_HAS_FPU" not in symbols:
         return {}
     options: dict[str, str] = {}
-    for model in models:
+    for model in _usable(models, symbols):
         builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]
         targets = [build.target for build in builds if build.target is not None and _needs_it(model, build)]
         used = [target for target in targets if _uses_fpu(target)]
@@ -65,7 +65,7 @@ def check_floats(models: Sequence[Model], board: str, workspace: Workspace | Non
     symbols = processor_symbols(board, workspace)
     if symbols is None or "ARCH_POSIX" in symbols:
         return
-    for model in models:
+    for model in _usable(models, symbols):
         builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]
         used = [build for build in builds if build.target is not None and _uses_fpu(build.target)]
         if not builds:
@@ -94,6 +94,15 @@ def check_floats(models: Sequence[Model], board: str, workspace: Workspace | Non
         math = _functions([name for build in chosen for name in build.libm])
         if math:
             faults.note(f"operators of model {model.name!r} call functions of libm: {math}", model.location)
+
+
+def _usable(models: Sequence[Model], symbols: frozenset[str]) -> list[Model]:
+    """Return the models without the variants of other processors."""
+    return [
+        model
+        for model in models
+        if model.variant is None or any(fits_processor(target, symbols) for target in model.variant.targets)
+    ]
 
 
 def _functions(names: list[str]) -> str:

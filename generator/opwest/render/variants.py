@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The selection of a model's variants: rows for CMake and Kconfig."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opwest.model.builds import Target
+from opwest.model.c_names import CNames
+from opwest.model.model import Model
+from opwest.render.literals import kconfig_string
+
+
+def variant_folder(model: Model) -> str:
+    """Return the directory of a variant in the directory of its model."""
+    return f"variants/{model.variant.name}" if model.variant else ""
+
+
+def variant_option(model: str, variant: str) -> str:
+    """Return the option that is set in images with a variant."""
+    return f"CONFIG_{CNames(model).kconfig}_VARIANT_{variant.upper()}"
+
+
+def variant_rows(variants: Sequence[Model]) -> list[dict[str, Any]]:
+    """Return the variants with the conditions of their targets, for CMake."""
+    return [
+        {
+            "name": variant.name,
+            "targets": [
+                {"name": target.name, "kconfig": [f"{symbol}={value}" for symbol, value in target.kconfig]}
+                for target in variant.targets
+            ],
+        }
+        for variant in (model.variant for model in variants)
+        if variant is not None
+    ]
+
+
+def kconfig_rows(base: Model, variants: Sequence[Model]) -> list[dict[str, Any]]:
+    """Return a row for each variant and one for the base: a symbol, its conditions, what it selects and implies.
+
+    Symbols that the base and all variants require are left out.
+    """
+    common = set(_selects(base)).intersection(*map(_selects, variants))
+    everywhere = common_options([base, *variants])
+    symbol = CNames(base.name).kconfig
+    rows: list[dict[str, Any]] = []
+    for model in variants:
+        if model.variant is not None:
+            conditions = list(map(_condition, model.variant.targets))
+            option = variant_option(base.name, model.variant.name)
+            rows.append({"symbol": option.removeprefix("CONFIG_"), "conditions": conditions})
+    if rows:
+        rows.append({"symbol": f"{symbol}_BASE", "conditions": [" && ".join(f"!{row['symbol']}" for row in rows)]})
+    for row, model in zip(rows, [*variants, base], strict=bool(rows)):
+        options = {external.kconfig for external in model.externals if external.kconfig} - everywhere
+        row["selects"] = [one for one in _selects(model) if one not in common]
+        row["implies"] = sorted(option.removeprefix("CONFIG_") for option in options)
+    return rows
+
+
+def common_options(models: Sequence[Model]) -> set[str]:
+    """Return the options of external symbols that a model and all its variants require."""
+    options = [{external.kconfig for external in model.externals if external.kconfig} for model in models]
+    return options[0].intersection(*options[1:])
+
+
+def _selects(model: Model) -> list[str]:
+    needs = {
+        "REQUIRES_FULL_LIBC": model.needs_full_libc,
+        "CPP": model.cpp.language,
+        "REQUIRES_FULL_LIBCPP": model.cpp.library,
+        "OPWEST_TVM": model.needs_tvm,
+        "OPWEST_HALIDE": model.needs_halide,
+    }
+    return [symbol for symbol, needed in needs.items() if needed]
+
+
+def _condition(target: Target) -> str:
+    """Return the configuration that selects a target as an expression of Kconfig."""
+    parts = []
+    for option, value in target.kconfig:
+        symbol = option.removeprefix("CONFIG_")
+        parts.append({"y": symbol, "n": f"!{symbol}"}.get(value) or f"{symbol} = {kconfig_string(value)}")
+    return " && ".join(parts)
