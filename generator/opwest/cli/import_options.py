@@ -10,7 +10,7 @@ from typing import Any
 from opwest.cli import commands
 from opwest.cli.output_options import add_output
 from opwest.cli.run_options import count
-from opwest.importers.models.request import KERNELS, ROUNDINGS
+from opwest.importers.models.request import KERNELS, OBJECTIVES, ROUNDINGS
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -44,8 +44,36 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         "--kernels",
         choices=KERNELS,
         default=KERNELS[0],
-        help="portable: C for every processor (default); cmsis-nn: call CMSIS-NN where the results are equal, with "
-        "scratch memory for every Cortex-M; cmsis-nn-none, -dsp, -mve: for processors with these instructions",
+        help="auto: variants for classes of processors, chosen by measured costs (default); portable: C for every "
+        "processor; cmsis-nn: call CMSIS-NN where the results are equal, with scratch memory for every Cortex-M; "
+        "cmsis-nn-none, -dsp, -mve: for processors with these instructions",
+    )
+    one.add_argument(
+        "--optimize",
+        choices=OBJECTIVES,
+        default=OBJECTIVES[0],
+        help="what variants are chosen for: the least cycles (default), the least flash, or the least memory",
+    )
+    one.add_argument(
+        "--max-flash",
+        metavar="SIZE",
+        type=size,
+        help="bytes of constants and operators, such as 200KiB: the fastest variants within it",
+    )
+    one.add_argument("--max-ram", metavar="SIZE", type=size, help="bytes of the pools: the fastest variants within it")
+    one.add_argument(
+        "--tuning",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a table of measurements of 'opwest tune', in addition to opwest's own; repeatable",
+    )
+    one.add_argument(
+        "--io",
+        choices=("caller", "workspace"),
+        default="caller",
+        help="the memory of inputs and outputs: the caller's buffers (default), or planned in the workspace, where "
+        "other tensors reuse it",
     )
     one.add_argument(
         "--rounding",
@@ -121,6 +149,14 @@ def _add_mlf(kinds: Any) -> None:
     )
     add_output(mlf)
     mlf.set_defaults(function=commands.import_mlf)
+
+
+def size(text: str) -> int:
+    """Return bytes: a number, or one with KiB or MiB."""
+    for unit, factor in (("KiB", 1 << 10), ("MiB", 1 << 20)):
+        if text.endswith(unit):
+            return int(text.removesuffix(unit)) * factor
+    return int(text)
 
 
 def _vector_count(text: str) -> int:

@@ -8,6 +8,7 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers import mlf
@@ -37,6 +38,11 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         exact=getattr(options, "exact", False),
         kernels=options.kernels,
         rounding=options.rounding,
+        optimize=options.optimize,
+        max_flash=options.max_flash,
+        max_ram=options.max_ram,
+        tuning=[str(Path(one).absolute()) for one in options.tuning],
+        caller_memory=options.io == "caller",
     )
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
@@ -55,7 +61,8 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for warning in done.warnings:
         faults.warning(warning, place)
     words = "\n".join(_trained(done, model) for model in done.models)
-    return Result(compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+    table = f"{done.choices}\n" if done.choices else ""
+    return Result(table + compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
 
 
 def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:

@@ -18,6 +18,8 @@ from opwest.records import dataclass
 
 SPEED, FLASH, RAM = "speed", "flash", "ram"
 OBJECTIVES = (SPEED, FLASH, RAM)
+WORTH = 20
+"""The bytes of flash that a cycle is worth: twice the weights for a hundredth of the time is no gain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +145,7 @@ def _option(offer: _Offer, objective: str) -> Option:
         return Option(offer.flash + offer.cycles * 1e-9, offer.flash)
     if objective == RAM:
         return Option(offer.scratch * 1e9 + offer.cycles, offer.flash)
-    return Option(offer.cycles, offer.flash)
+    return Option(offer.cycles + offer.flash / WORTH, offer.flash)
 
 
 def _rows(

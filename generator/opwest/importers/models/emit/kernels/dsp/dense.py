@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 fully connected layers with one row of data, which is widened once."""
+"""int8 fully connected layers with one row of data."""
 
 from __future__ import annotations
 
@@ -44,6 +44,41 @@ def _render(operation: Convolution, *, is_wide: bool) -> Call | None:
     has_each = bool((ends != ends[0]).any())
     whole = results // CHANNELS * CHANNELS
     lines = Lines()
+    data_name, after = ("x", "") if is_wide else ("data", ", NULL" if length % TAPS == 0 else ", last")
+    definitions = _add_widened(lines, length) if is_wide else _add_last(lines, length)
+    streams, offset = [], 0
+    last = "numbers" if not has_each else "stream"
+    padded = np.zeros((results, steps * TAPS), np.int8)
+    padded[:, :length] = numbers.weights
+    for first, count in ((0, whole), (whole, results - whole)):
+        if not count:
+            continue
+        products = Products(CHANNELS if first < whole else count, length, is_wide, has_each, ending_of(scaling))
+        some = slice(first, first + count)
+        stream = stream_of(padded[some], numbers.sums[some], scaling.part(some), CHANNELS, is_wide, has_each)
+        start = "stream" if offset == 0 else f"stream + {offset}"
+        to = "result" if first == 0 else f"result + {first}"
+        offset += len(stream)
+        lines.add(f"{products.name}({data_name}, {start}, {to}, {last}, stream + {offset}{after});")
+        streams.append(stream)
+        definitions.append(products.definition())
+    parameters = [
+        Parameter("data", "int8"),
+        Parameter("stream", "int32"),
+        *([] if has_each else [Parameter("numbers", "int32")]),
+        Parameter("result", "int8", "out"),
+        *([Parameter("x", "uint32", "scratch", elements=steps * TAPS // 2)] if is_wide else []),
+    ]
+    arrays: list[Any] = [np.concatenate(streams)]
+    if not has_each:
+        arrays.append((ends[0] & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
+    headers = () if is_wide else ("stddef.h",)
+    function = Function("dense", tuple(parameters), str(lines), headers=headers, definitions=tuple(definitions))
+    return Call(function, (data, *arrays, result), operation.label)
+
+
+def _add_widened(lines: Lines, length: int) -> list[str]:
+    """Append the copy of the data as int16 words to x; return the definitions."""
     words, rest = divmod(length, 4)
     if words:
         lines.add(f"widen_window_1(x, data, {words}, 1, 0);")
@@ -54,31 +89,12 @@ def _render(operation: Convolution, *, is_wide: bool) -> Call | None:
             f"__builtin_memcpy(last, data + {4 * words}, {rest});",
             f"widen_window_1(x + {2 * words}, last, 1, 1, 0);",
         )
-    streams, definitions, offset = [], [widen_window(1)], 0
-    last = "numbers" if not has_each else "stream"
-    padded = np.zeros((results, steps * TAPS), np.int8)
-    padded[:, :length] = numbers.weights
-    for first, count in ((0, whole), (whole, results - whole)):
-        if not count:
-            continue
-        products = Products(CHANNELS if first < whole else count, steps, is_wide, has_each, ending_of(scaling))
-        some = slice(first, first + count)
-        stream = stream_of(padded[some], numbers.sums[some], scaling.part(some), CHANNELS, is_wide, has_each)
-        start = "stream" if offset == 0 else f"stream + {offset}"
-        to = "result" if first == 0 else f"result + {first}"
-        offset += len(stream)
-        lines.add(f"{products.name}(x, {start}, {to}, {last}, stream + {offset});")
-        streams.append(stream)
-        definitions.append(products.definition())
-    parameters = [
-        Parameter("data", "int8"),
-        Parameter("stream", "int32"),
-        *([] if has_each else [Parameter("numbers", "int32")]),
-        Parameter("result", "int8", "out"),
-        Parameter("x", "uint32", "scratch", elements=steps * TAPS // 2),
-    ]
-    arrays: list[Any] = [np.concatenate(streams)]
-    if not has_each:
-        arrays.append((ends[0] & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
-    function = Function("dense", tuple(parameters), str(lines), definitions=tuple(definitions))
-    return Call(function, (data, *arrays, result), operation.label)
+    return [widen_window(1)]
+
+
+def _add_last(lines: Lines, length: int) -> list[str]:
+    """Append the copy of the last taps: a whole step is read."""
+    rest = length % TAPS
+    if rest:
+        lines.add(f"int8_t last[{TAPS}] = {{0}};", "", f"__builtin_memcpy(last, data + {length - rest}, {rest});")
+    return []

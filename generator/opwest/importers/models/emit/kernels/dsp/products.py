@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of one row of data: four channels at a time, weights of int8 or int16 as in tiles."""
+"""Sums of one row of data: four channels at a time, weights of int8 or int16 as in tiles.
+
+Data for int8 weights is widened in registers; for int16 weights it is in memory in the widened form.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ class Products:
 
     stored: int
     """The channels of a group that are results; the others pad the stream."""
-    steps: int
-    """Groups of eight taps."""
+    length: int
+    """Taps."""
     is_wide: bool
     """Whether weights are int16."""
     has_each: bool
@@ -41,21 +44,28 @@ class Products:
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == CHANNELS else f"_of_{self.stored}"
         each = "_each" if self.has_each else ""
-        return f"products_{kind}{part}_{TAPS * self.steps}{each}_{self.ending.name}"
+        return f"products_{kind}{part}_{self.length}{each}_{self.ending.name}"
 
     def definition(self) -> str:
-        """Return the C function (widened data, stream, result, numbers of the ending, end of the stream)."""
-        parameters = ("const uint32_t *data", "const int32_t *stream", "int8_t *result", "const int32_t *numbers")
-        return naked("void", self.name, (*parameters, "const int32_t *end"), self._lines())
+        """Return the C function (data, stream, result, numbers of the ending, end of the stream, last data).
+
+        The last data of int8 weights are eight taps, of which those of the row are used.
+        """
+        data = "const uint32_t *data" if self.is_wide else "const int8_t *data"
+        parameters = (data, "const int32_t *stream", "int8_t *result", "const int32_t *numbers")
+        more = ("const int32_t *end", *([] if self.is_wide else ["const int8_t *last"]))
+        return naked("void", self.name, (*parameters, *more), self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield "push {r0, r2-r11, lr}"
         yield "1:"
         yield f"ldm r1!, {{{', '.join(_SUMS)}}}"
-        turns, rest = divmod(self.steps, UNROLLED)
+        # The last taps of int8 data that are no whole step are in other memory.
+        steps = -(-self.length // TAPS) if self.is_wide else self.length // TAPS
+        turns, rest = divmod(steps, UNROLLED)
         one = list(self._wide() if self.is_wide else self._narrow())
         if turns > 1:
-            yield f"movw r10, #{turns * UNROLLED * TAPS * 2}"
+            yield f"movw r10, #{turns * UNROLLED * TAPS * (2 if self.is_wide else 1)}"
             yield "add r10, r10, r0"
             yield "str r10, [sp, #-8]!"
             yield "2:"
@@ -67,6 +77,9 @@ class Products:
         else:
             yield from repeated(turns * UNROLLED, one)
         yield from repeated(rest, one)
+        if not self.is_wide and self.length % TAPS:
+            yield f"ldr r0, [sp, #{_FRAME + 4}]"
+            yield from one
         yield from self._end()
 
     def _wide(self) -> Iterator[str]:
@@ -77,7 +90,13 @@ class Products:
                 yield f"smlad {one}, {data}, {weight}, {one}"
 
     def _narrow(self) -> Iterator[str]:
-        yield f"ldm r0!, {{{', '.join(_DATA)}}}"
+        # Data need not be aligned: no LDM.
+        first, second, third, fourth = _DATA
+        yield f"ldr {first}, [r0], #4"
+        yield f"ldr {third}, [r0], #4"
+        for low, high in ((first, second), (third, fourth)):
+            yield f"sxtb16 {high}, {low}, ror #8"
+            yield f"sxtb16 {low}, {low}"
         for pair in (_DATA[:2], _DATA[2:]):
             yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
             for offset in (1, 0):
