@@ -25,6 +25,7 @@ from opwest.importers.models.emit import (
     search,
     user,
 )
+from opwest.importers.models.emit import kernels  # isort: skip - after the portable modules
 
 __all__ = [
     "cmsis_nn",
@@ -36,6 +37,7 @@ __all__ = [
     "hybrid",
     "indexing",
     "interpolation",
+    "kernels",
     "lstm",
     "lstm_integer",
     "movement",
