@@ -4,6 +4,6 @@
 The fastest in modelled cycles is registered first.
 """
 
-from opwest.importers.models.emit.kernels.mla import convolution
+from opwest.importers.models.emit.kernels.mla import convolution, depthwise
 
-__all__ = ["convolution"]
+__all__ = ["convolution", "depthwise"]
