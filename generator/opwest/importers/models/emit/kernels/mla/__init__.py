@@ -4,6 +4,6 @@
 The fastest in modelled cycles is registered first.
 """
 
-from opwest.importers.models.emit.kernels.mla import convolution, depthwise
+from opwest.importers.models.emit.kernels.mla import convolution, depthwise, bytes  # isort: skip - the order of the variants
 
-__all__ = ["convolution", "depthwise"]
+__all__ = ["bytes", "convolution", "depthwise"]

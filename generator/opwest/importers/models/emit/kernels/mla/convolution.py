@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -98,30 +99,44 @@ def render(operation: Convolution) -> Call | None:
     name, packing = pack(rows)
     writer = _Writer(layer, rows, steps, parts, unrolled, name)
     text = writer.text()
+    scratch = [Parameter("words", "int32", "scratch", elements=rows * steps)]
+    if not layer.is_plain and layer.windows.scratch:
+        scratch.append(Parameter("edge", "int8", "scratch", elements=layer.windows.scratch))
+    definitions = (NAKED, packing, *dict.fromkeys(one.text() for one in tiles))
+    return call_of(operation, layer, np.concatenate(words), text, scratch, rows, definitions)
+
+
+def call_of(
+    operation: Convolution,
+    layer: Layer,
+    weights: Any,
+    text: str,
+    scratch: list[Parameter],
+    rows: int,
+    definitions: tuple[str, ...],
+) -> Call:
+    """Return the call of a body for tiles of some rows, which are copied before their results are written."""
     can_replace = layer.is_plain and layer.channels <= layer.length and layer.result == "int8"
     arrays = layer.ending.arrays if layer.ending else ()
-    scratch = [("words", "int32", rows * steps)]
-    if layer.end.is_sum and not isinstance(operation.finish, Sums):
-        scratch.append(("sums", "int32", rows * layer.channels))
-    if not layer.is_plain and layer.windows.scratch:
-        scratch.append(("edge", "int8", layer.windows.scratch))
+    if layer.end.is_sum and layer.result == "int8":
+        scratch = [*scratch, Parameter("sums", "int32", "scratch", elements=rows * layer.channels)]
     parameters = [
         Parameter("data", "int8"),
-        Parameter("weights", "int32"),
+        Parameter("weights", str(weights.dtype)),
         *(Parameter(one, kind) for one, kind, _ in arrays),
         Parameter("result", layer.result, "out", ("data",) if can_replace else ()),
-        *(Parameter(one, kind, "scratch", elements=count) for one, kind, count in scratch),
+        *scratch,
     ]
+    is_dense = layer.is_plain and operation.inputs[0].size == layer.rows * layer.length
     function = Function(
-        "dense" if layer.is_plain and operation.inputs[0].size == layer.rows * layer.length else "convolution",
+        "dense" if is_dense and layer.windows.data[1:3] == (1, 1) else "convolution",
         tuple(parameters),
         text,
         layer.ending.helpers if layer.ending else (),
         (*(layer.ending.headers if layer.ending else ()), "string.h"),
-        definitions=(NAKED, packing, *dict.fromkeys(one.text() for one in tiles)),
+        definitions=definitions,
     )
-    arguments = (operation.inputs[0], np.concatenate(words), *(one for _, _, one in arrays), operation.results[0])
-    return Call(function, arguments, operation.label)
+    return Call(function, (operation.inputs[0], weights, *(one for _, _, one in arrays), operation.results[0]), operation.label)
 
 
 def parts_of(channels: int, rows: int) -> list[tuple[int, int, int]]:
@@ -207,34 +222,33 @@ class _Writer:
             self._tile(lines, rest, False)
 
     def _tile(self, lines: Lines, rows: int, advances: bool) -> None:
-        """Append the calls for a tile, and the C code that ends its sums."""
-        layer, end = self.layer, self.layer.end
-        into = "sums" if end.is_sum and layer.result == "int8" else "y"
-        start = 0
-        for first, channels, words in self.parts:
-            name = Tile(rows, channels, self.unrolled, self.rows, end).name
-            weights = f"weights{_plus(start)}, {into}{_plus(first)}, end, {layer.channels * end.size}"
-            lines.add(f"{name}(words, {weights}, weights + {start + words});")
-            start += words
-        if into == "sums" and layer.ending:
-            if rows > 1:
-                with lines.loop("row", rows):
-                    self._end(lines, f"sums[row * {layer.channels} + c]", f"y[row * {layer.channels} + c]")
-            else:
-                self._end(lines, "sums[c]", "y[c]")
+        """Append the calls for a tile."""
+        names = [Tile(rows, wide, self.unrolled, self.rows, self.layer.end).name for _, wide, _ in self.parts]
+        add_tile(lines, self.layer, rows, list(zip(names, self.parts, strict=True)), ("words", "end"))
         if advances:
-            lines.add(f"y += {rows * layer.channels};")
-
-    def _end(self, lines: Lines, value: str, result: str) -> None:
-        """Append the results of the sums of a row."""
-        assert self.layer.ending is not None
-        with lines.loop("c", self.layer.channels):
-            lines.add(*self.layer.ending.loads("c"))
-            lines.add(f"{result} = {_narrow(self.layer.ending.result(value))};")
+            lines.add(f"y += {rows * self.layer.channels};")
 
 
-def _narrow(value: str) -> str:
-    return f"(int8_t)({value})"
+def add_tile(
+    lines: Lines, layer: Layer, rows: int, calls: list[tuple[str, tuple[int, int, int]]], data: tuple[str, str]
+) -> None:
+    """Append the calls for some rows, and the C code that ends their sums.
+
+    `calls` are names of functions with the first channel, the channels of a block and the elements of the weights;
+    `data` are the start and the end of the rows.
+    """
+    into = "sums" if layer.end.is_sum and layer.result == "int8" else "y"
+    start = 0
+    for name, (first, _, size) in calls:
+        weights = f"weights{_plus(start)}, {into}{_plus(first)}, {data[1]}, {layer.channels * layer.end.size}"
+        lines.add(f"{name}({data[0]}, {weights}, weights + {start + size});")
+        start += size
+    if into == "sums" and layer.ending:
+        with lines.loop("row", rows) if rows > 1 else nullcontext():
+            place = f"[row * {layer.channels} + c]" if rows > 1 else "[c]"
+            with lines.loop("c", layer.channels):
+                lines.add(*layer.ending.loads("c"))
+                lines.add(f"y{place} = (int8_t)({layer.ending.result(f'sums{place}')});")
 
 
 def _plus(offset: int) -> str:

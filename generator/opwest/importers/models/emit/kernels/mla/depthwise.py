@@ -15,8 +15,9 @@ import numpy as np
 from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.finish import Ending, ending
 from opwest.importers.models.emit.function import Call, Function, Parameter
-from opwest.importers.models.emit.kernels.mla.assembly import NAKED, end_of, naked, numbers_of
+from opwest.importers.models.emit.kernels.mla.assembly import NAKED, end_of, numbers_of
 from opwest.importers.models.emit.kernels.mla.columns import Columns
+from opwest.importers.models.emit.kernels.mla.copying import COPY
 from opwest.importers.models.emit.kernels.scaling import scaling_of
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
@@ -138,23 +139,6 @@ def _stream(weights: Any, numbers: Any, multiplier: int) -> Any:
     padded = np.pad(weights, ((0, 0), (0, -weights.shape[1] % 4)))
     words = np.concatenate([numbers, np.ascontiguousarray(padded).view("<i4")], 1)
     return words.reshape(-1, multiplier, words.shape[1]).transpose(1, 0, 2).reshape(-1).astype(np.int32)
-
-
-def _copy() -> str:
-    """Return the function that copies bytes: memory has any alignment."""
-    lines = ["push {r4-r9}", "subs r2, r2, #32", "blo 2f", "1:"]
-    registers = ("r3", "r4", "r5", "r6", "r7", "r8", "r9", "r12")
-    lines += [f"ldr {one}, [r1, #{4 * place}]" for place, one in enumerate(registers) if place]
-    lines.append("ldr r3, [r1], #32")
-    lines += [f"str {one}, [r0, #{4 * place}]" for place, one in enumerate(registers) if place]
-    lines += ["str r3, [r0], #32", "subs r2, r2, #32", "bhs 1b"]
-    lines += ["2:", "adds r2, r2, #28", "bmi 4f", "3:", "ldr r3, [r1], #4", "str r3, [r0], #4"]
-    lines += ["subs r2, r2, #4", "bpl 3b", "4:", "adds r2, r2, #4", "beq 6f"]
-    lines += ["5:", "ldrb r3, [r1], #1", "strb r3, [r0], #1", "subs r2, r2, #1", "bne 5b", "6:", "pop {r4-r9}", "bx lr"]
-    return naked("mla_copy", ("int8_t *to", "const int8_t *from", "uint32_t count"), lines)
-
-
-COPY = _copy()
 
 
 def _body(lines: Lines, layer: _Layer) -> None:
