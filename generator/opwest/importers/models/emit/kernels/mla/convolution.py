@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.finish import Ending, ending
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mla.assembly import NAKED, End, end_of, numbers_of
-from opwest.importers.models.emit.kernels.mla.pairs import Tile, fits, pack, stream, unrolling
+from opwest.importers.models.emit.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
 from opwest.importers.models.emit.kernels.mla.windows import Windows
 from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
 from opwest.importers.models.emit.matrix import bound_of
@@ -79,9 +80,9 @@ def layer_of(operation: Convolution) -> Layer | None:
 
 @emits(Convolution, "mla-pairs")
 def render(operation: Convolution) -> Call | None:
-    """Return the call; None: weights whose products of two do not fit a lane, or too much scratch memory."""
+    """Return the call; None: other dtypes, groups, too much scratch memory."""
     layer = layer_of(operation)
-    if layer is None or not fits(layer.weights):
+    if layer is None:
         return None
     steps = -(-layer.length // 2)
     unrolled = unrolling(steps)
@@ -89,21 +90,31 @@ def render(operation: Convolution) -> Call | None:
     rows = next((some for some in (3, 2, 1) if some <= layer.rows and some * steps * 4 <= MOST_SCRATCH), 0)
     if not rows:
         return None
-    numbers = numbers_of(layer.scaling, layer.bias, layer.channels)
+    divided = parts_of(layer.channels, rows)
+    way = way_of(layer.weights, rows, divided)
     parts, words = [], []
-    for first, count, some in parts_of(layer.channels, rows):
+    for first, count, some in divided:
         chosen = slice(first, first + count)
-        words.append(stream(layer.weights[chosen], numbers[chosen], some, steps))
+        numbers = partial(_numbers, layer, chosen)
+        words.append(stream(layer.weights[chosen], numbers, some, steps, rows, way))
         parts.append((first, some, len(words[-1])))
-    tiles = [Tile(some, wide, unrolled, rows, layer.end) for some in (rows, layer.rows % rows) if some for _, wide, _ in parts]
-    name, packing = pack(rows)
-    writer = _Writer(layer, rows, steps, parts, unrolled, name)
-    text = writer.text()
+    counts = [some for some in (rows, layer.rows % rows) if some]
+    tiles = [Tile(some, wide, unrolled, rows, layer.end, way) for some in counts for _, wide, _ in parts]
+    name, packing = pack(rows, way)
+    text = _Writer(layer, rows, steps, parts, unrolled, name, way).text()
     scratch = [Parameter("words", "int32", "scratch", elements=rows * steps)]
     if not layer.is_plain and layer.windows.scratch:
         scratch.append(Parameter("edge", "int8", "scratch", elements=layer.windows.scratch))
     definitions = (NAKED, packing, *dict.fromkeys(one.text() for one in tiles))
     return call_of(operation, layer, np.concatenate(words), text, scratch, rows, definitions)
+
+
+def _numbers(layer: Layer, chosen: slice, added: Any) -> Any:
+    """Return the numbers of some channels, with an addition to their biases."""
+    whole = np.zeros(layer.channels, np.int64)
+    whole[chosen] = added
+    bias = whole if layer.bias is None else layer.bias + whole
+    return numbers_of(layer.scaling, bias, layer.channels)[chosen]
 
 
 def call_of(
@@ -163,6 +174,7 @@ class _Writer:
     """First channel, channels of a block, words."""
     unrolled: int
     pack: str
+    way: str
 
     def text(self) -> str:
         """Return the body."""
@@ -209,7 +221,7 @@ class _Writer:
             with lines.loop("oy", windows.window.result[0]), lines.loop("ox", windows.window.result[1]):
                 with lines.block(""):
                     if windows.is_direct:
-                        windows.add_direct(lines, "words + filled", self.pack, self.rows)
+                        windows.add_direct(lines, "words + filled", self.pack, self.rows, padding(layer.windows.zero, self.way))
                     else:
                         windows.add_bytes(lines, "edge")
                         lines.add(f"{self.pack}(words + filled, edge, {layer.length});")
@@ -223,7 +235,7 @@ class _Writer:
 
     def _tile(self, lines: Lines, rows: int, advances: bool) -> None:
         """Append the calls for a tile."""
-        names = [Tile(rows, wide, self.unrolled, self.rows, self.layer.end).name for _, wide, _ in self.parts]
+        names = [Tile(rows, wide, self.unrolled, self.rows, self.layer.end, self.way).name for _, wide, _ in self.parts]
         add_tile(lines, self.layer, rows, list(zip(names, self.parts, strict=True)), ("words", "end"))
         if advances:
             lines.add(f"y += {rows * self.layer.channels};")

@@ -64,8 +64,8 @@ class Windows:
         ]
         return found[0], found[1]
 
-    def add_direct(self, lines: Lines, to: str, pack: str, layout: int) -> None:
-        """Append the widening of the window at oy, ox of `image` to the pointer `to`."""
+    def add_direct(self, lines: Lines, to: str, pack: str, layout: int, fill: int) -> None:
+        """Append the widening of the window at oy, ox of `image` to the pointer `to`; `fill` is a word of padding."""
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
         lines.add(f"const int x0 = ox{_times(self.window.stride[1])}{_minus(self.window.before[1])};")
@@ -76,7 +76,7 @@ class Windows:
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     with lines.block(f"for (int k = 0; k < {-(-self.row // 2)}; k++, to += {layout})"):
-                        lines.add(f"*to = {number(_both(self.zero), 'int32')};")
+                        lines.add(f"*to = {number(fill, 'int32')};")
                     lines.add("continue;")
             assign = "to = " if kh > 1 else ""
             whole = f"{assign}{pack}(to, image + (iy * {width} + x0) * {depth}, {self.row});"
@@ -138,12 +138,6 @@ def copied(to: str, source: str, count: int) -> list[str]:
             found.append(f"memcpy({to}{at}, {source}{at}, {size});")
             place += size
     return found
-
-
-def _both(value: int) -> int:
-    """Return a value in both lanes."""
-    word = (value + (value << 16)) & 0xFFFFFFFF
-    return word - (1 << 32) if word >> 31 else word
 
 
 def _times(factor: int) -> str:
