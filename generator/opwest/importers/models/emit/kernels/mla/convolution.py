@@ -15,7 +15,8 @@ from opwest.importers.models.emit.function import Call, Function, Parameter, c_t
 from opwest.importers.models.emit.kernels.mla.assembly import NAKED, End, end_of, numbers_of
 from opwest.importers.models.emit.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
 from opwest.importers.models.emit.kernels.mla.windows import Windows
-from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
+from opwest.importers.models.emit.kernels.mla.scales import scaling_with_constants
+from opwest.importers.models.emit.kernels.scaling import Scaling
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -71,7 +72,7 @@ def layer_of(operation: Convolution) -> Layer | None:
     is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0)
     is_plain = is_plain and data.size // inner == result.size // channels
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    scaling = None if isinstance(operation.finish, Sums) else scaling_of(operation.finish, bound)
+    scaling = None if isinstance(operation.finish, Sums) else scaling_with_constants(operation.finish, flat, bias, bound)
     last = ending(operation.finish, channels, bound, operation.zero) if scaling is None else None
     windows = Windows(window, shape, operation.zero)
     rows = result.size // channels

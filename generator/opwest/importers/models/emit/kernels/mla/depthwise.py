@@ -18,7 +18,7 @@ from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.mla.assembly import NAKED, end_of, numbers_of
 from opwest.importers.models.emit.kernels.mla.columns import Columns
 from opwest.importers.models.emit.kernels.mla.copying import COPY
-from opwest.importers.models.emit.kernels.scaling import scaling_of
+from opwest.importers.models.emit.kernels.mla.scales import scaling_with_constants
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -91,7 +91,7 @@ def render(operation: Depthwise) -> Call | None:
     flat = weights.reshape(kh * kw, results).T
     bias = folded(flat, operation.bias, operation.zero, data.dtype)
     bound = bound_of(flat, bias, data.dtype)
-    scaling = scaling_of(end, bound)
+    scaling = scaling_with_constants(end, flat, bias, bound)
     last = ending(end, results, bound, operation.zero) if scaling is None else None
     depth = data.shape[3]
     width = (window.result[1] - 1) * window.stride[1] + (kw - 1) * window.dilation[1] + 1
