@@ -104,9 +104,11 @@ def render(operation: Convolution) -> Call | None:
     name, packing = pack(rows, way)
     text = _Writer(layer, rows, steps, parts, unrolled, name, way).text()
     scratch = [Parameter("words", "int32", "scratch", elements=rows * steps)]
-    if not layer.is_plain and layer.windows.scratch:
-        scratch.append(Parameter("edge", "int8", "scratch", elements=layer.windows.scratch))
-    definitions = (NAKED, packing, *dict.fromkeys(one.text() for one in tiles))
+    windows = layer.windows
+    if not layer.is_plain and windows.scratch:
+        scratch.append(Parameter("edge", "int8", "scratch", elements=windows.scratch))
+    small = [windows.small(rows, way)[1]] if not layer.is_plain and windows.is_small else []
+    definitions = (NAKED, packing, *small, *dict.fromkeys(one.text() for one in tiles))
     return call_of(operation, layer, np.concatenate(words), text, scratch, rows, definitions)
 
 
@@ -221,7 +223,9 @@ class _Writer:
             lines.add(f"const int8_t *image = data + n * {height * width * depth};", "")
             with lines.loop("oy", windows.window.result[0]), lines.loop("ox", windows.window.result[1]):
                 with lines.block(""):
-                    if windows.is_direct:
+                    if windows.is_small:
+                        windows.add_small(lines, "words + filled", self.pack, windows.small(self.rows, self.way)[0])
+                    elif windows.is_direct:
                         windows.add_direct(lines, "words + filled", self.pack, self.rows, padding(layer.windows.zero, self.way))
                     else:
                         windows.add_bytes(lines, "edge")

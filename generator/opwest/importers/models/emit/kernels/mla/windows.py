@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from opwest.importers.models.emit.kernels.mla.assembly import REGISTERS, naked
+from opwest.importers.models.emit.kernels.mla.pairs import OFFSET
 from opwest.importers.models.emit.text import Lines, number
 from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.operators.windows import Window
 from opwest.records import dataclass
 
+FARTHEST = 4095
+"""The greatest offset of a load."""
+MOST_SMALL = 64
+"""Elements of a window that is widened without loops."""
 MOST_INLINE = 48
 """Bytes that are copied word by word instead of by memcpy()."""
 
@@ -43,9 +49,24 @@ class Windows:
     @property
     def scratch(self) -> int:
         """The bytes that `add` needs: a row that reaches outside of the image, or a whole window."""
+        if self.is_small:
+            return self.length if any(self._pads) else 0
         if not self.is_direct:
             return self.length
         return self.row if self._pads[1] else 0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a function without loops widens windows inside of the image."""
+        return self.length <= MOST_SMALL and self.offsets[-1] <= FARTHEST
+
+    @property
+    def offsets(self) -> list[int]:
+        """The places of the elements of a window, from that of the first one."""
+        (dy, dx), (kh, kw), depth = self.window.dilation, self.window.size, self.data[3]
+        return [
+            (ky * dy * self.data[2] + kx * dx) * depth + c for ky in range(kh) for kx in range(kw) for c in range(depth)
+        ]
 
     @property
     def _pads(self) -> tuple[bool, bool]:
@@ -63,6 +84,43 @@ class Windows:
             )
         ]
         return found[0], found[1]
+
+    def add_small(self, lines: Lines, to: str, pack: str, small: str) -> None:
+        """Append the widening of the window at oy, ox of `image` to the pointer `to` by the function `small`."""
+        (_, height, width, depth), (sy, sx), (top, left) = self.data, self.window.stride, self.window.before
+        inside = []
+        for name, pads, size, some, dilation in zip(
+            ("y0", "x0"), self._pads, (height, width), self.window.size, self.window.dilation, strict=True
+        ):
+            last = size - (some - 1) * dilation - 1
+            inside += [f"{name} >= 0 && {name} <= {last}"] if pads else []
+        lines.add(f"const int y0 = oy{_times(sy)}{_minus(top)}, x0 = ox{_times(sx)}{_minus(left)};", "")
+        with lines.block(f"if ({' && '.join(inside)})") if inside else nullcontext():
+            lines.add(f"{small}({to}, image + (y0 * {width} + x0) * {depth});")
+        if inside:
+            with lines.block("else"):
+                self.add_bytes(lines, "edge", False)
+                lines.add(f"{pack}({to}, edge, {self.length});")
+
+    def small(self, layout: int, way: str) -> tuple[str, str]:
+        """Return the name and the definition of the function for `add_small`: the first word, the first element."""
+        offsets = self.offsets
+        (kh, kw), (dy, dx) = self.window.size, self.window.dilation
+        name = f"mla_window_{kh}x{kw}x{self.data[3]}_dilation{dy}x{dx}_{self.data[2]}_to{layout}"
+        lines = ["push {r4-r11, lr}"]
+        registers = REGISTERS[2:]
+        for first in range(0, len(offsets), len(registers)):
+            some = list(zip(offsets[first:], registers, strict=False))
+            lines += [f"ldrsb {one}, [r1, #{offset}]" for offset, one in some]
+            for place in range(0, len(some), 2):
+                low = some[place][1]
+                if place + 1 < len(some):
+                    lines.append(f"add {low}, {low}, {some[place + 1][1]}, lsl #16")
+                if way != "rounded":
+                    lines.append(f"add {low}, {low}, #{OFFSET}")
+                lines.append(f"str {low}, [r0], #{4 * layout}")
+        known = "" if way == "rounded" else "_known"
+        return name + known, naked(name + known, ("int32_t *to", "const int8_t *from"), [*lines, "pop {r4-r11, pc}"])
 
     def add_direct(self, lines: Lines, to: str, pack: str, layout: int, fill: int) -> None:
         """Append the widening of the window at oy, ox of `image` to the pointer `to`; `fill` is a word of padding."""
@@ -104,11 +162,12 @@ class Windows:
             with lines.block("else"):
                 lines.add(*copy)
 
-    def add_bytes(self, lines: Lines, to: str) -> None:
-        """Append the copy of the window at oy, ox of `image` to the bytes `to`."""
+    def add_bytes(self, lines: Lines, to: str, declares: bool = True) -> None:
+        """Append the copy of the window at oy, ox of `image` to the bytes `to`; `declares`: also x0."""
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
-        lines.add(f"const int x0 = ox{_times(self.window.stride[1])}{_minus(self.window.before[1])};")
+        if declares:
+            lines.add(f"const int x0 = ox{_times(self.window.stride[1])}{_minus(self.window.before[1])};")
         lines.add(f"int8_t *t = {to};", "")
         with lines.loop("ky", kh):
             step = _times(self.window.dilation[0])
@@ -135,7 +194,7 @@ def copied(to: str, source: str, count: int) -> list[str]:
     for size in (4, 2, 1):
         while count - place >= size:
             at = f" + {place}" if place else ""
-            found.append(f"memcpy({to}{at}, {source}{at}, {size});")
+            found.append(f"__builtin_memcpy({to}{at}, {source}{at}, {size});")
             place += size
     return found
 
