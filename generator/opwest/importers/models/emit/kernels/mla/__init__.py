@@ -4,6 +4,7 @@
 The fastest in modelled cycles is registered first.
 """
 
-from opwest.importers.models.emit.kernels.mla import convolution, depthwise, bytes  # isort: skip - the order of the variants
+from opwest.importers.models.emit.kernels.mla import convolution, depthwise, sums
+from opwest.importers.models.emit.kernels.mla import bytes as bytes_  # isort: skip - after `convolution`
 
-__all__ = ["bytes", "convolution", "depthwise"]
+__all__ = ["bytes_", "convolution", "depthwise", "sums"]
