@@ -25,7 +25,7 @@ def _limits(random, zero):
 
 
 def _shape(random):
-    return tuple(int(one) for one in random.integers(1, 9, int(random.integers(1, 5))))
+    return tuple(int(one) for one in random.integers(2, 9, int(random.integers(2, 5))))
 
 
 def addition(random, shape=None, dtype="int8"):
@@ -94,9 +94,9 @@ def _element(function, one, other):
             for part, by in zip((one, other), numbers.multipliers, strict=True)
         ]
         total, by = parts[0] - parts[1] if function.subtract else parts[0] + parts[1], numbers.result
-    return np.clip(
-        scaled(total, by.fixed, by.shift, Rounding.TWICE) + numbers.zero, numbers.low, numbers.high
-    ).astype(np.int8)
+    return np.clip(scaled(total, by.fixed, by.shift, Rounding.TWICE) + numbers.zero, numbers.low, numbers.high).astype(
+        np.int8
+    )
 
 
 def _pooled(operation, data):

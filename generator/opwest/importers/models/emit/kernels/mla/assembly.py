@@ -23,7 +23,7 @@ NAKED = """#if defined(__clang__)
 """
 """The definition before the first function."""
 UNUSED = "__attribute__((unused)) "
-REGISTERS = tuple(f"r{number}" for number in range(13)) + ("lr",)
+REGISTERS = (*(f"r{number}" for number in range(13)), "lr")
 
 
 def naked(name: str, parameters: Sequence[str], lines: Sequence[str], result: str = "void") -> str:

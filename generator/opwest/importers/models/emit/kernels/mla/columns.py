@@ -47,7 +47,9 @@ class Columns:
 
     def best(self) -> int:
         """Return the columns of a tile with the fewest cycles; 0: an offset is out of reach."""
-        found = {some: self._cost(some) for some in range(1, min(self.columns, MOST_COLUMNS) + 1) if self._reaches(some)}
+        found = {
+            some: self._cost(some) for some in range(1, min(self.columns, MOST_COLUMNS) + 1) if self._reaches(some)
+        }
         return min(found, key=lambda some: (found[some], some), default=0)
 
     def _reaches(self, some: int) -> bool:
@@ -99,9 +101,7 @@ class Columns:
             for first in range(0, kw, MOST_WEIGHTS):
                 taps = range(first, min(first + MOST_WEIGHTS, kw))
                 weights = dict(zip(taps, free, strict=False))
-                pending = [
-                    f"ldrsb {one}, [r1, #{4 * self.end.numbers + ky * kw + kx}]" for kx, one in weights.items()
-                ]
+                pending = [f"ldrsb {one}, [r1, #{4 * self.end.numbers + ky * kw + kx}]" for kx, one in weights.items()]
                 places = sorted({p * stride + kx * dilation for p in range(some) for kx in taps})
                 registers = free[len(weights) :]
                 for start in range(0, len(places), len(registers)):

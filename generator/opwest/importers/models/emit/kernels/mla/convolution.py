@@ -14,8 +14,8 @@ from opwest.importers.models.emit.finish import Ending, ending
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mla.assembly import NAKED, End, end_of, numbers_of
 from opwest.importers.models.emit.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
-from opwest.importers.models.emit.kernels.mla.windows import Windows
 from opwest.importers.models.emit.kernels.mla.scales import scaling_with_constants
+from opwest.importers.models.emit.kernels.mla.windows import Windows
 from opwest.importers.models.emit.kernels.scaling import Scaling
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
@@ -72,7 +72,9 @@ def layer_of(operation: Convolution) -> Layer | None:
     is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0)
     is_plain = is_plain and data.size // inner == result.size // channels
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    scaling = None if isinstance(operation.finish, Sums) else scaling_with_constants(operation.finish, flat, bias, bound)
+    scaling = (
+        None if isinstance(operation.finish, Sums) else scaling_with_constants(operation.finish, flat, bias, bound)
+    )
     last = ending(operation.finish, channels, bound, operation.zero) if scaling is None else None
     windows = Windows(window, shape, operation.zero)
     rows = result.size // channels
@@ -150,7 +152,9 @@ def call_of(
         (*(layer.ending.headers if layer.ending else ()), "string.h"),
         definitions=definitions,
     )
-    return Call(function, (operation.inputs[0], weights, *(one for _, _, one in arrays), operation.results[0]), operation.label)
+    return Call(
+        function, (operation.inputs[0], weights, *(one for _, _, one in arrays), operation.results[0]), operation.label
+    )
 
 
 def parts_of(channels: int, rows: int) -> list[tuple[int, int, int]]:
@@ -226,7 +230,9 @@ class _Writer:
                     if windows.is_small:
                         windows.add_small(lines, "words + filled", self.pack, windows.small(self.rows, self.way)[0])
                     elif windows.is_direct:
-                        windows.add_direct(lines, "words + filled", self.pack, self.rows, padding(layer.windows.zero, self.way))
+                        windows.add_direct(
+                            lines, "words + filled", self.pack, self.rows, padding(layer.windows.zero, self.way)
+                        )
                     else:
                         windows.add_bytes(lines, "edge")
                         lines.add(f"{self.pack}(words + filled, edge, {layer.length});")

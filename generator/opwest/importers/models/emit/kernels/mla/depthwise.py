@@ -71,10 +71,7 @@ class _Layer:
             return False
         ends = [min(rows, y + self.height) for y in range(0, rows, self.height)]
         stride, before = self.window.stride[0], self.window.before[0]
-        return all(
-            end * columns <= min(height, (end - 1) * stride - before + self.reach) * width
-            for end in ends
-        )
+        return all(end * columns <= min(height, (end - 1) * stride - before + self.reach) * width for end in ends)
 
 
 @emits(Depthwise, "mla-columns")

@@ -36,6 +36,4 @@ def scaling_with_constants(finish: Finish, weights: Any, bias: Any, bounds: Any)
     if found is None:
         return None
     addends = np.where(is_constant, 2 * least, found.addends).astype(np.int32)
-    return Scaling(
-        found.multipliers, addends, found.shifts, found.is_doubled, found.is_signed, found.low, found.high
-    )
+    return Scaling(found.multipliers, addends, found.shifts, found.is_doubled, found.is_signed, found.low, found.high)

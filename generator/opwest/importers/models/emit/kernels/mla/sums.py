@@ -117,5 +117,7 @@ def _call(operation: Elementwise, base: str, name: str, text: str, arrays: list[
         *(Parameter(one, "int32") for one in names),
         Parameter("result", "int8", "out", ("a", "b")),
     )
-    function = Function(base, parameters, f"\t{name}(a, b, result, {result.size}, {given});\n", definitions=(NAKED, text))
+    function = Function(
+        base, parameters, f"\t{name}(a, b, result, {result.size}, {given});\n", definitions=(NAKED, text)
+    )
     return Call(function, (a, b, *arrays, result), operation.label)

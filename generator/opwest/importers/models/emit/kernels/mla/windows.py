@@ -171,7 +171,9 @@ class Windows:
         lines.add(f"int8_t *t = {to};", "")
         with lines.loop("ky", kh):
             step = _times(self.window.dilation[0])
-            lines.add(f"const int iy = oy{_times(self.window.stride[0])} + ky{step}{_minus(self.window.before[0])};", "")
+            lines.add(
+                f"const int iy = oy{_times(self.window.stride[0])} + ky{step}{_minus(self.window.before[0])};", ""
+            )
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     lines.add(f"memset(t, {self.zero}, {self.row});", f"t += {self.row};", "continue;")
