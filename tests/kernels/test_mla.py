@@ -46,6 +46,7 @@ def wrong(candidates, work, level="-Os"):
         ("depthwise", "mla", 0),
         ("addition", "mla", COUNT // 3),
         ("product", "mla", COUNT // 3),
+        ("pool", "mla", 0),
     ],
 )
 def test_random_layers(kind, variant, most_portable, level, tmp_path):

@@ -4,6 +4,6 @@
 The variants of an operation are registered with the fastest in modelled cycles first: `bytewise` imports `convolution`.
 """
 
-from opwest.importers.models.emit.kernels.mla import bytewise, convolution, depthwise, sums
+from opwest.importers.models.emit.kernels.mla import bytewise, convolution, depthwise, pool, sums
 
-__all__ = ["bytewise", "convolution", "depthwise", "sums"]
+__all__ = ["bytewise", "convolution", "depthwise", "pool", "sums"]
