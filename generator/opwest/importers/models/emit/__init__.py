@@ -11,6 +11,7 @@ from opwest.importers.models.emit import (
     hybrid,
     indexing,
     interpolation,
+    kernels,
     lstm,
     lstm_integer,
     movement,
@@ -25,7 +26,6 @@ from opwest.importers.models.emit import (
     search,
     user,
 )
-from opwest.importers.models.emit import kernels  # isort: skip - after the portable modules
 
 __all__ = [
     "cmsis_nn",

@@ -198,6 +198,9 @@ class _Writer:
             self._tile(lines, layer.rows % self.rows)
 
     def _tile(self, lines: Lines, rows: int) -> None:
-        calls = list(zip([one.name for one in self.tiles[rows]], self.parts, strict=True))
+        calls, at = [], 0
+        for tile, (first, _, size) in zip(self.tiles[rows], self.parts, strict=True):
+            calls.append((tile.name, first, f"weights + {at}", f"weights + {at + size}"))
+            at += size
         whole = self.layer.length // UNROLLED * UNROLLED
         add_tile(lines, self.layer, rows, calls, ("x", f"x + {whole}"))

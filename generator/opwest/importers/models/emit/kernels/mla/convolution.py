@@ -101,6 +101,8 @@ def render(operation: Convolution) -> Call | None:
         numbers = partial(_numbers, layer, chosen)
         words.append(stream(layer.weights[chosen], numbers, some, steps, rows, way))
         parts.append((first, some, len(words[-1])))
+    # The ends of the parts: their lengths are not those of other layers of the same shape.
+    ends = (np.cumsum([len(one) for one in words]) + len(words)).astype(np.int32)
     counts = [some for some in (rows, layer.rows % rows) if some]
     tiles = [Tile(some, wide, unrolled, rows, layer.end, way) for some in counts for _, wide, _ in parts]
     name, packing = pack(rows, way)
@@ -111,7 +113,7 @@ def render(operation: Convolution) -> Call | None:
         scratch.append(Parameter("edge", "int8", "scratch", elements=windows.scratch))
     small = [windows.small(rows, way)[1]] if not layer.is_plain and windows.is_small else []
     definitions = (NAKED, packing, *small, *dict.fromkeys(one.text() for one in tiles))
-    return call_of(operation, layer, np.concatenate(words), text, scratch, rows, definitions)
+    return call_of(operation, layer, np.concatenate([ends, *words]), text, scratch, rows, definitions)
 
 
 def _numbers(layer: Layer, chosen: slice, added: Any) -> Any:
@@ -247,25 +249,28 @@ class _Writer:
     def _tile(self, lines: Lines, rows: int, advances: bool) -> None:
         """Append the calls for a tile."""
         names = [Tile(rows, wide, self.unrolled, self.rows, self.layer.end, self.way).name for _, wide, _ in self.parts]
-        add_tile(lines, self.layer, rows, list(zip(names, self.parts, strict=True)), ("words", "end"))
+        starts = [f"weights + {len(names)}", *(f"weights + weights[{place}]" for place in range(len(names)))]
+        calls = [
+            (name, first, start, end)
+            for name, (first, _, _), start, end in zip(names, self.parts, starts, starts[1:], strict=False)
+        ]
+        add_tile(lines, self.layer, rows, calls, ("words", "end"))
         if advances:
             lines.add(f"y += {rows * self.layer.channels};")
 
 
 def add_tile(
-    lines: Lines, layer: Layer, rows: int, calls: list[tuple[str, tuple[int, int, int]]], data: tuple[str, str]
+    lines: Lines, layer: Layer, rows: int, calls: list[tuple[str, int, str, str]], data: tuple[str, str]
 ) -> None:
     """Append the calls for some rows, and the C code that ends their sums.
 
-    `calls` are names of functions with the first channel, the channels of a block and the elements of the weights;
-    `data` are the start and the end of the rows.
+    `calls` are names of functions with the first channel, the start and the end of the weights; `data` are the start
+    and the end of the rows.
     """
     into = "sums" if layer.end.is_sum and layer.result == "int8" else "y"
-    start = 0
-    for name, (first, _, size) in calls:
-        weights = f"weights{_plus(start)}, {into}{_plus(first)}, {data[1]}, {layer.channels * layer.end.size}"
-        lines.add(f"{name}({data[0]}, {weights}, weights + {start + size});")
-        start += size
+    for name, first, start, end in calls:
+        arguments = f"{start}, {into}{_plus(first)}, {data[1]}, {layer.channels * layer.end.size}, {end}"
+        lines.add(f"{name}({data[0]}, {arguments});")
     if into == "sums" and layer.ending:
         with lines.loop("row", rows) if rows > 1 else nullcontext():
             place = f"[row * {layer.channels} + c]" if rows > 1 else "[c]"

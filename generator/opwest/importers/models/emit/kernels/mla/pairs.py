@@ -10,8 +10,8 @@ half by a borrow; there are two ways to know it:
   the carry, ADC adds both to the sum.
 - known: x0 is stored plus 129, so that it is 1 to 256, and the sign of the low lane is that of w1. The number of
   borrows is a constant of the channel, and so is the sum of 129 * w0. One ADD instead of two instructions, but the high
-  lane needs a bit more: a pair with large weights is divided into two pairs, and the second one is a patch, an entry of a
-  list that follows the weights of a block.
+  lane needs a bit more: a pair with large weights is divided into two pairs, and the second one is a patch, an entry
+  of a list that follows the weights of a block.
 
 MUL, ASRS, ADC and ADD need one cycle each on a Cortex-M3, where two MLA need four; every load serves two products.
 
