@@ -29,7 +29,7 @@ import numpy as np
 from opwest.importers.models.emit.kernels.mla.assembly import REGISTERS, End, load_words, naked
 from opwest.records import dataclass
 
-MOST_UNROLLED = 12
+MOST_UNROLLED = 16
 OFFSET = 129
 """What the known way adds to the first value of a pair."""
 
