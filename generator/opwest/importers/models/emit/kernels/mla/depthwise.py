@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Depthwise convolutions of int8 values, channel by channel (`columns`), over strips of padded rows.
+
+A strip contains the rows of the data for some rows of results, and the next strip begins with its last rows: each row
+is copied once, before a result can replace it.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from opwest.importers.models.emit.convolution import folded, plain_weights
+from opwest.importers.models.emit.finish import Ending, ending
+from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.kernels.mla.assembly import NAKED, end_of, numbers_of
+from opwest.importers.models.emit.kernels.mla.columns import Columns
+from opwest.importers.models.emit.kernels.mla.copying import COPY
+from opwest.importers.models.emit.kernels.mla.scales import scaling_with_constants
+from opwest.importers.models.emit.matrix import bound_of
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.graph.types import Shape
+from opwest.importers.models.ir.operations import Clamp, Depthwise, Sums
+from opwest.importers.models.operators.windows import Window
+from opwest.records import dataclass
+
+STRIP = 4096
+"""The bytes of a strip, if that is more than one row of results needs."""
+MOST_PRODUCTS = 100
+"""Larger windows would be too much code."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """The numbers of a layer."""
+
+    data: Shape
+    window: Window
+    zero: int
+    columns: Columns
+    ending: Ending | None
+
+    @property
+    def reach(self) -> int:
+        """The rows of the data under a window."""
+        return (self.window.size[0] - 1) * self.window.dilation[0] + 1
+
+    @property
+    def height(self) -> int:
+        """The rows of results of a strip: the strips of an image are about equal."""
+        if self.columns.end.is_sum:
+            return 1
+        rows = self.window.result[0]
+        fitting = (STRIP // self.columns.row - self.reach) // self.window.stride[0] + 1
+        return -(-rows // -(-rows // max(1, fitting)))
+
+    @property
+    def strip(self) -> int:
+        """The rows of a strip."""
+        return (self.height - 1) * self.window.stride[0] + self.reach
+
+    @property
+    def can_replace(self) -> bool:
+        """Whether the results of each strip are written after the last read of the data at their places."""
+        _, height, width, depth = self.data
+        rows, columns = self.window.result
+        if self.columns.results != depth or rows * columns > height * width:
+            return False
+        ends = [min(rows, y + self.height) for y in range(0, rows, self.height)]
+        stride, before = self.window.stride[0], self.window.before[0]
+        return all(end * columns <= min(height, (end - 1) * stride - before + self.reach) * width for end in ends)
+
+
+@emits(Depthwise, "mla-columns")
+def render(operation: Depthwise) -> Call | None:
+    """Return the call; None: other dtypes, large windows, offsets out of reach."""
+    data, result = operation.inputs[0], operation.results[0]
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    window, end = operation.window, operation.finish
+    if data.dtype != "int8" or weights.dtype != np.int8 or result.dtype != "int8" or isinstance(end, (Clamp, Sums)):
+        return None
+    kh, kw, results = weights.shape
+    if kh * kw > MOST_PRODUCTS:
+        return None
+    flat = weights.reshape(kh * kw, results).T
+    bias = folded(flat, operation.bias, operation.zero, data.dtype)
+    bound = bound_of(flat, bias, data.dtype)
+    scaling = scaling_with_constants(end, flat, bias, bound)
+    last = ending(end, results, bound, operation.zero) if scaling is None else None
+    depth = data.shape[3]
+    width = (window.result[1] - 1) * window.stride[1] + (kw - 1) * window.dilation[1] + 1
+    columns = Columns(
+        (kh, kw),
+        window.stride,
+        window.dilation,
+        window.result[1],
+        width * depth,
+        depth,
+        results,
+        end_of(scaling),
+    )
+    if not columns.best():
+        return None
+    layer = _Layer(data.shape, window, operation.zero, columns, last)
+    lines = Lines()
+    if last:
+        lines.add(*(line for line in last.prologue if " fill " not in line))
+    _body(lines, layer)
+    arrays = last.arrays if last else ()
+    sums = [Parameter("sums", "int32", "scratch", elements=window.result[1] * results)] if last else []
+    parameters = [
+        Parameter("data", "int8"),
+        Parameter("weights", "int32"),
+        *(Parameter(one, kind) for one, kind, _ in arrays),
+        Parameter("result", "int8", "out", ("data",) if layer.can_replace else ()),
+        Parameter("strip", "int8", "scratch", elements=layer.strip * columns.row),
+        *sums,
+    ]
+    function = Function(
+        "depthwise",
+        tuple(parameters),
+        str(lines),
+        last.helpers if last else (),
+        (*(last.headers if last else ()), "string.h"),
+        definitions=(NAKED, COPY, columns.text()),
+    )
+    words = _stream(flat, numbers_of(scaling, bias, results), results // depth)
+    return Call(function, (data, words, *(one for _, _, one in arrays), result), operation.label)
+
+
+def _stream(weights: Any, numbers: Any, multiplier: int) -> Any:
+    """Return the words of the channels: numbers, then weights; the first result of each channel of the data first."""
+    padded = np.pad(weights, ((0, 0), (0, -weights.shape[1] % 4)))
+    words = np.concatenate([numbers, np.ascontiguousarray(padded).view("<i4")], 1)
+    return words.reshape(-1, multiplier, words.shape[1]).transpose(1, 0, 2).reshape(-1).astype(np.int32)
+
+
+def _body(lines: Lines, layer: _Layer) -> None:
+    """Append the loops over images and strips."""
+    n, height, width, depth = layer.data
+    rows, columns = layer.window.result
+    stride, row, results = layer.window.stride[0], layer.columns.row, layer.columns.results
+    left = layer.window.before[1]
+    copied = min(width, row // depth - left)
+    right = row // depth - left - copied
+    lines.add("int8_t *y = result;", "")
+    if left or right:
+        with lines.block(f"for (int8_t *to = strip; to < strip + {layer.strip * row}; to += {row})"):
+            if left:
+                lines.add(f"memset(to, {layer.zero}, {left * depth});")
+            if right:
+                lines.add(f"memset(to + {(left + copied) * depth}, {layer.zero}, {right * depth});")
+    with lines.loop("n", n) if n > 1 else nullcontext():
+        image = "data" if n == 1 else f"data + n * {height * width * depth}"
+        lines.add("int next = 0;", "")
+        with lines.loop("oy", rows, layer.height) if layer.height < rows else nullcontext():
+            first = "first"
+            if layer.height < rows:
+                lines.add(f"const int first = oy * {stride};")
+                some = str(layer.height)
+                if rows % layer.height:
+                    lines.add(f"const int rows = oy + {some} < {rows} ? {some} : {rows} - oy;")
+                    some = "rows"
+                lines.add("")
+                _keep(lines, layer)
+            else:
+                first, some = "0", str(rows)
+            last = f"({some} - 1) * {stride}" if some == "rows" else str((int(some) - 1) * stride)
+            start = f"{first} + " if first != "0" else ""
+            with lines.block(f"for (; next < {start}{last} + {layer.reach}; next++)"):
+                _load(lines, layer, image, first, copied)
+            _strip(lines, layer, some)
+            if n > 1 or layer.height < rows:
+                lines.add(f"y += {some} * {columns * results};")
+
+
+def _keep(lines: Lines, layer: _Layer) -> None:
+    """Append the move of the rows that the strip before shares with this one."""
+    moved = layer.height * layer.window.stride[0]
+    shared = layer.strip - moved
+    with lines.block("if (oy > 0)"):
+        if shared > 0:
+            row = layer.columns.row
+            lines.add(f"mla_copy(strip, strip + {moved * row}, {shared * row});")
+        else:
+            lines.add("next = first;")
+
+
+def _load(lines: Lines, layer: _Layer, image: str, first: str, copied: int) -> None:
+    """Append the copy of the row `next`, counted from the first row of the padding, to the strip."""
+    _, height, width, depth = layer.data
+    (top, left), row = layer.window.before, layer.columns.row
+    end = (layer.window.result[0] - 1) * layer.window.stride[0] + layer.reach
+    place = "next" if first == "0" else f"(next - {first})"
+    lines.add(f"int8_t *to = strip + {place} * {row};", "")
+    if top > 0 or end - top > height:
+        with lines.block(f"if (next < {top} || next >= {top + height})"):
+            lines.add(f"memset(to, {layer.zero}, {row});", "continue;")
+    to = f"to + {left * depth}" if left else "to"
+    source = f"(next - {top})" if top else "next"
+    lines.add(f"mla_copy({to}, {image} + {source} * {width * depth}, {copied * depth});")
+
+
+def _strip(lines: Lines, layer: _Layer, rows: str) -> None:
+    """Append the results of a strip."""
+    columns, end = layer.columns, layer.columns.end
+    words = columns.record * columns.depth
+    into = "sums" if end.is_sum else "y"
+    for place in range(columns.results // columns.depth):
+        plus = f" + {place}" if place else ""
+        start = f" + {place * words}" if place else ""
+        stop = f"weights + {(place + 1) * words}"
+        lines.add(f"{columns.name}(strip, weights{start}, {into}{plus}, {rows}, {stop});")
+    if end.is_sum and layer.ending:
+        with lines.loop("ox", columns.columns), lines.loop("c", columns.results):
+            lines.add(*layer.ending.loads("c"))
+            value = layer.ending.result(f"sums[ox * {columns.results} + c]")
+            lines.add(f"y[ox * {columns.results} + c] = (int8_t)({value});")

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variants for Armv7-M without the DSP extension, in QEMU, against numpy: random layers and chosen ones."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import random_elements
+import random_layers
+import reference
+from opwest.importers.models.emit.emit import Emitted, Step, emit_program
+from opwest.importers.models.ir.operations import Convolution, Depthwise, Sums
+from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
+from opwest.tuning.emulator import run
+from opwest.tuning.image import Candidate
+from opwest.tuning.machines import MACHINES
+from requirements_support import need
+
+COUNT = 24
+STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -ffreestanding -c -o".split()
+
+
+def candidate(made, variant, number, case):
+    random = np.random.default_rng((3, number))
+    inputs = random_layers.inputs_of(random, made, case)
+    wanted = [random_elements.results_of(made.operations[0], *inputs)]
+    return Candidate(made, emit_program(made, "test", variant, prefix=f"p{number}_"), inputs, wanted)
+
+
+def wrong(candidates, work, level="-Os"):
+    """Return the numbers of the candidates with a wrong byte."""
+    need("arm-none-eabi-gcc")
+    need("qemu-system-arm")
+    done = run(candidates, MACHINES["cortex-m3"], work, (level,))
+    return [number for number, one in enumerate(done) if one.wrong or one.guards]
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
+@pytest.mark.parametrize(
+    ("kind", "variant", "most_portable"),
+    [
+        ("convolution", "mla", 0),
+        ("convolution", "mla-bytes", 0),
+        ("dense", "mla", 0),
+        ("dense", "mla-bytes", 0),
+        ("depthwise", "mla", 0),
+        ("addition", "mla", COUNT // 3),
+        ("product", "mla", COUNT // 3),
+        ("pool", "mla", 0),
+    ],
+)
+def test_random_layers(kind, variant, most_portable, level, tmp_path):
+    make = getattr(random_layers, kind, None) or getattr(random_elements, kind)
+    made = [make(np.random.default_rng((level == "-O2", number, 77))) for number in range(COUNT)]
+    candidates = [candidate(one, variant, number, number) for number, one in enumerate(made)]
+    assert sum(one.emitted.steps[0].variant == "portable" for one in candidates) <= most_portable
+    assert wrong(candidates, tmp_path, level) == []
+
+
+def small_weights(random, shape):
+    return np.clip(np.rint(random.normal(0, 25, shape)), -127, 127).astype(np.int8)
+
+
+@pytest.mark.parametrize("way", ["known", "patched", "rounded"])
+def test_ways_to_know_the_low_lane(way, monkeypatch, tmp_path):
+    """Layers with small weights, with few large ones, with many large ones."""
+
+    def weights_of(random, shape):
+        found = random.integers(-10, 11, shape)
+        large = random.random(shape) < {"known": 0, "patched": 0.03, "rounded": 1}[way]
+        return np.where(large, random.choice([-127, 126], shape), found).astype(np.int8)
+
+    monkeypatch.setattr(random_layers, "weights_of", weights_of)
+    candidates = []
+    for number, (shape, size, results) in enumerate(
+        [((1, 5, 5, 32), (1, 1), 16), ((1, 5, 7, 8), (3, 3), 7), ((1, 9, 6, 3), (3, 3), 8), ((1, 12, 5, 1), (7, 4), 5)]
+    ):
+        for case in range(4):
+            made = random_layers.convolution(np.random.default_rng((number, case)), shape, size, results)
+            candidates.append(candidate(made, "mla", len(candidates), case))
+    assert sum(f"mla_{way}_" in one.emitted.source for one in candidates) >= len(candidates) // 2
+    assert wrong(candidates, tmp_path) == []
+
+
+def test_channels_with_constant_results(tmp_path):
+    """Weights of zeros with biases of 2**30: the results are exact although their scaling is not."""
+    random = np.random.default_rng(5)
+    made = random_layers.convolution(random, (1, 4, 4, 8), (1, 1), 6, "ordinary")
+    [layer] = made.operations
+    weights = layer.weights.copy()
+    weights[:3] = 0
+    bias = np.asarray([1 << 30, -(1 << 30), 5, 100, -100, 0])
+    shifts = [-27, -26, -3, -8, -8, -8]
+    finish = Requantisation(tuple(Multiplier(1320764593, one) for one in shifts), Rounding.TWICE, -128, -128, 127)
+    changed = Convolution("layer", layer.inputs, layer.results, layer.window, 1, weights, bias, layer.zero, 0, finish)
+    emitted = candidate(random_layers.program(changed), "mla", 0, 2)
+    assert "_sums" not in emitted.emitted.source
+    assert wrong([emitted], tmp_path) == []
+
+
+def test_sums_are_results(tmp_path):
+    """The results are int32 sums."""
+    random = np.random.default_rng(6)
+    candidates = []
+    for number, variant in enumerate(["mla", "mla-bytes"] * 3):
+        made = random_layers.convolution(random, (1, 5, 5, 7), (1, 1) if number < 2 else (3, 2), 5)
+        [one] = made.operations
+        result = random_layers.value("output", "int32", one.results[0].shape)
+        layer = Convolution("layer", one.inputs, (result,), one.window, 1, one.weights, one.bias, one.zero, 0, Sums())
+        made = random_layers.program(layer)
+        data = random_layers.inputs_of(random, made, 2)
+        sums = reference.patches(data[0].astype(np.float64) - layer.zero, layer.window, 0)
+        flat = layer.weights.reshape(5, -1).astype(np.float64)
+        wanted = np.rint(sums.reshape(-1, flat.shape[1]) @ flat.T).astype(np.int64)
+        wanted = wanted + (0 if layer.bias is None else layer.bias)
+        emitted = emit_program(made, "test", variant, prefix=f"p{number}_")
+        assert emitted.steps[0].variant.startswith("mla")
+        candidates.append(Candidate(made, emitted, data, [wanted.astype(np.int32).reshape(result.shape)]))
+    assert wrong(candidates, tmp_path) == []
+
+
+def test_results_replace_data(tmp_path):
+    """Layers that declare it compute the same results in the memory of their data."""
+    candidates = []
+    for number in range(30):
+        random = np.random.default_rng((9, number))
+        if number % 2:
+            made = random_layers.depthwise(random, multiplier=1, stride=(1 + number % 3, 1))
+        else:
+            made = random_layers.convolution(random, (1, 5, 5, 16), (1, 1), 16, stride=(1, 1))
+        [operation] = made.operations
+        if operation.results[0].size > operation.inputs[0].size:
+            continue
+        one = candidate(made, ("mla", "mla-bytes")[number % 4 // 2], number, number)
+        [step] = one.emitted.steps
+        if not any(parameter.in_place for parameter in step.function.parameters):
+            continue
+        # The result is a part of the data.
+        data, result = operation.inputs[0], operation.results[0]
+        source = one.emitted.source
+        assert "restrict result" not in source.split(step.symbol)[1]
+        candidates.append(in_place(one, data, result))
+    assert len(candidates) > 10
+    assert wrong(candidates, tmp_path) == []
+
+
+def in_place(one, data, result):
+    """Return a candidate whose result begins at the start of its data."""
+    [step] = one.emitted.steps
+    arguments = tuple(data if argument is result else argument for argument in step.arguments)
+    made = one.program
+    made.outputs = [data]
+    changed = Step(step.function, step.symbol, arguments, step.label, step.variant)
+    whole = np.zeros(data.shape, np.int8)
+    flat = one.outputs[0].reshape(-1)
+    # Data behind the results keep their values.
+    whole.reshape(-1)[:] = one.inputs[0].reshape(-1)
+    whole.reshape(-1)[: flat.size] = flat
+    return Candidate(made, Emitted((changed,), one.emitted.source, one.emitted.external), one.inputs, [whole])
+
+
+@pytest.mark.parametrize("words", [["arm-none-eabi-gcc"], ["clang", "--target=thumbv7m-none-eabi"]])
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
+def test_sources_compile_without_warnings(words, level, tmp_path):
+    need(words[0])
+    (tmp_path / "string.h").write_text(
+        "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
+    )
+    for number, (kind, variant) in enumerate(
+        [("convolution", "mla"), ("convolution", "mla-bytes"), ("dense", "mla"), ("depthwise", "mla")] * 2
+    ):
+        made = getattr(random_layers, kind)(np.random.default_rng((4, number)))
+        source = tmp_path / f"{number}.c"
+        source.write_text(emit_program(made, "test", variant).source)
+        command = [*words, level, "-I", str(tmp_path), *STRICT, str(tmp_path / "out.o"), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_layers_of_equal_shapes_share_functions():
+    """Two layers with other weights and multipliers are one function."""
+    emitted = []
+    for make, shape in ((random_layers.convolution, (1, 5, 5, 8)), (random_layers.depthwise, (1, 5, 5, 8))):
+        for seed in range(2):
+            random = np.random.default_rng(seed)
+            made = make(random, shape, (3, 3), 1 if make is random_layers.depthwise else 8, stride=(1, 1))
+            [one] = made.operations
+            weights = np.clip(one.weights, -40, 40)
+            fixed = tuple(Multiplier((1 << 30) + seed * 977 + place, -9 - seed) for place in range(8))
+            finish = Requantisation(fixed, Rounding.TWICE, -128, -128, 127)
+            other = [one.window, weights, one.bias, -128, 0, finish]
+            if isinstance(one, Depthwise):
+                changed = Depthwise("layer", one.inputs, one.results, *other)
+            else:
+                changed = Convolution("layer", one.inputs, one.results, other[0], 1, *other[1:])
+            emitted.append(emit_program(random_layers.program(changed), "test", "mla").steps[0].function)
+    assert emitted[0] == emitted[1]
+    assert emitted[2] == emitted[3]
