@@ -17,7 +17,7 @@ from opwest.importers.models.emit.kernels.mla.copying import COPY
 from opwest.importers.models.emit.matrix import blocks
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.operations import Convolution
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum
 from opwest.records import dataclass
 
 FARTHEST = 4095
@@ -110,6 +110,7 @@ class Tile:
         return [*lines, f"add {result}, {result}, #{self.channels * self.end.size}", f"str {result}, [sp, #4]"]
 
 
+@emits(ConvolutionSum, "mla-bytes")
 @emits(Convolution, "mla-bytes")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None: a layer of other dtypes or with groups."""

@@ -15,12 +15,13 @@ from opwest.importers.models.emit.function import Call, Function, Parameter, c_t
 from opwest.importers.models.emit.kernels.mla.assembly import NAKED, End, end_of, numbers_of
 from opwest.importers.models.emit.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
 from opwest.importers.models.emit.kernels.mla.scales import scaling_with_constants
+from opwest.importers.models.emit.kernels.mla.sums import SumLoop, sum_loop
 from opwest.importers.models.emit.kernels.mla.windows import Windows
 from opwest.importers.models.emit.kernels.scaling import Scaling
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.operations import Clamp, Convolution, Sums
+from opwest.importers.models.ir.operations import Clamp, Convolution, ConvolutionSum, Sums
 from opwest.records import dataclass
 
 MOST_SCRATCH = 8192
@@ -44,6 +45,10 @@ class Layer:
     """Whether the rows of the data are the windows."""
     result: str
     """The dtype of the results."""
+    total: SumLoop | None
+    """The sum that the results are an operand of."""
+    place: int
+    """The operand that they are."""
 
     @property
     def channels(self) -> int:
@@ -78,9 +83,15 @@ def layer_of(operation: Convolution) -> Layer | None:
     last = ending(operation.finish, channels, bound, operation.zero) if scaling is None else None
     windows = Windows(window, shape, operation.zero)
     rows = result.size // channels
-    return Layer(flat, bias, scaling, end_of(scaling), last, windows, rows, is_plain, result.dtype)
+    is_sum = isinstance(operation, ConvolutionSum)
+    total = sum_loop(operation.function) if isinstance(operation, ConvolutionSum) else None
+    if is_sum and total is None:
+        return None
+    place = operation.place if isinstance(operation, ConvolutionSum) else 0
+    return Layer(flat, bias, scaling, end_of(scaling), last, windows, rows, is_plain, result.dtype, total, place)
 
 
+@emits(ConvolutionSum, "mla-pairs")
 @emits(Convolution, "mla-pairs")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None: other dtypes, groups, too much scratch memory."""
@@ -138,11 +149,18 @@ def call_of(
     arrays = layer.ending.arrays if layer.ending else ()
     if layer.end.is_sum and layer.result == "int8":
         scratch = [*scratch, Parameter("sums", "int32", "scratch", elements=rows * layer.channels)]
+    total = layer.total
+    if total is not None:
+        scratch = [*scratch, Parameter("part", "int8", "scratch", elements=rows * layer.channels)]
+        definitions = (*definitions, total.text)
+    constants = [] if total is None else list(zip(total.names, total.arrays, strict=True))
     parameters = [
         Parameter("data", "int8"),
         Parameter("weights", str(weights.dtype)),
         *(Parameter(one, kind) for one, kind, _ in arrays),
-        Parameter("result", layer.result, "out", ("data",) if can_replace else ()),
+        *(Parameter(name, str(array.dtype)) for name, array in constants),
+        *([] if total is None else [Parameter("other", "int8")]),
+        Parameter("result", layer.result, "out", (*(["data"] * can_replace), *(["other"] * (total is not None)))),
         *scratch,
     ]
     is_dense = layer.is_plain and operation.inputs[0].size == layer.rows * layer.length
@@ -154,9 +172,8 @@ def call_of(
         (*(layer.ending.headers if layer.ending else ()), "string.h"),
         definitions=definitions,
     )
-    return Call(
-        function, (operation.inputs[0], weights, *(one for _, _, one in arrays), operation.results[0]), operation.label
-    )
+    given = (*(one for _, _, one in arrays), *(array for _, array in constants), *operation.inputs[1:])
+    return Call(function, (operation.inputs[0], weights, *given, operation.results[0]), operation.label)
 
 
 def parts_of(channels: int, rows: int) -> list[tuple[int, int, int]]:
@@ -267,7 +284,8 @@ def add_tile(
     `calls` are names of functions with the first channel, the start and the end of the weights; `data` are the start
     and the end of the rows.
     """
-    into = "sums" if layer.end.is_sum and layer.result == "int8" else "y"
+    result = "y" if layer.total is None else "part"
+    into = "sums" if layer.end.is_sum and layer.result == "int8" else result
     for name, first, start, end in calls:
         arguments = f"{start}, {into}{_plus(first)}, {data[1]}, {layer.channels * layer.end.size}, {end}"
         lines.add(f"{name}({data[0]}, {arguments});")
@@ -276,7 +294,11 @@ def add_tile(
             place = f"[row * {layer.channels} + c]" if rows > 1 else "[c]"
             with lines.loop("c", layer.channels):
                 lines.add(*layer.ending.loads("c"))
-                lines.add(f"y{place} = (int8_t)({layer.ending.result(f'sums{place}')});")
+                lines.add(f"{result}{place} = (int8_t)({layer.ending.result(f'sums{place}')});")
+    if layer.total is not None:
+        other = "other + (y - result)"
+        operands = (other, "part") if layer.place else ("part", other)
+        lines.add(layer.total.call(operands, "y", rows * layer.channels))
 
 
 def _plus(offset: int) -> str:

@@ -15,6 +15,7 @@ from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Elementwise
 from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding, scaled
+from opwest.records import dataclass
 
 UNROLLED = 4
 LEAST = 16
@@ -33,8 +34,33 @@ def render(operation: Elementwise) -> Call | None:
     return _product(operation, function) if isinstance(function, Product) else None
 
 
+@dataclass(frozen=True, eq=False)
+class SumLoop:
+    """The function for the sums of two arrays, and its constants."""
+
+    name: str
+    text: str
+    arrays: list[Any]
+    """Two tables, and the numbers of the end."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters for the constants."""
+        return ("table_a", "table_b", "total")
+
+    def call(self, operands: tuple[str, str], result: str, count: int) -> str:
+        """Return the call for arrays of `count` elements."""
+        given = "(uintptr_t)table_a, (uintptr_t)table_b, total"
+        return f"{self.name}({operands[0]}, {operands[1]}, {result}, {count}, {given});"
+
+
 def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
-    """Return the call of a sum: two tables, by the bits of a value."""
+    found = sum_loop(function)
+    return None if found is None else _call(operation, "add", found.name, found.text, found.arrays)
+
+
+def sum_loop(function: AddQuantised) -> SumLoop | None:
+    """Return the loop of a sum: two tables, by the bits of a value. None: numbers that do not fit."""
     numbers = function.numbers
     tables = [
         _table(zero, multiplier, numbers.left_shift)
@@ -52,7 +78,7 @@ def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
     name = f"mla_sum_{end.name}"
     loads = ["ldrb {x}, [r0], #1", "ldrb {z}, [r1], #1", "ldr {x}, [r4, {x}, lsl #2]", "ldr {z}, [r5, {z}, lsl #2]"]
     text = _loop(name, [*loads, "add {x}, {x}, {z}"], end)
-    return _call(operation, "add", name, text, [*wide, _numbers(scaling)])
+    return SumLoop(name, text, [*wide, _numbers(scaling)])
 
 
 def _product(operation: Elementwise, function: Product) -> Call | None:
