@@ -67,8 +67,8 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             model = selected_variant(model, build.configuration())
             if expected is not None and "variant" in model:
                 raise LinkError(
-                    f"--check-steps: the image has variant '{model['variant']}' of model '{model['name']}', whose steps "
-                    "are not those of the base",
+                    f"--check-steps: the image has variant '{model['variant']}' of model '{model['name']}', "
+                    "whose steps are not those of the base",
                     "use a board without a variant, or compare the outputs with --reference",
                 )
         with connected(options, build, progress) as link:

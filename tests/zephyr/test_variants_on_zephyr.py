@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants: each board builds its own, in an application, its tests and with `opwest_add_model()`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from opwest.objects.elf import parse_elf
+from zephyr_support import ROOT, Workspace
+
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+
+from golden_support import copy_project
+
+pytestmark = pytest.mark.zephyr
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+
+BOARDS = {
+    "native_sim/native/64": ("base", 0, {"add", "weights"}, []),
+    "mps2/an385": ("mla", 1000, {"add", "weights"}, []),
+    "mps2/an386": ("dsp", 2000, {"widen", "add_packed", "packed"}, []),
+    "mps3/corstone300/an547": ("mve", 3000, {"add", "weights"}, ["-DCONFIG_FPU=y"]),
+}
+POOLS = {"base": None, "mla": None, "dsp": ("fast", 96), "mve": ("sram", 256)}
+"""The pool of each variant: its name and its size."""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (manifest,) = copy_project("variants", tmp_path_factory.mktemp("variants") / "source")
+    return manifest
+
+
+@pytest.fixture(scope="module")
+def app(source: Path, opwest: Opwest) -> Path:
+    folder = source.parents[1] / "app"
+    opwest("generate", source, "-o", folder)
+    return folder
+
+
+def symbols(image: Path) -> dict[str, int]:
+    """Return the symbols of an image with their sizes."""
+    elf = parse_elf(image.read_bytes())
+    table = elf.symbol_table()
+    assert table is not None
+    strings = elf.strings_of(table)
+    return {strings.name(symbol.name): symbol.size for symbol in elf.raw_symbols(table)}
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_an_image_has_its_variant_only(workspace: Workspace, app: Path, board: str) -> None:
+    variant, number, own, options = BOARDS[board]
+    built = workspace.build(app, board, *options)
+    expected = "the base, without a variant" if variant == "base" else f"variant {variant}"
+    assert f"opwest: model adder: {expected}\n" in built.log
+    found = symbols(built.folder / "zephyr" / "zephyr.elf")
+    assert {name for name in found if re.match("adder_(_|constant_)", name)} <= {
+        f"adder_{kind}{name}" for kind in ("_", "constant_") for name in own
+    }
+    pools = {name: size for name, size in found.items() if name.startswith("adder_workspace_")}
+    pool = POOLS[variant]
+    assert pools == ({} if pool is None else {f"adder_workspace_{pool[0]}": pool[1]})
+    y = " ".join(str(number + i) for i in range(4))
+    assert f"adder: y: {y}" in built.run("adder: run returned 0")
+
+
+@pytest.mark.parametrize("board", ["mps2/an386", "mps3/corstone300/an547"])
+def test_suite_of_a_variant(workspace: Workspace, app: Path, board: str) -> None:
+    built = workspace.build(app / "tests" / "adder", board, *BOARDS[board][3])
+    assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
+
+
+def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> None:
+    folder = source.parents[1] / "module"
+    shutil.copytree(source.parent, folder / "adder")
+    (folder / "src").mkdir()
+    shutil.copy(app / "src" / "main.c", folder / "src")
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20.0)\nfind_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})\n"
+        "project(module)\ntarget_sources(app PRIVATE src/main.c)\n"
+        "opwest_add_model(adder MANIFEST adder/manifest.yaml)\ntarget_link_libraries(app PRIVATE adder)\n"
+    )
+    (folder / "prj.conf").write_text("CONFIG_OPWEST=y\nCONFIG_CRC=y\n")
+    built = workspace.build(folder, "mps2/an386", f"-DEXTRA_ZEPHYR_MODULES={ROOT}")
+    assert "adder: y: 2000 2001 2002 2003" in built.run("adder: run returned 0")
+
+
+def test_a_missing_option_of_a_variant(workspace: Workspace, app: Path) -> None:
+    status, built = workspace.try_build(app, "mps2/an386", "-DCONFIG_CRC=n")
+    assert status != 0
+    assert "model adder needs crc32_ieee from Zephyr: set CONFIG_CRC=y in prj.conf" in " ".join(built.log.split())
