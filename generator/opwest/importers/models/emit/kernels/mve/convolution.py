@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""int8 convolutions: windows are copied to a few rows of scratch memory, which are multiplied by packed weights."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from opwest.importers.models.emit.convolution import folded, plain_weights
+from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.kernels.mve import pairs
+from opwest.importers.models.emit.kernels.mve.ending import NUMBERS, Ending, ending_of
+from opwest.importers.models.emit.kernels.mve.windows import Windows
+from opwest.importers.models.emit.matrix import bound_of
+from opwest.importers.models.emit.registry import emits
+from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.ir.operations import Convolution
+from opwest.importers.models.operators.windows import Window
+
+ROWS = 1024
+"""The bytes of scratch memory for rows, unless two need more."""
+
+
+def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
+    """Return weights [o,kh,kw,c], biases and the end of an int8 layer without groups; None for others."""
+    data, result = operation.inputs[0], operation.results[0]
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    if (data.dtype, result.dtype, str(weights.dtype)) != ("int8", "int8", "int8") or operation.groups != 1:
+        return None
+    bias = folded(weights, operation.bias, operation.zero, "int8")
+    ending = ending_of(operation.finish, len(weights), bound_of(weights, bias, "int8"))
+    return None if ending is None else (weights, bias, ending)
+
+
+@emits(Convolution, "mve-rows")
+def render(operation: Convolution) -> Call | None:
+    """Return the call; None for other dtypes, groups, and ends that differ."""
+    layer = layer_of(operation)
+    if layer is None:
+        return None
+    weights, bias, ending = layer
+    data, result = operation.inputs[0], operation.results[0]
+    channels, kh, kw, depth = weights.shape
+    shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
+    window, count = operation.window, result.size // channels
+    is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and count * depth == data.size
+    if is_plain:
+        shape = (1, 1, count, depth)
+        window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
+    windows = Windows(window, shape)
+    row = pairs.padded(windows.length)
+    held = max(2, min(ROWS // row, count + 1) & ~1)
+    name, text = pairs.function_of(windows.length, channels, ending)
+    lines = Lines()
+    if is_plain:
+        _plain(lines, windows, (name, count, channels, held))
+    else:
+        _general(lines, windows, (name, channels, held))
+    # The rows of a block are copied before its results are written.
+    can_replace = is_plain and channels <= depth
+    parameters = (
+        Parameter("data", "int8"),
+        Parameter("numbers", "int32"),
+        Parameter("result", "int8", "out", ("data",) if can_replace else ()),
+        Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4),
+    )
+    function = Function("convolution", parameters, str(lines), definitions=(*windows.definitions(), text))
+    content = pairs.packed(weights.reshape(channels, -1), bias, ending, operation.zero)
+    return Call(function, (data, content, result), operation.label)
+
+
+def _plain(lines: Lines, windows: Windows, kernel: tuple[str, int, int, int]) -> None:
+    """Append a loop over blocks of rows of the data."""
+    name, count, channels, held = kernel
+    length = windows.length
+    lines.add("int8_t *held = (int8_t *)rows;")
+    if count <= held:
+        lines.add("", f"{windows.inner}(held, data, {count});", f"{name}(held, numbers, result, {count});")
+        return
+    lines.add("")
+    with lines.block(f"for (int row = 0; row < {count}; row += {held})"):
+        lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;", "")
+        lines.add(f"{windows.inner}(held, data + row * {length}, count);")
+        lines.add(f"{name}(held, numbers, result + row * {channels}, count);")
+
+
+def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int]) -> None:
+    """Append loops that copy windows, and multiply them when the rows are full."""
+    name, channels, held = kernel
+    window, (images, height, width, depth) = windows.window, windows.data
+    (top, left), (sy, sx) = window.before, window.stride
+    row = pairs.padded(windows.length)
+    (first_row, end_row), (first, end) = windows.inside(0), windows.inside(1)
+    is_padded = window.is_padded((height, width))
+    if is_padded:
+        lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
+    lines.add("int8_t *held = (int8_t *)rows;", "int8_t *y = result;", "int filled = 0;", "")
+    image = "data" if images == 1 else f"data + n * {height * width * depth}"
+    with lines.loop("n", images) if images > 1 else nullcontext(), lines.loop("oy", window.result[0]):
+        lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy} - {top};")
+        lines.add("int ox = 0;", "")
+        with lines.block(f"while (ox < {window.result[1]})"):
+            lines.add(f"const int x0 = ox * {sx} - {left};", f"int8_t *to = held + filled * {row};", "")
+            conditions = [f"oy >= {first_row}"] * (first_row > 0) + [f"oy < {end_row}"] * (end_row < window.result[0])
+            conditions += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < window.result[1])
+            with lines.block(f"if ({' && '.join(conditions)})") if is_padded else nullcontext():
+                lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
+                lines.add("const int count = more < room ? more : room;", "")
+                lines.add(f"{windows.inner}(to, image + (y0 * {width} + x0) * {depth}, count);")
+                lines.add("ox += count;", "filled += count;")
+            if is_padded:
+                with lines.block("else"):
+                    lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
+            with lines.block(f"if (filled == {held})"):
+                lines.add(f"{name}(held, numbers, y, {held});", f"y += {held * channels};", "filled = 0;")
+    rest = images * window.result[0] * window.result[1] % held
+    if rest:
+        lines.add(f"{name}(held, numbers, y, {rest});")
