@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
-
-from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.mve import pairs
-from opwest.importers.models.emit.kernels.mve.ending import NUMBERS, Ending, ending_of
+from opwest.importers.models.emit.kernels.mve.ending import NUMBERS
+from opwest.importers.models.emit.kernels.mve.layers import layer_of
 from opwest.importers.models.emit.kernels.mve.windows import Windows
-from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.operations import Convolution
@@ -21,20 +18,9 @@ ROWS = 1024
 """The bytes of scratch memory for rows, unless two need more."""
 
 
-def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
-    """Return weights [o,kh,kw,c], biases and the end of an int8 layer without groups; None for others."""
-    data, result = operation.inputs[0], operation.results[0]
-    weights = plain_weights(operation.weights, operation.weight_zero)
-    if (data.dtype, result.dtype, str(weights.dtype)) != ("int8", "int8", "int8") or operation.groups != 1:
-        return None
-    bias = folded(weights, operation.bias, operation.zero, "int8")
-    ending = ending_of(operation.finish, len(weights), bound_of(weights, bias, "int8"))
-    return None if ending is None else (weights, bias, ending)
-
-
 @emits(Convolution, "mve-rows")
 def render(operation: Convolution) -> Call | None:
-    """Return the call; None for other dtypes, groups, and ends that differ."""
+    """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
     layer = layer_of(operation)
     if layer is None:
         return None
@@ -44,6 +30,8 @@ def render(operation: Convolution) -> Call | None:
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     window, count = operation.window, result.size // channels
     is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and count * depth == data.size
+    if is_plain and count == 1:
+        return None
     if is_plain:
         shape = (1, 1, count, depth)
         window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
