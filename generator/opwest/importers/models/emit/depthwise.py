@@ -48,17 +48,17 @@ class _Layer:
         """The elements of a row of the ring."""
         return self.width * self.data[3]
 
-    @property
-    def can_replace(self) -> bool:
-        """Whether each result is written after the last read of the data at its place."""
-        _, height, width, depth = self.data
-        rows, columns = self.window.result
-        if self.results != depth or rows * columns > height * width:
-            return False
-        return all(
-            (y + 1) * columns <= min(height, y * self.window.stride[0] - self.window.before[0] + self.rows) * width
-            for y in range(rows)
-        )
+
+def can_replace(data: Shape, window: Window, results: int) -> bool:
+    """Whether each result is written after the last read of the data at its place."""
+    _, height, width, depth = data
+    rows, columns = window.result
+    if results != depth or rows * columns > height * width:
+        return False
+    reach = (window.size[0] - 1) * window.dilation[0] + 1
+    return all(
+        (y + 1) * columns <= min(height, y * window.stride[0] - window.before[0] + reach) * width for y in range(rows)
+    )
 
 
 @emits(Depthwise)
@@ -82,7 +82,7 @@ def render(operation: Depthwise, shared: bool = False) -> Call:
         Parameter("weights", str(weights.dtype)),
         *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
         *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out", ("data",) if layer.can_replace else ()),
+        Parameter("result", result.dtype, "out", ("data",) if can_replace(data.shape, operation.window, results) else ()),
         Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), end.helpers, (*end.headers, "string.h"))
