@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 convolutions: windows are copied to a few rows of scratch memory, which are multiplied by packed weights."""
+"""Convolutions: windows are copied to a few rows of scratch memory, which are multiplied by packed weights."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mve import pairs
 from opwest.importers.models.emit.kernels.mve.ending import NUMBERS
-from opwest.importers.models.emit.kernels.mve.layers import layer_of
+from opwest.importers.models.emit.kernels.mve.layers import ITEMS, layer_of
 from opwest.importers.models.emit.kernels.mve.windows import Windows
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -32,28 +32,34 @@ def render(operation: Convolution) -> Call | None:
     is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and count * depth == data.size
     if is_plain and count == 1:
         return None
+    item = ITEMS[data.dtype]
+    shape = (*shape[:3], depth * item)
     if is_plain:
-        shape = (1, 1, count, depth)
+        shape = (1, 1, count, depth * item)
         window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
     windows = Windows(window, shape)
     row = pairs.padded(windows.length)
     held = max(2, min(ROWS // row, count + 1) & ~1)
-    name, text = pairs.function_of(windows.length, channels, ending)
+    name, text = pairs.function_of(windows.length // item, channels, ending, item)
     lines = Lines()
+    if item == 1:
+        lines.add("const int8_t *from = data;")
+    else:
+        lines.add("const int8_t *from = (const int8_t *)data;")
     if is_plain:
         _plain(lines, windows, (name, count, channels, held))
     else:
-        _general(lines, windows, (name, channels, held))
+        _general(lines, windows, (name, channels, held), c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth
     parameters = (
-        Parameter("data", "int8"),
+        Parameter("data", data.dtype),
         Parameter("numbers", "int32"),
-        Parameter("result", "int8", "out", ("data",) if can_replace else ()),
+        Parameter("result", data.dtype, "out", ("data",) if can_replace else ()),
         Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4),
     )
     function = Function("convolution", parameters, str(lines), definitions=(*windows.definitions(), text))
-    content = pairs.packed(weights.reshape(channels, -1), bias, ending, operation.zero)
+    content = pairs.packed(weights.reshape(channels, -1), bias, ending, operation.zero, item)
     return Call(function, (data, content, result), operation.label)
 
 
@@ -63,16 +69,16 @@ def _plain(lines: Lines, windows: Windows, kernel: tuple[str, int, int, int]) ->
     length = windows.length
     lines.add("int8_t *held = (int8_t *)rows;")
     if count <= held:
-        lines.add("", f"{windows.inner}(held, data, {count});", f"{name}(held, numbers, result, {count});")
+        lines.add("", f"{windows.inner}(held, from, {count});", f"{name}(held, numbers, result, {count});")
         return
     lines.add("")
     with lines.block(f"for (int row = 0; row < {count}; row += {held})"):
         lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;", "")
-        lines.add(f"{windows.inner}(held, data + row * {length}, count);")
+        lines.add(f"{windows.inner}(held, from + row * {length}, count);")
         lines.add(f"{name}(held, numbers, result + row * {channels}, count);")
 
 
-def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int]) -> None:
+def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int], kind: str) -> None:
     """Append loops that copy windows, and multiply them when the rows are full."""
     name, channels, held = kernel
     window, (images, height, width, depth) = windows.window, windows.data
@@ -82,8 +88,8 @@ def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int]) -> No
     is_padded = window.is_padded((height, width))
     if is_padded:
         lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
-    lines.add("int8_t *held = (int8_t *)rows;", "int8_t *y = result;", "int filled = 0;", "")
-    image = "data" if images == 1 else f"data + n * {height * width * depth}"
+    lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = result;", "int filled = 0;", "")
+    image = "from" if images == 1 else f"from + n * {height * width * depth}"
     with lines.loop("n", images) if images > 1 else nullcontext(), lines.loop("oy", window.result[0]):
         lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy} - {top};")
         lines.add("int ox = 0;", "")

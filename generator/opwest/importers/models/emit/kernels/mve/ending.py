@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of 8-bit layers: numbers of the channels, packed as vectors of 4, and its instructions.
+"""The end of integer layers: numbers of the channels, packed as vectors of 4, and its instructions.
 
 TWICE: vqrdmulh is the doubling high multiplication; a vrshl to the right rounds halves up, so 1 is subtracted from
 negative values before it. ONCE: vmulh is the high word, and floor(high word + half) rounds as the whole product does.
+SIXTEEN is ONCE with a multiplier whose low 16 bits are 0, for sums of 32 bits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from opwest.importers.models.emit.kernels.mve.assembly import Assembly
 from opwest.importers.models.ir.operations import Finish
-from opwest.importers.models.operators.fixed_point import Requantisation, Rounding
+from opwest.importers.models.operators.fixed_point import RANGES, Requantisation, Rounding
 from opwest.records import dataclass
 
 
@@ -60,14 +61,18 @@ NUMBERS = ("zero", "low", "high", "fill")
 """The int32 numbers before the packed weights."""
 
 
-def ending_of(finish: Finish, channels: int, bounds: Any) -> Ending | None:
+def ending_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Ending | None:
     """Return the end of a layer whose sums have magnitudes up to `bounds` [channels]; None: another form of end."""
-    if not isinstance(finish, Requantisation) or finish.rounding not in (Rounding.TWICE, Rounding.ONCE):
+    if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
+        return None
+    if (finish.rounding is Rounding.SIXTEEN) != (dtype == "int16"):
         return None
     given = finish.multipliers if len(finish.multipliers) == channels else finish.multipliers * channels
     fixed = np.asarray([one.fixed for one in given], np.int64)
     shifts = np.asarray([one.shift for one in given], np.int64)
     is_doubled = finish.rounding is Rounding.TWICE
+    if finish.rounding is Rounding.SIXTEEN:
+        fixed = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF) << 16
     if is_doubled:
         shifts = np.where(fixed == 0, -1, shifts)
         lefts, rights = np.maximum(shifts, 0), np.minimum(shifts, 0)
@@ -81,7 +86,7 @@ def ending_of(finish: Finish, channels: int, bounds: Any) -> Ending | None:
     fix = ""
     if is_doubled and finish.low < finish.zero:
         fix = "masked" if rights.max() == 0 else "sign"
-    clamp = (finish.low, finish.high) != (-128, 127)
+    clamp = (finish.low, finish.high) != RANGES[dtype]
     left = bool(lefts.max() > 0)
     return Ending(fixed, lefts, rights, is_doubled, fix, left, clamp, finish.zero, finish.low, finish.high)
 
@@ -106,8 +111,17 @@ def scale(code: Assembly, ending: Ending, vectors: list[str], stream: str, free:
     code.add(*(f"vrshl.s32 {q}, {q}, {other}" for q in vectors))
 
 
-def narrow(code: Assembly, ending: Ending, vector: str, zero: str, limits: tuple[str, str]) -> None:
-    """Append instructions from int16 values in all lanes to results in the even bytes."""
-    code.add(f"vqadd.s16 {vector}, {vector}, {zero}", f"vqmovnb.s16 {vector}, {vector}")
+def narrow(code: Assembly, ending: Ending, vector: str, zero: str, item: int) -> None:
+    """Append instructions from int16 values in all lanes to results: int8 ones in the even bytes. q4, q5: limits."""
+    if item == 1:
+        code.add(f"vqadd.s16 {vector}, {vector}, {zero}", f"vqmovnb.s16 {vector}, {vector}")
     if ending.has_clamp:
-        code.add(f"vmax.s8 {vector}, {vector}, {limits[0]}", f"vmin.s8 {vector}, {vector}, {limits[1]}")
+        kind = f"s{8 * item}"
+        code.add(f"vmax.{kind} {vector}, {vector}, q4", f"vmin.{kind} {vector}, {vector}, q5")
+
+
+def limits(code: Assembly, ending: Ending, numbers: str, item: int) -> None:
+    """Append the loads of the limits of results to q4 and q5; r4 and r6 are changed."""
+    if ending.has_clamp:
+        code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
+        code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")

@@ -5,18 +5,39 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.kernels.mve.ending import Ending, ending_of
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.ir.operations import Convolution
 
 
+ITEMS = {"int8": 1, "int16": 2}
+"""The bytes of elements."""
+
+
 def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
-    """Return weights [o,kh,kw,c], biases and the end of an int8 layer without groups; None for others."""
+    """Return weights [o,kh,kw,c], biases and the end of a layer without groups; None for others.
+
+    Sums have 32 bits: those of int16 data have to fit.
+    """
     data, result = operation.inputs[0], operation.results[0]
     weights = plain_weights(operation.weights, operation.weight_zero)
-    if (data.dtype, result.dtype, str(weights.dtype)) != ("int8", "int8", "int8") or operation.groups != 1:
+    dtype = data.dtype
+    if dtype not in ITEMS or result.dtype != dtype or str(weights.dtype) != "int8" or operation.groups != 1:
         return None
-    bias = folded(weights, operation.bias, operation.zero, "int8")
-    ending = ending_of(operation.finish, len(weights), bound_of(weights, bias, "int8"))
+    bias = folded(weights, operation.bias, operation.zero, dtype)
+    bias = np.zeros(len(weights), np.int64) if bias is None else bias
+    bounds = bounds_of(weights, bias, dtype)
+    ending = None if bounds is None else ending_of(operation.finish, len(weights), bounds, dtype)
     return None if ending is None else (weights, bias, ending)
+
+
+def bounds_of(weights: Any, bias: Any, dtype: str) -> Any:
+    """Return the greatest magnitude of the sums of each channel: weights [o, ...]. None: int16 data of 64-bit sums."""
+    if dtype == "int8":
+        return bound_of(weights, bias, "int8")
+    # The bounds of int8 data without a bias, for data of 8 bits more.
+    bounds = bound_of(weights, None, "int8") * 256 + np.abs(bias)
+    return bounds if bounds.max() < 1 << 31 else None

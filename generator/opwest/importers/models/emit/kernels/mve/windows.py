@@ -13,14 +13,14 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows over int8 data [n,h,w,c]."""
+    """Windows over data [n,h,w,c] whose channels are counted in bytes."""
 
     window: Window
     data: Shape
 
     @property
     def length(self) -> int:
-        """The elements of a window."""
+        """The bytes of a window."""
         return self.window.size[0] * self.window.size[1] * self.data[3]
 
     @property
@@ -89,7 +89,7 @@ class Windows:
         code.plus("r1", self.window.stride[1] * depth - at, "r4")
         code.plus("r0", padded(self.length) - self.length, "r4")
         code.add("le lr, 2b", "pop {r4, pc}")
-        comment = f"Copies of windows of {kh} x {kw} x {depth} elements."
+        comment = f"Copies of windows of {kh} x {kw} x {depth} bytes."
         return code.function(self.inner, ["int8_t *to", "const int8_t *from", "int count"], comment)
 
     def _edge(self) -> str:
