@@ -3,12 +3,14 @@
 
 import numpy as np
 from opwest.importers.models.interpret.layers import patches
-from opwest.importers.models.ir.operations import Convolution, Depthwise
+from opwest.importers.models.ir.functions import AddQuantised
+from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
+from opwest.importers.models.operators.fixed_point import Rounding, scaled
 
 
-def results_of(operation, data):
+def results_of(operation, *data):
     """Return the results of a layer."""
-    return _LAYERS[type(operation)](operation, data)
+    return _LAYERS[type(operation)](operation, *data)
 
 
 def _end(operation, sums):
@@ -36,4 +38,30 @@ def _depthwise(operation, data):
     return _end(operation, np.einsum("nyxhwc,hwc->nyxc", taken, operation.weights.astype(np.float64)))
 
 
-_LAYERS = {Convolution: _convolution, Depthwise: _depthwise}
+def _pool(operation, data):
+    counts = patches(np.ones((1, *data.shape[1:3], 1), np.int64), operation.window, 0).sum(axis=(3, 4))
+    if operation.kind == "average":
+        sums = patches(data.astype(np.int64), operation.window, 0).sum(axis=(3, 4))
+        half = np.where(sums > 0, counts // 2, -(counts // 2))
+        found = np.trunc((sums + half) / counts).astype(np.int64)
+    else:
+        found = patches(data.astype(np.int64), operation.window, -(1 << 40)).max(axis=(3, 4))
+    return np.clip(found, operation.low, operation.high).astype(operation.results[0].dtype)
+
+
+def _twice(values, by):
+    return scaled(values, by.fixed, by.shift, Rounding.TWICE)
+
+
+def _elementwise(operation, one, other):
+    numbers = operation.function.numbers
+    a, b = (x.astype(np.int64) - zero for x, zero in zip((one, other), numbers.zeros, strict=True))
+    if isinstance(operation.function, AddQuantised):
+        a, b = (_twice(x << numbers.left_shift, by) for x, by in zip((a, b), numbers.multipliers, strict=True))
+        value = _twice(a - b if operation.function.subtract else a + b, numbers.result)
+    else:
+        value = _twice(a * b, numbers.multiplier)
+    return np.clip(value + numbers.zero, numbers.low, numbers.high).astype(operation.results[0].dtype)
+
+
+_LAYERS = {Convolution: _convolution, Depthwise: _depthwise, Elementwise: _elementwise, Pool: _pool}
