@@ -77,7 +77,9 @@ def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, d
     offset = int(random.choice([-128, 127, 0, int(random.integers(-128, 128))]))
     if kind == "relu":
         return Requantisation(tuple(pairs), rounding, -128, -128, int(random.choice([127, 127, 50])))
-    limits = (max(low, offset), int(min(high, offset + random.integers(1, 250)))) if random.random() < 0.3 else (low, high)
+    limits = (
+        (max(low, offset), int(min(high, offset + random.integers(1, 250)))) if random.random() < 0.3 else (low, high)
+    )
     if limits[0] >= limits[1]:
         limits = (low, high)
     return Requantisation(tuple(pairs), rounding, offset, *limits)
@@ -118,7 +120,10 @@ def convolution(random, shape=None, size=None, results=None, kind=None, dtype="i
         keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
         keys["same"] = True
     weights = weights_of(random, (results, *size, shape[3]))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
@@ -133,7 +138,10 @@ def dense(random, length=None, results=None, rows=None, kind=None, dtype="int8",
     results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 32, 33]))
     rows = rows or int(random.choice([1, 1, 1, 2, 5]))
     weights = weights_of(random, (results, 1, 1, length))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = rounding or (
         Rounding.SIXTEEN if dtype == "int16" else random.choice([Rounding.ONCE, Rounding.ONCE, Rounding.TWICE])
@@ -161,7 +169,10 @@ def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="
         keys["dilation"] = (2, 2)
         keys["same"] = True
     weights = weights_of(random, (results, *size))
-    bias, zero = bias_of(random, results), 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+    bias, zero = (
+        bias_of(random, results),
+        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
+    )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)

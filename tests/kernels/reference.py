@@ -32,7 +32,7 @@ def _convolution(operation, data):
 
 
 def _depthwise(operation, data):
-    kh, kw, results = operation.weights.shape
+    results = operation.weights.shape[2]
     taken = patches(data.astype(np.float64) - operation.zero, operation.window, 0)
     taken = np.repeat(taken, results // data.shape[3], axis=-1)
     return _end(operation, np.einsum("nyxhwc,hwc->nyxc", taken, operation.weights.astype(np.float64)))

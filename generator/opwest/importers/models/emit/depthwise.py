@@ -77,12 +77,13 @@ def render(operation: Depthwise, shared: bool = False) -> Call:
     is_padded = operation.window.is_padded((data.shape[1], data.shape[2]))
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
     _body(lines, layer, c_type(result.dtype))
+    in_place = ("data",) if can_replace(data.shape, operation.window, results) else ()
     parameters = [
         Parameter("data", dtype),
         Parameter("weights", str(weights.dtype)),
         *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
         *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out", ("data",) if can_replace(data.shape, operation.window, results) else ()),
+        Parameter("result", result.dtype, "out", in_place),
         Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), end.helpers, (*end.headers, "string.h"))

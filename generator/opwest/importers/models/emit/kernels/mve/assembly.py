@@ -32,7 +32,8 @@ static inline void mve_copy(int8_t *to, const int8_t *from, int count)
 			 : [n] "r"(count)
 			 : "q0", "lr", "memory");
 }
-
+"""
+FILL = """\
 static inline void mve_fill(int8_t *to, int value, int count)
 {
 	__asm__ volatile("vdup.8 q0, %[value]\\n\\t"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mve import pairs
 from opwest.importers.models.emit.kernels.mve.ending import NUMBERS
@@ -95,15 +96,16 @@ def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int], kind:
         lines.add("int ox = 0;", "")
         with lines.block(f"while (ox < {window.result[1]})"):
             lines.add(f"const int x0 = ox * {sx} - {left};", f"int8_t *to = held + filled * {row};", "")
-            conditions = [f"oy >= {first_row}"] * (first_row > 0) + [f"oy < {end_row}"] * (end_row < window.result[0])
-            conditions += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < window.result[1])
-            with lines.block(f"if ({' && '.join(conditions)})") if is_padded else nullcontext():
-                lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
-                lines.add("const int count = more < room ? more : room;", "")
-                lines.add(f"{windows.inner}(to, image + (y0 * {width} + x0) * {depth}, count);")
-                lines.add("ox += count;", "filled += count;")
+            if windows.has_inside:
+                limits = [f"oy >= {first_row}"] * (first_row > 0) + [f"oy < {end_row}"] * (end_row < window.result[0])
+                limits += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < window.result[1])
+                with lines.block(f"if ({' && '.join(limits)})") if is_padded else nullcontext():
+                    lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
+                    lines.add("const int count = more < room ? more : room;", "")
+                    lines.add(f"{windows.inner}(to, image + (y0 * {width} + x0) * {depth}, count);")
+                    lines.add("ox += count;", "filled += count;")
             if is_padded:
-                with lines.block("else"):
+                with lines.block("else" if windows.has_inside else ""):
                     lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
             with lines.block(f"if (filled == {held})"):
                 lines.add(f"{name}(held, numbers, y, {held});", f"y += {held * channels};", "filled = 0;")

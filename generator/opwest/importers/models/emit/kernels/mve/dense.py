@@ -9,8 +9,8 @@ import numpy as np
 
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.mve.assembly import NAKED, Assembly
-from opwest.importers.models.emit.kernels.mve.layers import ITEMS, layer_of
 from opwest.importers.models.emit.kernels.mve.ending import Ending, limits, narrow, scale
+from opwest.importers.models.emit.kernels.mve.layers import ITEMS, layer_of
 from opwest.importers.models.emit.kernels.mve.pairs import padded
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -107,7 +107,9 @@ def _block(code: Assembly, shape: tuple[int, int, bool], ending: Ending, item: i
             _step(code, (channels, item), f"vldrbt.u8 q0, [r1, #{16 * whole}]", whole == 0)
     else:
         load = "vldrb.8 q0, [r1], #16"
-        most = min(range(2, 9), key=lambda one: 16 * ((whole - 1) // one) + (2 * channels + 1) * ((whole - 1) % one + one))
+        most = min(
+            range(2, 9), key=lambda one: 16 * ((whole - 1) // one) + (2 * channels + 1) * ((whole - 1) % one + one)
+        )
         turns, more = divmod(whole - 1, most)
         _step(code, (channels, item), load, True)
         for _ in range(more):

@@ -12,7 +12,6 @@ from opwest.importers.models.emit.kernels.mve.ending import Ending, ending_of
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.ir.operations import Convolution
 
-
 ITEMS = {"int8": 1, "int16": 2}
 """The bytes of elements."""
 

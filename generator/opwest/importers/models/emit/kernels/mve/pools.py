@@ -35,7 +35,7 @@ def render(operation: Pool) -> Call | None:
     is_average = operation.kind == "average"
     if data.dtype != "int8" or operation.kind not in ("average", "maximum"):
         return None
-    if is_average and window.size[0] * window.size[1] > MOST or window.dilation != (1, 1):
+    if (is_average and window.size[0] * window.size[1] > MOST) or window.dilation != (1, 1):
         return None
     images, height, width, depth = data.shape
     lines, lanes = Lines(), 8 if is_average else 16

@@ -124,9 +124,7 @@ def _window(code: Assembly, tiles: Tiles, inside: list[int], first: int) -> None
     loads: list[tuple[int, str]] = []
     for column in inside:
         offset = (column - first) * depth
-        if offset <= 127:
-            loads.append((column, f"[r1, #{offset}]"))
-        elif column - first == 1 and 3 in inside and depth <= 127:
+        if offset <= 127 or (column - first == 1 and 3 in inside and depth <= 127):
             loads.append((column, f"[r1, #{offset}]"))
         elif (column - first) == 3 and depth <= 127:
             # r3 is two columns to the right.
@@ -164,10 +162,14 @@ def channels_function(tiles: Tiles, ending: Ending) -> tuple[str, str]:
         code.constant(register, tiles.row)
         code.add(f"add {register}, {base}")
     code.add("vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vstrw.32 q4, [sp]")
-    offsets = (0, depth, columns * depth, (columns + 1) * depth) if tiles.is_square else [depth * one for one in range(4)]
+    offsets = (
+        (0, depth, columns * depth, (columns + 1) * depth) if tiles.is_square else [depth * one for one in range(4)]
+    )
     for register, offset in zip(("r0", "r2", "r4", "r6"), offsets, strict=True):
         code.constant(register, offset)
-    code.add("vmov q5[2], q5[0], r0, r4", "vmov q5[3], q5[1], r2, r6", f"movs r0, #{channels}", "str r0, [sp, #24]", "2:")
+    code.add(
+        "vmov q5[2], q5[0], r0, r4", "vmov q5[3], q5[1], r2, r6", f"movs r0, #{channels}", "str r0, [sp, #24]", "2:"
+    )
     code.add("vldrw.32 q0, [r5], #16", "ldrd r1, r3, [r5], #8", "ldr r9, [r5], #4")
     if ending.has_left:
         code.add("ldr r12, [r5], #4")

@@ -16,7 +16,7 @@ import numpy as np
 from opwest.importers.models.emit.convolution import folded, plain_weights
 from opwest.importers.models.emit.depthwise import can_replace
 from opwest.importers.models.emit.function import Call, Function, Parameter
-from opwest.importers.models.emit.kernels.mve.assembly import COPY, NAKED
+from opwest.importers.models.emit.kernels.mve.assembly import COPY, FILL, NAKED
 from opwest.importers.models.emit.kernels.mve.ending import NUMBERS, Ending, ending_of
 from opwest.importers.models.emit.kernels.mve.tile_code import SIDE, Tiles, channels_function, row_function
 from opwest.importers.models.emit.matrix import bound_of
@@ -58,7 +58,8 @@ def render(operation: Depthwise) -> Call | None:
         # A store of a window writes 64 bytes, of which those of missing channels are overwritten.
         Parameter("windows", "int32", "scratch", elements=(rows * tiles.row + 64) // 4),
     )
-    function = Function("depthwise", parameters, str(lines), definitions=(NAKED, COPY, row_text, text))
+    definitions = (NAKED, FILL, *((COPY,) if "mve_copy" in str(lines) else ()), row_text, text)
+    function = Function("depthwise", parameters, str(lines), definitions=definitions)
     return Call(function, (data, _packed(weights, bias, ending, operation.zero), result), operation.label)
 
 
@@ -96,34 +97,34 @@ def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record
     row_name, name = names
     first = starts(depth)
     lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];", "")
-    with lines.loop("n", images) if images > 1 else nullcontext():
-        with lines.loop("block", len(first)) if len(first) > 1 else nullcontext():
-            start, number = "", "numbers"
-            if len(first) > 1:
-                last = f"block == {len(first) - 1} ? {first[-1]} : block * 16"
-                lines.add(f"const int c = {'block * 16' if depth % 16 == 0 else last};")
-                start, number = " + c", f"numbers + block * {record}"
-            source = f"n * {height * width * depth}" if images > 1 else "0"
-            target = f"n * {rows * columns * depth}" if images > 1 else "0"
-            lines.add(f"const int8_t *x = data + {source}{start};", f"int8_t *y = result + {target}{start};")
-            lines.add("int8_t *held = (int8_t *)windows;", "int kept = 0;", "")
-            with lines.block(f"for (int y0 = 0; y0 < {rows}; y0 += {strip})"):
-                lines.add(f"const int left = {rows} - y0;", f"const int count = left < {strip} ? left : {strip};")
-                needed = f"(count + 1) / 2 * 2 + {SIDE - 2}" if tiles.down == 2 else _needed(tiles)
-                lines.add(f"const int needed = {needed};", "")
-                with lines.block("for (int row = kept; row < needed; row++)"):
-                    lines.add(f"const int iy = y0 * {stride} - {top} + row;", f"int8_t *to = held + row * {tiles.row};")
-                    lines.add("")
-                    with lines.block(f"if (iy < 0 || iy >= {height})"):
-                        lines.add(f"mve_fill(to, fill, {tiles.row});")
-                    with lines.block("else"):
-                        lines.add(f"{row_name}(to, x + iy * {width * depth}, fill);")
-                lines.add(f"{name}(held, {number}, y + y0 * {columns * depth}, count);")
-                keep = max(0, tiles.reach - stride)
-                if keep and strip < rows:
-                    # The rows that the next strip needs as well: their place in the image may have results by now.
-                    lines.add(f"mve_copy(held, held + {strip * stride * tiles.row}, {keep * tiles.row});")
-                    lines.add(f"kept = {keep};")
+    every_image = lines.loop("n", images) if images > 1 else nullcontext()
+    with every_image, lines.loop("block", len(first)) if len(first) > 1 else nullcontext():
+        start, number = "", "numbers"
+        if len(first) > 1:
+            last = f"block == {len(first) - 1} ? {first[-1]} : block * 16"
+            lines.add(f"const int c = {'block * 16' if depth % 16 == 0 else last};")
+            start, number = " + c", f"numbers + block * {record}"
+        source = f"n * {height * width * depth}" if images > 1 else "0"
+        target = f"n * {rows * columns * depth}" if images > 1 else "0"
+        lines.add(f"const int8_t *x = data + {source}{start};", f"int8_t *y = result + {target}{start};")
+        lines.add("int8_t *held = (int8_t *)windows;", "int kept = 0;", "")
+        with lines.block(f"for (int y0 = 0; y0 < {rows}; y0 += {strip})"):
+            lines.add(f"const int left = {rows} - y0;", f"const int count = left < {strip} ? left : {strip};")
+            needed = f"(count + 1) / 2 * 2 + {SIDE - 2}" if tiles.down == 2 else _needed(tiles)
+            lines.add(f"const int needed = {needed};", "")
+            with lines.block("for (int row = kept; row < needed; row++)"):
+                lines.add(f"const int iy = y0 * {stride} - {top} + row;", f"int8_t *to = held + row * {tiles.row};")
+                lines.add("")
+                with lines.block(f"if (iy < 0 || iy >= {height})"):
+                    lines.add(f"mve_fill(to, fill, {tiles.row});")
+                with lines.block("else"):
+                    lines.add(f"{row_name}(to, x + iy * {width * depth}, fill);")
+            lines.add(f"{name}(held, {number}, y + y0 * {columns * depth}, count);")
+            keep = max(0, tiles.reach - stride)
+            if keep and strip < rows:
+                # The rows that the next strip needs as well: their place in the image may have results by now.
+                lines.add(f"mve_copy(held, held + {strip * stride * tiles.row}, {keep * tiles.row});")
+                lines.add(f"kept = {keep};")
 
 
 def _needed(tiles: Tiles) -> str:

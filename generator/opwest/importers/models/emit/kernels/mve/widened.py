@@ -110,7 +110,9 @@ def _body(lines: Lines, operation: Depthwise, ending: Ending) -> None:
             lines.add(f"const int {axis}_first = {first};", f"const int {axis}_all = {end};")
             lines.add(f"const int {axis}_end = {axis}_all < {count} ? {axis}_all : {count};")
         lines.add("const int32_t *ends = numbers + 4;", "")
-        with lines.block(f"for (int o = 0; o < {results}; o += {LANES}, ends += {LANES * (4 if ending.has_left else 3)})"):
+        with lines.block(
+            f"for (int o = 0; o < {results}; o += {LANES}, ends += {LANES * (4 if ending.has_left else 3)})"
+        ):
             _group(lines, (images, height, width, depth, results), operation, ending)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from opwest.importers.models.emit.kernels.mve.assembly import COPY, NAKED, Assembly
+from opwest.importers.models.emit.kernels.mve.assembly import COPY, FILL, NAKED, Assembly
 from opwest.importers.models.emit.kernels.mve.pairs import padded
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.graph.types import Shape
@@ -37,6 +37,11 @@ class Windows:
         return first, max(first, min(last, window.result[axis]))
 
     @property
+    def has_inside(self) -> bool:
+        """Whether any window is inside of the image."""
+        return all(first < end for first, end in map(self.inside, range(2)))
+
+    @property
     def name(self) -> str:
         """The part of names that stands for the shape of a window."""
         (kh, kw), (dy, dx) = self.window.size, self.window.dilation
@@ -45,8 +50,9 @@ class Windows:
 
     def definitions(self) -> tuple[str, ...]:
         """Return the functions for the windows, and what they use."""
-        found = [NAKED, COPY, self._inner()]
-        return (*found, self._edge()) if self.window.is_padded((self.data[1], self.data[2])) else tuple(found)
+        is_padded = self.window.is_padded((self.data[1], self.data[2]))
+        inner = (self._inner(),) if self.has_inside else ()
+        return (NAKED, *inner, *((COPY, FILL, self._edge()) if is_padded else ()))
 
     @property
     def inner(self) -> str:
