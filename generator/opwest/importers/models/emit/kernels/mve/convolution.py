@@ -4,53 +4,68 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mve import pairs
 from opwest.importers.models.emit.kernels.mve.ending import NUMBERS
-from opwest.importers.models.emit.kernels.mve.layers import ITEMS, layer_of
+from opwest.importers.models.emit.kernels.mve.layers import ITEMS, is_single, layer_of
 from opwest.importers.models.emit.kernels.mve.windows import Windows
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.operations import Convolution
 from opwest.importers.models.operators.windows import Window
+from opwest.records import dataclass
 
 ROWS = 1024
 """The bytes of scratch memory for rows, unless two need more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A C function void f(rows, numbers, result, count) and its numbers."""
+
+    name: str
+    text: str
+    numbers: Any
+    """The number of the padding is that of NUMBERS."""
+    helpers: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
 
 
 @emits(Convolution, "mve-rows")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
     layer = layer_of(operation)
-    if layer is None:
+    if layer is None or is_single(operation):
         return None
     weights, bias, ending = layer
+    channels, item = len(weights), ITEMS[operation.inputs[0].dtype]
+    flat = weights.reshape(channels, -1)
+    name, text = pairs.function_of(flat.shape[1], channels, ending, item)
+    return call_of(operation, Kernel(name, text, pairs.packed(flat, bias, ending, operation.zero, item)))
+
+
+def call_of(operation: Convolution, kernel: Kernel) -> Call:
+    """Return the call that copies windows and multiplies them by a function."""
     data, result = operation.inputs[0], operation.results[0]
-    channels, kh, kw, depth = weights.shape
+    channels, kh, kw, depth = operation.weights.shape
+    item, count = ITEMS[data.dtype], result.size // channels
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    window, count = operation.window, result.size // channels
+    shape, window = (*shape[:3], depth * item), operation.window
     is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and count * depth == data.size
-    if is_plain and count == 1:
-        return None
-    item = ITEMS[data.dtype]
-    shape = (*shape[:3], depth * item)
     if is_plain:
         shape = (1, 1, count, depth * item)
         window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
     windows = Windows(window, shape)
     row = pairs.padded(windows.length)
     held = max(2, min(ROWS // row, count + 1) & ~1)
-    name, text = pairs.function_of(windows.length // item, channels, ending, item)
     lines = Lines()
-    if item == 1:
-        lines.add("const int8_t *from = data;")
-    else:
-        lines.add("const int8_t *from = (const int8_t *)data;")
+    lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
     if is_plain:
-        _plain(lines, windows, (name, count, channels, held))
+        _plain(lines, windows, (kernel.name, count, channels, held))
     else:
-        _general(lines, windows, (name, channels, held), c_type(data.dtype))
+        _general(lines, windows, (kernel.name, channels, held), c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth
     parameters = (
@@ -59,9 +74,9 @@ def render(operation: Convolution) -> Call | None:
         Parameter("result", data.dtype, "out", ("data",) if can_replace else ()),
         Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4),
     )
-    function = Function("convolution", parameters, str(lines), definitions=(*windows.definitions(), text))
-    content = pairs.packed(weights.reshape(channels, -1), bias, ending, operation.zero, item)
-    return Call(function, (data, content, result), operation.label)
+    definitions = (*windows.definitions(), kernel.text)
+    function = Function("convolution", parameters, str(lines), kernel.helpers, kernel.headers, definitions=definitions)
+    return Call(function, (data, kernel.numbers, result), operation.label)
 
 
 def _plain(lines: Lines, windows: Windows, kernel: tuple[str, int, int, int]) -> None:

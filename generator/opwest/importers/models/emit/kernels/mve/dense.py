@@ -10,7 +10,7 @@ import numpy as np
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.mve.assembly import NAKED, Assembly
 from opwest.importers.models.emit.kernels.mve.ending import Ending, limits, narrow, scale
-from opwest.importers.models.emit.kernels.mve.layers import ITEMS, layer_of
+from opwest.importers.models.emit.kernels.mve.layers import ITEMS, is_single, layer_of
 from opwest.importers.models.emit.kernels.mve.pairs import padded
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -28,9 +28,9 @@ SAVED = 16
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for several rows, other dtypes, and ends that differ."""
     data, result = operation.inputs[0], operation.results[0]
-    results, kh, kw, length = operation.weights.shape
-    if (kh, kw) != (1, 1) or data.size != length or result.size != results:
+    if not is_single(operation):
         return None
+    results, length = len(operation.weights), data.size
     layer = layer_of(operation)
     if layer is None:
         return None

@@ -16,6 +16,15 @@ ITEMS = {"int8": 1, "int16": 2}
 """The bytes of elements."""
 
 
+def is_single(operation: Convolution) -> bool:
+    """Whether the data is one window, hence one row of a matrix product."""
+    data, window, (results, kh, kw, depth) = operation.inputs[0], operation.window, operation.weights.shape
+    if data.size != kh * kw * depth or operation.results[0].size != results:
+        return False
+    image = (data.shape[1], data.shape[2]) if len(data.shape) == 4 else (1, 1)
+    return image == (kh, kw) and not window.is_padded(image)
+
+
 def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
     """Return weights [o,kh,kw,c], biases and the end of a layer without groups; None for others.
 
