@@ -52,11 +52,11 @@ class Assembly:
     """The instructions of a function."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self.lines: list[str] = []
 
     def add(self, *lines: str) -> None:
         """Append instructions, or a label with its colon."""
-        self._lines.extend(lines)
+        self.lines.extend(lines)
 
     def plus(self, register: str, amount: int, scratch: str = "r0") -> None:
         """Append the addition of a constant; `scratch` is overwritten for large ones."""
@@ -78,7 +78,7 @@ class Assembly:
     def function(self, name: str, parameters: Sequence[str], comment: str) -> str:
         """Return the definition."""
         lines = Lines()
-        for number, line in enumerate(self._lines):
+        for number, line in enumerate(self.lines):
             text = f"{line}\\n" if line.endswith(":") else f"\\t{line}\\n"
             lines.add(("__asm__ volatile(" if number == 0 else "\t\t ") + f'"{text}"')
         body = str(lines)[:-1] + ");\n"

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and products of quantised values of equal shapes, 4 at a time."""
+"""Sums and products of quantised values of equal shapes: 4 at a time, in a loop whose last turn is predicated.
+
+Every number of the layer has a register, which no compiler would leave to it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
+from opwest.importers.models.emit.kernels.mve.assembly import NAKED, Assembly
 from opwest.importers.models.emit.kernels.mve.layers import ITEMS
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -14,7 +18,8 @@ from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Elementwise
 from opwest.importers.models.operators.fixed_point import Multiplier
 
-Numbers = dict[str, int]
+REGISTERS = ("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r2")
+"""For the numbers; r2 points to them until the last one is loaded."""
 
 
 @emits(Elementwise, "mve-words")
@@ -25,39 +30,22 @@ def render(operation: Elementwise) -> Call | None:
         return None
     if any(one.size != result.size or one.dtype != result.dtype for one in operation.inputs):
         return None
-    is_byte = result.dtype == "int8"
-    code, numbers = Lines(), Numbers()
+    given, turn = function.numbers, _Turn(result.dtype == "int8")
     if isinstance(function, AddQuantised):
-        _sum(code, function, numbers)
         base = "subtract" if function.subtract else "add"
+        scalings = [*function.numbers.multipliers, function.numbers.result]
+        turn.sum(function)
     else:
-        _product(code, function, numbers)
         base = "multiply"
-    given = function.numbers
-    numbers.update(zero=given.zero, low=given.low, high=given.high)
-    code.add("value = vaddq_n_s32(value, zero);")
-    code.add("return vminq_s32(vmaxq_s32(value, vdupq_n_s32(low)), vdupq_n_s32(high));")
-    listed = list(numbers)
-    name = _name(base, function)
-    declared = Lines()
-    # One load of each number before the loop: compilers keep them in registers.
-    declared.add(*(f"const int32_t {one} = numbers[{place}];" for place, one in enumerate(listed)), "")
-    parameters = ", ".join(["int32x4_t a", "int32x4_t b", *(f"int32_t {one}" for one in listed)])
-    text = f"static inline int32x4_t {name}({parameters})\n{{\n{code}}}\n"
-    lines, size = Lines(), result.size
-    lines.add(*str(declared).replace("\t", "").splitlines())
-    letter, arguments = "b" if is_byte else "h", ", ".join(listed)
-    whole = size // 4 * 4
-    call = f"{name}({{}}, {arguments})"
-    if whole:
-        with lines.loop("i", whole, 4):
-            lines.add(f"const int32x4_t x = vldr{letter}q_s32(a + i), y = vldr{letter}q_s32(b + i);", "")
-            lines.add(f"vstr{letter}q_s32(result + i, {call.format('x, y')});")
-    if size > whole:
-        lines.add(f"const mve_pred16_t some = vctp32q({size - whole});")
-        lines.add(f"const int32x4_t last = vldr{letter}q_z_s32(a + {whole}, some);")
-        lines.add(f"const int32x4_t other = vldr{letter}q_z_s32(b + {whole}, some);", "")
-        lines.add(f"vstr{letter}q_p_s32(result + {whole}, {call.format('last, other')}, some);")
+        scalings = [function.numbers.multiplier]
+        turn.product(function)
+    kinds = ("same", "left", "right")
+    words = [kinds[(one.shift > 0) - (one.shift < 0)] for one in scalings]
+    words += ["positive"] if given.low >= given.zero else []
+    name = "_".join([f"mve_{base}{8 * ITEMS[result.dtype]}", *words])
+    text = turn.function(name, c_type(result.dtype))
+    lines = Lines()
+    lines.add(f"{name}(a, b, numbers, result, {result.size});")
     made = Function(
         base,
         (
@@ -67,53 +55,66 @@ def render(operation: Elementwise) -> Call | None:
             Parameter("result", result.dtype, "out", ("a", "b")),
         ),
         str(lines),
-        headers=("arm_mve.h",),
-        definitions=(text,),
+        definitions=(NAKED, text),
     )
-    return Call(made, (*operation.inputs, np.asarray(list(numbers.values()), np.int32), result), operation.label)
+    numbers = np.asarray([given.low, given.high, *turn.numbers], np.int32)
+    return Call(made, (*operation.inputs, numbers, result), operation.label)
 
 
-def _name(base: str, function: AddQuantised | Product) -> str:
-    """Return the name of the function of 4 values: it tells which instructions it has."""
-    given = function.numbers
-    if isinstance(function, AddQuantised):
-        scalings = [*function.numbers.multipliers, function.numbers.result]
-        base += f"_{function.numbers.left_shift}"
-    else:
-        scalings = [function.numbers.multiplier]
-    kinds = ("same", "left", "right")
-    words = [kinds[(one.shift > 0) - (one.shift < 0)] for one in scalings]
-    return "_".join([f"mve_{base}", *words, *(["positive"] if given.low >= given.zero else [])])
+class _Turn:
+    """The instructions for 4 values in q0 and q1, and the numbers in their order."""
 
+    def __init__(self, is_byte: bool) -> None:
+        self.is_byte = is_byte
+        self.numbers: list[int] = []
+        self.code = Assembly()
 
-def _scale(code: Lines, variable: str, by: Multiplier, name: str, numbers: Numbers, is_positive: bool = False) -> None:
-    """Append a multiplication that rounds twice; `is_positive`: results of negative values are clamped later."""
-    numbers[f"{name}_fixed"] = by.fixed
-    if by.shift > 0:
-        numbers[f"{name}_left"] = by.shift
-        code.add(f"{variable} = vshlq_r_s32({variable}, {name}_left);")
-    code.add(f"{variable} = vqrdmulhq_n_s32({variable}, {name}_fixed);")
-    if by.shift < 0:
-        numbers[f"{name}_right"] = by.shift
-        if not is_positive:
-            code.add(f"{variable} = vaddq_s32({variable}, vshrq_n_s32({variable}, 31));")
-        code.add(f"{variable} = vrshlq_n_s32({variable}, {name}_right);")
+    def number(self, value: int) -> str:
+        """Return the register of a new number."""
+        self.numbers.append(value)
+        return REGISTERS[len(self.numbers) - 1]
 
+    def scale(self, q: str, by: Multiplier, is_positive: bool = False) -> None:
+        """Append a multiplication that rounds twice; `is_positive`: results of negative values are clamped later."""
+        if by.shift > 0:
+            self.code.add(f"vshl.s32 {q}, {self.number(by.shift)}")
+        self.code.add(f"vqrdmulh.s32 {q}, {q}, {self.number(by.fixed)}")
+        if by.shift < 0:
+            if not is_positive:
+                self.code.add(f"vshr.s32 q2, {q}, #31", f"vadd.i32 {q}, {q}, q2")
+            self.code.add(f"vrshl.s32 {q}, {self.number(by.shift)}")
 
-def _sum(code: Lines, function: AddQuantised, numbers: Numbers) -> None:
-    given = function.numbers
-    for name, zero, by in zip("ab", given.zeros, given.multipliers, strict=True):
-        numbers[f"{name}_start"] = -zero * (1 << given.left_shift)
-        code.add(f"{name} = vaddq_n_s32(vshlq_n_s32({name}, {given.left_shift}), {name}_start);")
-        _scale(code, name, by, name, numbers)
-    code.add("", f"int32x4_t value = {'vsubq_s32' if function.subtract else 'vaddq_s32'}(a, b);", "")
-    _scale(code, "value", given.result, "sum", numbers, given.low >= given.zero)
+    def sum(self, function: AddQuantised) -> None:
+        """Append a sum or a difference."""
+        given = function.numbers
+        for q, zero, by in zip(("q0", "q1"), given.zeros, given.multipliers, strict=True):
+            self.code.add(f"vshl.i32 {q}, {q}, #{given.left_shift}")
+            self.code.add(f"vadd.i32 {q}, {q}, {self.number(-zero * (1 << given.left_shift))}")
+            self.scale(q, by)
+        self.code.add(f"{'vsub' if function.subtract else 'vadd'}.i32 q0, q0, q1")
+        self.scale("q0", given.result, given.low >= given.zero)
+        self.code.add(f"vadd.i32 q0, q0, {self.number(given.zero)}")
 
+    def product(self, function: Product) -> None:
+        """Append a product."""
+        given = function.numbers
+        for q, zero in zip(("q0", "q1"), given.zeros, strict=True):
+            self.code.add(f"vsub.i32 {q}, {q}, {self.number(zero)}")
+        self.code.add("vmul.i32 q0, q0, q1")
+        self.scale("q0", given.multiplier, given.low >= given.zero)
+        self.code.add(f"vadd.i32 q0, q0, {self.number(given.zero)}")
 
-def _product(code: Lines, function: Product, numbers: Numbers) -> None:
-    given = function.numbers
-    for name, zero in zip("ab", given.zeros, strict=True):
-        numbers[f"{name}_zero"] = zero
-        code.add(f"{name} = vsubq_n_s32({name}, {name}_zero);")
-    code.add("", "int32x4_t value = vmulq_s32(a, b);", "")
-    _scale(code, "value", given.multiplier, "product", numbers, given.low >= given.zero)
+    def function(self, name: str, kind: str) -> str:
+        """Return the definition of void f(a, b, numbers, result, count)."""
+        letter, moved = ("b", 4) if self.is_byte else ("h", 8)
+        code = Assembly()
+        code.add("push {r4-r11, lr}", "ldr lr, [sp, #36]", "ldrd r4, r5, [r2]", "vdup.32 q3, r5", "vpush {d8-d9}")
+        code.add("vdup.32 q4, r4")
+        used = REGISTERS[: len(self.numbers)]
+        code.add(*(f"ldr {register}, [r2, #{8 + 4 * place}]" for place, register in enumerate(used)))
+        code.add("dlstp.32 lr, lr", "2:")
+        code.add(f"vldr{letter}.s32 q0, [r0], #{moved}", f"vldr{letter}.s32 q1, [r1], #{moved}", *self.code.lines)
+        code.add("vmax.s32 q0, q0, q4", "vmin.s32 q0, q0, q3", f"vstr{letter}.32 q0, [r3], #{moved}", "letp lr, 2b")
+        code.add("vpop {d8-d9}", "pop {r4-r11, pc}")
+        parameters = [f"const {kind} *a", f"const {kind} *b", "const int32_t *numbers", f"{kind} *result", "int count"]
+        return code.function(name, parameters, "Values of two arrays, 4 at a time.")
