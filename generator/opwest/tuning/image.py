@@ -67,7 +67,7 @@ class Image:
         self.files["candidates.c"] = "\n".join([*self._lines, ""]).encode()
         self.files["content.bin"] = bytes(self._content)
         self.files["content.S"] = (
-            b'.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'
+            '.section .content, "a"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'.encode()
         )
 
     def _put(self, array: Any) -> int:
