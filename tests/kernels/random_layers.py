@@ -7,7 +7,13 @@ from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
-from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding, quantize_multiplier
+from opwest.importers.models.operators.fixed_point import (
+    RANGES,
+    Multiplier,
+    Requantisation,
+    Rounding,
+    quantize_multiplier,
+)
 from opwest.importers.models.operators.windows import Window
 
 
@@ -176,6 +182,74 @@ def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="
     return program(Depthwise("layer", (data,), (result,), places, moved, bias, zero, 0, finish))
 
 
+def pool(random, shape=None, size=None, dtype="int8", **keys):
+    """An average or the maximum of windows of data [n,h,w,c]."""
+    shape = shape or (
+        int(random.choice([1, 1, 2])),
+        *(int(one) for one in random.integers(2, 10, 2)),
+        int(random.choice([1, 3, 8, 15, 16, 17, 24, 33])),
+    )
+    size = size or tuple(int(random.integers(1, min(6, limit) + 1)) for limit in shape[1:3])
+    limits = random_limits(random, dtype, 0)
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, shape[3]))
+    kind = str(random.choice(["average", "maximum"]))
+    return program(Pool("layer", (data,), (result,), kind, places, *limits))
+
+
+def random_limits(random, dtype, zero):
+    """Return the limits of results: those of the dtype, from the zero point, any."""
+    low, high = RANGES[dtype]
+    kind = random.integers(0, 4)
+    if kind == 0 and zero < high:
+        return zero, high
+    if kind == 1:
+        return tuple(sorted(int(one) for one in random.choice(np.arange(low, high + 1), 2, replace=False)))
+    return low, high
+
+
+def _zero(random, dtype):
+    return 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
+
+
+def _pair(random, size, dtype):
+    shape = (int(size or random.choice([1, 3, 4, 17, 64, 99])),)
+    return (Value("one", "input", dtype, shape), Value("other", "input", dtype, shape)), value("output", dtype, shape)
+
+
+def add(random, size=None, dtype="int8"):
+    """A sum or difference of two quantised values."""
+    inputs, result = _pair(random, size, dtype)
+    left, zero = 15 if dtype == "int16" else 20, _zero(random, dtype)
+    scales = np.exp(random.uniform(-6, 1, 2))
+    scales[1] = scales[0] * random.choice([1, 1, scales[1], 0.5])
+    twice = 2 * scales.max()
+    target = scales.max() * np.exp(random.uniform(-3, 3)) * random.choice([1, 1, 1, 2.0**-20])
+    numbers = AddNumbers(
+        left,
+        (_zero(random, dtype), _zero(random, dtype)),
+        tuple(quantize_multiplier(float(one / twice)) for one in scales),
+        quantize_multiplier(float(twice / ((1 << left) * target))),
+        zero,
+        *random_limits(random, dtype, zero),
+    )
+    return program(Elementwise("layer", inputs, (result,), AddQuantised(numbers, bool(random.random() < 0.3))))
+
+
+def multiply(random, size=None, dtype="int8"):
+    """A product of two quantised values."""
+    inputs, result = _pair(random, size, dtype)
+    zero = _zero(random, dtype)
+    real = np.exp(random.uniform(-12, 2)) * random.choice([1, 1, 1, 2.0**-25, 0])
+    numbers = ProductNumbers(
+        (_zero(random, dtype), _zero(random, dtype)),
+        quantize_multiplier(float(real)),
+        zero,
+        *random_limits(random, dtype, zero),
+    )
+    return program(Elementwise("layer", inputs, (result,), Product(numbers)))
+
+
 def inputs_of(random, made, case):
     """Return inputs: the least and the greatest values, random ones, usual ones."""
     found = []
@@ -191,23 +265,6 @@ def inputs_of(random, made, case):
             array = np.clip(np.rint(random.normal(0, high / 2, one.shape)), low, high)
         found.append(array.astype(one.dtype))
     return found
-
-
-def pool(random, shape=None, size=None, kind=None, dtype="int8", **keys):
-    """data [n,h,w,c]."""
-    if shape is None:
-        shape = (
-            int(random.choice([1, 1, 2])),
-            int(random.integers(3, 14)),
-            int(random.integers(3, 14)),
-            int(random.choice([1, 3, 4, 5, 8, 16, 19, 32])),
-        )
-    size = size or (int(random.integers(1, shape[1] + 1)), int(random.integers(1, shape[2] + 1)))
-    places = window(random, shape[1:3], size, **keys)
-    low, high = int(random.choice([-128, -128, 0])), int(random.choice([127, 127, 60]))
-    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, shape[3]))
-    kind = kind or str(random.choice(["average", "maximum"]))
-    return program(Pool("layer", (data,), (result,), kind, places, low, high))
 
 
 def elements(random, shape=None, kind=None, dtype="int8", **keys):

@@ -3,7 +3,7 @@
 
 import numpy as np
 from opwest.importers.models.interpret.layers import patches
-from opwest.importers.models.ir.elements import Product
+from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.importers.models.operators.fixed_point import Rounding, scaled
 
@@ -39,31 +39,29 @@ def _depthwise(operation, data):
 
 
 def _pool(operation, data):
-    low, high = np.iinfo(data.dtype).min, np.iinfo(data.dtype).max
-    if operation.kind == "maximum":
-        found = patches(data.astype(np.int64), operation.window, low).max(axis=(3, 4))
-    else:
+    counts = patches(np.ones((1, *data.shape[1:3], 1), np.int64), operation.window, 0).sum(axis=(3, 4))
+    if operation.kind == "average":
         sums = patches(data.astype(np.int64), operation.window, 0).sum(axis=(3, 4))
-        counts = patches(np.ones_like(data, np.int64), operation.window, 0).sum(axis=(3, 4))
-        found = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts)
-    low = low if operation.low is None else operation.low
-    high = high if operation.high is None else operation.high
-    return np.clip(found, low, high).astype(data.dtype)
-
-
-def _elements(operation, one, other):
-    numbers = operation.function.numbers
-    first, second = (a.astype(np.int64) - zero for a, zero in zip((one, other), numbers.zeros, strict=True))
-    if isinstance(operation.function, Product):
-        total, by = first * second, numbers.multiplier
+        half = np.where(sums > 0, counts // 2, -(counts // 2))
+        found = np.trunc((sums + half) / counts).astype(np.int64)
     else:
-        parts = [
-            scaled(a << numbers.left_shift, m.fixed, m.shift, Rounding.TWICE)
-            for a, m in zip((first, second), numbers.multipliers, strict=True)
-        ]
-        total, by = parts[0] - parts[1] if operation.function.subtract else parts[0] + parts[1], numbers.result
-    found = scaled(total, by.fixed, by.shift, Rounding.TWICE) + numbers.zero
-    return np.clip(found, numbers.low, numbers.high).astype(one.dtype)
+        found = patches(data.astype(np.int64), operation.window, -(1 << 40)).max(axis=(3, 4))
+    return np.clip(found, operation.low, operation.high).astype(operation.results[0].dtype)
 
 
-_LAYERS = {Convolution: _convolution, Depthwise: _depthwise, Pool: _pool, Elementwise: _elements}
+def _twice(values, by):
+    return scaled(values, by.fixed, by.shift, Rounding.TWICE)
+
+
+def _elementwise(operation, one, other):
+    numbers = operation.function.numbers
+    a, b = (x.astype(np.int64) - zero for x, zero in zip((one, other), numbers.zeros, strict=True))
+    if isinstance(operation.function, AddQuantised):
+        a, b = (_twice(x << numbers.left_shift, by) for x, by in zip((a, b), numbers.multipliers, strict=True))
+        value = _twice(a - b if operation.function.subtract else a + b, numbers.result)
+    else:
+        value = _twice(a * b, numbers.multiplier)
+    return np.clip(value + numbers.zero, numbers.low, numbers.high).astype(operation.results[0].dtype)
+
+
+_LAYERS = {Convolution: _convolution, Depthwise: _depthwise, Elementwise: _elementwise, Pool: _pool}

@@ -5,9 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-import random_elements
-import random_layers
-import reference
+from kernels import random_elements, random_layers, reference
 from opwest.importers.models.emit.emit import Emitted, Step, emit_program
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Sums
 from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
