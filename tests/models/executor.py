@@ -7,7 +7,10 @@ import subprocess
 import numpy as np
 from opwest.importers.models.emit.emit import emit_program
 
-FLAGS = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fPIC", "-shared")
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")
+DEFINED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+"""Undefined behaviour ends the process with a message."""
+FLAGS = (*WARNINGS, *DEFINED, "-O1", "-ffp-contract=off", "-fPIC", "-shared")
 
 
 class Library:

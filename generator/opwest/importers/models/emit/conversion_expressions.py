@@ -65,7 +65,8 @@ def _(function: Cast, dtypes: Sequence[str], result: str) -> Expression:
     end = f"0x1p{bits if result.startswith('u') else bits - 1}{suffix}"
     start, least = ("0", "0") if result.startswith("u") else (f"-{end}", f"{result.upper()}_MIN")
     greatest = f"{result.upper()}_MAX"
-    return Expression(base, f"!({{0}} < {end}) ? {greatest} : {{0}} < {start} ? {least} : ({kind}){{0}}")
+    limited = f"!({{0}} < {end}) ? {greatest} : {{0}} < {start} ? {least}"
+    return Expression(base, f"({kind})({limited} : (int){{0}})" if bits < 32 else f"{limited} : ({kind}){{0}}")
 
 
 _BASES = {operator: kind.lower() for kind, operator in COMPARISONS.items()}

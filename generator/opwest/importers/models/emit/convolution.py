@@ -68,7 +68,7 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     is_counted = shared and is_plain and rows == 1 and dtype != "float32"
     is_counted = is_counted and results % 4 == 0 and results * inner >= SMALL
     counts = {"channels": results} if is_counted else {}
-    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", counts)
+    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", counts, result.dtype)
     is_padded = not is_plain and window.is_padded((data.shape[1], data.shape[2]))
     length = kh * kw * inner
     product = Product(

@@ -77,7 +77,7 @@ def render(operation: Depthwise, shared: bool = False) -> Call:
     channels_first = weights.reshape(kh * kw, results).T
     bias = folded(channels_first, operation.bias, operation.zero, dtype)
     bound = bound_of(channels_first, bias, dtype) if dtype in ("int8", "uint8") else None
-    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16")
+    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", result=result.dtype)
     layer = _Layer(data.shape, operation.window, results, dtype, end, bias is not None)
     lines = Lines()
     is_padded = operation.window.is_padded((data.shape[1], data.shape[2]))

@@ -10,7 +10,7 @@ import numpy as np
 
 import opwest.importers.models.emit  # noqa: F401 - fills the table of variants
 from opwest.importers.models.emit.function import Call, Function
-from opwest.importers.models.emit.helpers import HELPERS
+from opwest.importers.models.emit.helpers import helpers_of
 from opwest.importers.models.emit.registry import render
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.text import free_name
@@ -102,13 +102,10 @@ def _value(argument: Any, name: str, constants: dict[tuple[str, tuple[int, ...],
 def source_of(symbols: dict[Function, str], heading: str) -> str:
     """Return the C file."""
     headers = sorted({"stdint.h", *(h for function in symbols for h in function.headers)})
-    used = {h for function in symbols for h in function.helpers}
-    if "gemmlowp" in used:
-        used.add("doubled_high")
     parts = [
         f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
         "".join(f"#include <{one}>\n" for one in headers),
-        *(text for name, text in HELPERS.items() if name in used),
+        *helpers_of(name for function in symbols for name in function.helpers),
         *dict.fromkeys(text for function in symbols for text in function.definitions),
         *(function.text(symbol) for function, symbol in symbols.items()),
     ]

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from opwest.importers.models.emit.function import c_type
 from opwest.importers.models.ir.functions import AddQuantised, Call
 from opwest.importers.models.operators.fixed_point import Multiplier
 from opwest.records import dataclass
@@ -44,6 +45,12 @@ def plus(offset: int) -> str:
     return f" + {offset}" if offset > 0 else f" - {-offset}" if offset else ""
 
 
+def clamped(value: str, low: int | str, high: int | str, dtype: str) -> str:
+    """Return an int32 value between limits, as an element of a dtype."""
+    text = f"clamp({value}, {low}, {high})"
+    return text if dtype == "int32" else f"({c_type(dtype)}){text}"
+
+
 @expression_of.register
 def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
@@ -57,7 +64,7 @@ def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     used.add(helper)
     return Expression(
         "subtract" if function.subtract else "add",
-        f"clamp({text}{plus(numbers.zero)}, {numbers.low}, {numbers.high})",
+        clamped(f"{text}{plus(numbers.zero)}", numbers.low, numbers.high, result),
         (f"const int32_t sum = {parts[0]} {sign}", f"\t{parts[1]};"),
         tuple(sorted(used)),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.importers.models.emit.expressions import clamped
 from opwest.importers.models.emit.text import number
 from opwest.importers.models.ir.operations import Clamp, Finish, Sums
 from opwest.importers.models.operators.fixed_point import Requantisation, Rounding
@@ -49,11 +50,12 @@ def ending(
     shared: bool = False,
     is_wide: bool = False,
     counts: Mapping[str, int] = MappingProxyType({}),
+    result: str = "int32",
 ) -> Ending:
     """Return the end of a layer. `bound` is the greatest magnitude of the sums of each channel; `is_wide`: 64 bits.
 
     With `shared` the numbers of the layer are a constant array, so that layers of equal shapes have equal functions;
-    `counts` are further numbers.
+    `counts` are further numbers. `result` is the dtype of integer results.
     """
     if isinstance(finish, Clamp):
         return _clamped(finish)
@@ -68,7 +70,7 @@ def ending(
     scaling, arrays, load, used, headers = _scaling(finish, channels, bound, is_wide, named)
     zero = named("zero", finish.zero)
     plus = "" if zero == "0" else f" + {zero}"
-    expression = f"clamp({scaling}{plus}, {named('low', finish.low)}, {named('high', finish.high)})"
+    expression = clamped(f"{scaling}{plus}", named("low", finish.low), named("high", finish.high), result)
     padding = named("fill", fill)
     numbers.update(counts)
     prologue: list[str] = []

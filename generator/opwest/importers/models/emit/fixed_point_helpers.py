@@ -6,7 +6,7 @@ Sources: gemmlowp's fixedpoint/fixedpoint.h, TFLite's kernels/internal/common.h.
 
 from __future__ import annotations
 
-_BASE = """\
+_SHIFT_LEFT = """\
 /* A shift to the left that saturates. */
 static inline int32_t shift_left(int32_t value, int places)
 {
@@ -14,7 +14,8 @@ static inline int32_t shift_left(int32_t value, int places)
 
 	return moved > INT32_MAX ? INT32_MAX : moved < INT32_MIN ? INT32_MIN : (int32_t)moved;
 }
-
+"""
+_ROUND_SHIFT = """\
 /* A shift to the right, rounded to nearest, halves away from zero. */
 static inline int32_t round_shift(int32_t value, int places)
 {
@@ -22,7 +23,8 @@ static inline int32_t round_shift(int32_t value, int places)
 
 	return (value >> places) + ((value & mask) > ((mask >> 1) + (value < 0)));
 }
-
+"""
+_LEADING_ZEROS = """\
 static inline int leading_zeros(uint32_t value)
 {
 	int zeros = 0;
@@ -115,11 +117,12 @@ static inline int32_t looked_up(int32_t value, const int16_t *table)
 }
 """
 FIXED_POINT = {
-    "gemmlowp": _BASE,
+    "shift_left": _SHIFT_LEFT,
+    "round_shift": _ROUND_SHIFT,
+    "leading_zeros": _LEADING_ZEROS,
     "reciprocal": _RECIPROCAL,
     "logarithm": _LOGARITHM,
     "inverse_root": _INVERSE_ROOT,
     "looked_up": _LOOKED_UP,
 }
-"""In the order in which they call each other: all others require `gemmlowp`, which requires `doubled_high`;
-`logarithm` requires `reciprocal`."""
+"""In the order in which they call each other, after the other helpers."""

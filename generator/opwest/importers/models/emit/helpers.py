@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from opwest.importers.models.emit.element_helpers import ELEMENT_HELPERS
 from opwest.importers.models.emit.fixed_point_helpers import FIXED_POINT
 from opwest.importers.models.emit.lstm_helpers import LSTM
@@ -86,3 +89,15 @@ static inline float clampf(float value, float low, float high)
     **FIXED_POINT,
     **LSTM,
 }
+"""In the order in which they call each other."""
+
+
+def helpers_of(names: Iterable[str]) -> list[str]:
+    """Return the texts of helpers, and of those that they call, each after the ones that it calls."""
+    used = set(names)
+    found = []
+    for name, text in reversed(HELPERS.items()):
+        if name in used:
+            used.update(re.findall(r"\w+(?=\([^)])", text))
+            found.append(text)
+    return found[::-1]

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Sequence
 
 from opwest.importers.models.emit.elementwise import joined
+from opwest.importers.models.emit.expressions import clamped
 from opwest.importers.models.emit.finish import ending
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.registry import emits
@@ -36,7 +37,8 @@ def quantise(operation: QuantiseRows) -> Call:
             lines.add("const float reach = -low > high ? -low : high;")
             lines.add("const float factor = 127.0f / reach;", "", "scales[n] = reach / 127.0f;")
             with lines.loop("i", length):
-                lines.add("result[i] = clamp((int32_t)roundf(data[i] * factor), -127, 127);")
+                value = clamped("(int32_t)roundf(data[i] * factor)", -127, 127, "int8")
+                lines.add(f"result[i] = {value};")
     names = ("result", "scales", "zeros")
     parameters = (
         Parameter("data", "float32"),
@@ -63,7 +65,8 @@ def _asymmetric(lines: Lines, length: int) -> None:
     )
     with lines.loop("i", length):
         lines.add("const float value = data[i] * factor;", "")
-        lines.add("result[i] = clamp((int32_t)roundf((float)zeros[n] + value), -128, 127);")
+        rounded = clamped("(int32_t)roundf((float)zeros[n] + value)", -128, 127, "int8")
+        lines.add(f"result[i] = {rounded};")
 
 
 @emits(HybridConvolution)

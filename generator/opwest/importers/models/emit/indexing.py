@@ -79,7 +79,7 @@ def gather(operation: GatherSlices) -> Call:
 _SUMS = {
     "float32": "to[i] += from[i];",
     "bool": "to[i] = to[i] || from[i];",
-    "uint8": "to[i] += from[i];",
+    "uint8": "to[i] = (uint8_t)(to[i] + from[i]);",
     "int8": "to[i] = (int8_t)(uint8_t)(to[i] + from[i]);",
     "int32": "to[i] = (int32_t)((uint32_t)to[i] + (uint32_t)from[i]);",
     "int64": "to[i] = (int64_t)((uint64_t)to[i] + (uint64_t)from[i]);",

@@ -69,7 +69,7 @@ def _element(lines: Lines, dtype: str) -> None:
     if dtype in ("int8", "int16"):
         terms = [f"(int64_t)({x} * {a}) * {b}" for x, a, b in corners]
         lines.add(f"const int64_t sum = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};", "")
-        lines.add("*y++ = (sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20);")
+        lines.add(f"*y++ = ({c_type(dtype)})((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));")
         return
     if dtype == "float32":
         terms = [f"{x} * {a} * {b}" for x, a, b in corners]

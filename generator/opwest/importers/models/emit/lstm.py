@@ -96,7 +96,7 @@ def lstm(operation: FloatMemory) -> Call:
     """Return the call."""
     size = sizes_of(operation)
     operands = operands_of(operation, size, "float32", "float32")
-    helpers = {"sigmoidf", "clampf"}
+    helpers = {"sigmoidf"}
     if operation.norms is not None:
         helpers.add("normalisef")
     if operation.hybrid is not None:
@@ -116,7 +116,10 @@ def lstm(operation: FloatMemory) -> Call:
         if operation.projection is not None:
             _project(lines, operation, size)
         lines.add(f"memcpy(h, y, {size.units} * sizeof(float));")
-    function = Function("lstm", tuple(operands.parameters), str(lines), tuple(sorted(helpers)), ("math.h", "string.h"))
+    body = str(lines)
+    if "clampf(" in body:
+        helpers.add("clampf")
+    function = Function("lstm", tuple(operands.parameters), body, tuple(sorted(helpers)), ("math.h", "string.h"))
     return Call(function, tuple(operands.arguments), operation.label)
 
 

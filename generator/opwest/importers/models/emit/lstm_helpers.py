@@ -8,13 +8,14 @@ PortableAsymmetricQuantizeFloats).
 
 from __future__ import annotations
 
-_GEMMLOWP_16 = """\
+_PRODUCT_16 = """\
 /* Twice the high half of a product of 16-bit numbers, rounded. */
 static inline int32_t product_16(int32_t a, int32_t b)
 {
 	return (a * b + (1 << 14)) >> 15;
 }
-
+"""
+_EXPONENTIAL_16 = """\
 /* exp(value) with 0 integer bits of a 16-bit number that is not positive. */
 static inline int32_t exponential_16(int32_t value, int bits)
 {
@@ -38,7 +39,8 @@ static inline int32_t exponential_16(int32_t value, int bits)
 	}
 	return value == 0 ? 32767 : result;
 }
-
+"""
+_INVERSE_16 = """\
 /* 2 / (1 + value) with 2 integer bits of a number between 0 and 1, by Newton's method. */
 static inline int32_t inverse_16(int32_t value)
 {
@@ -175,7 +177,9 @@ static float quantise_row_with_zero(const float *row, int8_t *result, int length
 }
 """
 LSTM = {
-    "gemmlowp_16": _GEMMLOWP_16,
+    "product_16": _PRODUCT_16,
+    "exponential_16": _EXPONENTIAL_16,
+    "inverse_16": _INVERSE_16,
     "gate_logistic": _LOGISTIC,
     "gate_tanh": _TANH,
     "normalise_16": _NORMALISE_16,

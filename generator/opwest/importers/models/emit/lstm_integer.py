@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opwest.importers.models.emit.expressions import plus, scale_twice
+from opwest.importers.models.emit.expressions import clamped, plus, scale_twice
 from opwest.importers.models.emit.function import Call, Function, c_type
 from opwest.importers.models.emit.lstm import Operands, Sizes, operands_of, products, sizes_of
 from opwest.importers.models.emit.registry import emits
@@ -28,6 +28,7 @@ class _Writer:
         self.lines = Lines()
         self.helpers = {"clamp"}
         self.kind = c_type(operation.inputs[0].dtype)
+        self.result_dtype: str = operation.results[0].dtype
         # Gates that do not exist have no multipliers.
         self.data = [one for one in self.numbers.data if one is not None]
         self.last = [one for one in self.numbers.last if one is not None]
@@ -68,7 +69,7 @@ class _Writer:
         if self.numbers.is_micro:
             self.helpers.add("logistic_16")
             return f"logistic_16((int16_t){value}, table, 3, 0)"
-        self.helpers |= {"gemmlowp_16", "gate_logistic"}
+        self.helpers.add("gate_logistic")
         return f"gate_logistic({value})"
 
     def tanh(self, value: str, is_gate: bool) -> str:
@@ -78,8 +79,12 @@ class _Writer:
             by = self.numbers.tanh
             numbers = "3, 0" if is_gate else f"{by.multiplier}, {by.places}"
             return f"tanh_16((int16_t){value}, table, {numbers})"
-        self.helpers |= {"gemmlowp_16", "gate_tanh"}
+        self.helpers.add("gate_tanh")
         return f"gate_tanh({value}, {3 if is_gate else 15 + self.numbers.power})"
+
+    def gate(self, value: str) -> str:
+        """Return a value of a gate: an int16 number, in an array of int16 with normalisation, otherwise of int32."""
+        return clamped(value, -32768, 32767, "int32" if self.operation.norms is None else "int16")
 
     def sums(self, to: str) -> None:
         """Append the sums of all gates of cell i; `to` is that of gate g."""
@@ -105,7 +110,7 @@ class _Writer:
             second = f"{scale}(h_sums[g], s[2], s[3])"
             if self.numbers.is_micro:
                 second = f"clamp({second}, {_LIMITS})"
-            lines.add("", f"{to} = clamp(first + {second}, {_LIMITS});")
+            lines.add("", f"{to} = {self.gate(f'first + {second}')};")
         lines.add("")
 
     def peep(self, at: str, gate: int) -> None:
@@ -116,12 +121,12 @@ class _Writer:
         place = gate if gate < self.size.cell else gate - 1
         to = at.format(g=gate)
         product = self.times(f"peepholes[{place} * {self.size.cells} + i] * c[i]", factors[place])
-        self.lines.add(f"{to} = clamp({to} + {product}, {_LIMITS});")
+        self.lines.add(f"{to} = {self.gate(f'{to} + {product}')};")
 
     def normalise(self, gate: int) -> None:
         """Append the layer normalisation of a gate."""
         norm = [one for one in self.numbers.norms if one is not None][gate]
-        self.helpers |= {"scale_twice", "scale_twice_left", "gemmlowp", "inverse_root", "normalise_16"}
+        self.helpers.add("normalise_16")
         cells, first = self.size.cells, gate * self.size.cells
         self.lines.add(
             f"normalise_16(gates + {first}, norms + {first}, bias + {first}, {cells}, {norm.by.fixed}, "
@@ -140,20 +145,21 @@ class _Writer:
                 for value, by in zip(("forget * c[i]", f"{enter} * {new}"), numbers.products, strict=True)
             )
         else:
-            self.helpers.add("gemmlowp")
+            self.helpers.add("round_shift")
             kept = "round_shift(forget * c[i], 15)"
             added = f"round_shift({enter} * {new}, {30 + numbers.power})"
         lines.add(f"const int32_t kept = {kept};", f"const int32_t added = {added};", "")
         low, high = (-32768, 32767) if numbers.clip is None else (-numbers.clip, numbers.clip)
-        lines.add(f"c[i] = (int16_t)clamp(kept + added, {low}, {high});")
+        lines.add(f"c[i] = {clamped('kept + added', low, high, 'int16')};")
 
     def result(self, at: str) -> None:
         """Append the product of a cell and the output gate."""
         numbers = self.numbers
         gate = self.logistic(at.format(g=self.size.gates - 1))
         product = self.times(f"{gate} * {self.tanh('c[i]', False)}", numbers.hidden)
-        target = "y" if self.operation.projection is None else "hidden"
-        self.lines.add(f"{target}[i] = clamp({product}{plus(numbers.hidden_zero)}, {numbers.low}, {numbers.high});")
+        target, dtype = ("y", self.result_dtype) if self.operation.projection is None else ("hidden", "int8")
+        value = clamped(f"{product}{plus(numbers.hidden_zero)}", numbers.low, numbers.high, dtype)
+        self.lines.add(f"{target}[i] = {value};")
 
     def steps(self) -> None:
         """Append the cells and their products with the output gate."""
@@ -194,10 +200,11 @@ class _Writer:
             self.lines.add("int32_t sum = projection_bias[o];", "")
             with self.lines.loop("k", cells):
                 self.lines.add(f"sum += hidden[k] * projection[o * {cells} + k];")
-            text = f"clamp({self.times('sum', projection.by)}{plus(projection.zero)}, -128, 127)"
+            text = f"{self.times('sum', projection.by)}{plus(projection.zero)}"
+            low, high = -128, 127
             if projection.clip > 0:
-                text = f"clamp({text}, {-projection.clip}, {projection.clip})"
-            self.lines.add(f"y[o] = {text};")
+                low, high = max(low, -projection.clip), min(high, projection.clip)
+            self.lines.add(f"y[o] = {clamped(text, low, high, self.result_dtype)};")
 
 
 @emits(IntegerMemory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opwest.importers.models.emit.expressions import plus
+from opwest.importers.models.emit.expressions import clamped, plus
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines, number
@@ -46,14 +46,14 @@ def softmax(operation: Softmax16) -> Call:
         lines.add("const int64_t inverse = looked_up(clamp(x, -32768, 32767), inverses);", "")
         with lines.loop("i", length):
             lines.add("x = (int32_t)((result[i] * inverse + (INT64_C(1) << (places - 1))) >> places);")
-            lines.add("result[i] = (int16_t)clamp(x, 0, 32767);")
+            lines.add(f"result[i] = {clamped('x', 0, 32767, 'int16')};")
     parameters = (
         Parameter("data", "int16"),
         Parameter("powers", "int16"),
         Parameter("inverses", "int16"),
         Parameter("result", "int16", "out", in_place=("data",)),
     )
-    function = Function("softmax", parameters, str(lines), ("clamp", scale, "gemmlowp", "looked_up"))
+    function = Function("softmax", parameters, str(lines), ("clamp", scale, "leading_zeros", "looked_up"))
     tables = (np.asarray(numbers.powers, np.int16), np.asarray(numbers.inverses, np.int16))
     return Call(function, (data, *tables, result), operation.label)
 
@@ -77,13 +77,15 @@ def softmax_table(operation: SoftmaxTable) -> Call:
         lines.add("const int32_t inverse = reciprocal((int32_t)(((uint32_t)sum << zeros) - 0x80000000));", "")
         with lines.loop("i", length):
             lines.add("const int32_t value = doubled_high(inverse, powers[greatest - data[i]]);", "")
-            lines.add(f"result[i] = clamp(round_shift(value, places){plus(low)}, {low}, {high});")
+            value = clamped(f"round_shift(value, places){plus(low)}", low, high, result.dtype)
+            lines.add(f"result[i] = {value};")
     parameters = (
         Parameter("data", data.dtype),
         Parameter("powers", "int32"),
         Parameter("result", result.dtype, "out", in_place=("data",) if bits == 8 else ()),
     )
-    function = Function("softmax", parameters, str(lines), ("clamp", "gemmlowp", "reciprocal"))
+    helpers = ("clamp", "doubled_high", "round_shift", "leading_zeros", "reciprocal")
+    function = Function("softmax", parameters, str(lines), helpers)
     return Call(function, (data, np.asarray(operation.powers, np.int32), result), operation.label)
 
 
@@ -139,9 +141,10 @@ def log_softmax(operation: LogSoftmaxTable) -> Call:
         lines.add(f"\t{-numbers.reverse.shift});")
         lines.add(f"const int32_t radius = limit < {numbers.radius + 1} ? limit : {numbers.radius + 1};", "")
         with lines.loop("i", length):
-            lines.add("const int32_t difference = greatest - data[i];", f"int32_t value = {low};", "")
+            lines.add("const int32_t difference = greatest - data[i];", f"{c_type(result.dtype)} value = {low};", "")
             with lines.block("if (difference < radius)"):
-                lines.add(f"value = clamp(round_shift(scaled[difference] - log_sum, 22){plus(high)}, {low}, {high});")
+                value = clamped(f"round_shift(scaled[difference] - log_sum, 22){plus(high)}", low, high, result.dtype)
+                lines.add(f"value = {value};")
             lines.add("result[i] = value;")
     parameters = (
         Parameter("data", data.dtype),
@@ -149,7 +152,7 @@ def log_softmax(operation: LogSoftmaxTable) -> Call:
         Parameter("scaled", "int32"),
         Parameter("result", result.dtype, "out", in_place=("data",)),
     )
-    function = Function("log_softmax", parameters, str(lines), ("clamp", scale, "gemmlowp", "reciprocal", "logarithm"))
+    function = Function("log_softmax", parameters, str(lines), ("clamp", scale, "round_shift", "logarithm"))
     tables = (np.asarray(numbers.powers, np.int32), np.asarray(numbers.scaled, np.int32))
     return Call(function, (data, *tables, result), operation.label)
 
@@ -195,13 +198,13 @@ def unit_length(operation: UnitLength) -> Call:
             lines.add("const int32_t multiplier = inverse_root(sum, &places);", "")
             with lines.loop("i", length):
                 if result.dtype == "uint8":
-                    helpers = ("clamp", "gemmlowp", "inverse_root")
+                    helpers = ("clamp", "doubled_high", "round_shift", "inverse_root")
                     lines.add(f"const int32_t high = doubled_high(128 * ({moved}), multiplier);", "")
-                    lines.add("result[i] = clamp(128 + round_shift(high, places), 0, 255);")
+                    lines.add(f"result[i] = {clamped('128 + round_shift(high, places)', 0, 255, 'uint8')};")
                 else:
-                    helpers = ("clamp", "gemmlowp", "inverse_root", "scale_twice_left")
+                    helpers = ("clamp", "scale_twice_left", "inverse_root")
                     lines.add(f"const int32_t x = scale_twice_left({moved}, multiplier, places - 7);", "")
-                    lines.add("result[i] = clamp(x, -128, 127);")
+                    lines.add(f"result[i] = {clamped('x', -128, 127, 'int8')};")
     parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out", in_place=("data",)))
     function = Function("unit_length", parameters, str(lines), helpers, headers)
     return Call(function, (data, result), operation.label)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opwest.importers.models.emit.expressions import Expression, expression_of, plus
-from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.expressions import Expression, clamped, expression_of, plus
+from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines, number
 from opwest.importers.models.ir.onnx import DynamicQuantize, Lookup, QuantizeEven
@@ -26,9 +26,10 @@ def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
     value = f"{{0}} / {number(function.scale, 'float32')}"
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"
+    whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(function.zero)}"
     return Expression(
         "quantize",
-        f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(function.zero)} : {function.zero}",
+        f"({c_type(result)})({whole} : {function.zero})",
         (line,),
         ("clampf",),
         ("math.h",),
@@ -55,7 +56,7 @@ def render(operation: DynamicQuantize) -> Call:
         lines.add(
             "const int32_t whole = (int32_t)lrintf(clampf(data[i] / step, -512.0f, 512.0f));",
             "",
-            "result[i] = (int16_t)clamp(whole, -zero, 255 - zero);",
+            f"result[i] = {clamped('whole', '-zero', '255 - zero', 'int16')};",
         )
     parameters = (
         Parameter("data", "float32"),

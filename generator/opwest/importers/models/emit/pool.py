@@ -71,12 +71,12 @@ def one_channel(lines: Lines, operation: Pool, width: int, depth: int) -> None:
                 lines.add("value += *p;" if is_average else "value += *p * *p;")
             else:
                 lines.add("value = *p > value ? *p : value;")
-    if is_average:
-        lines.add(
-            "value /= count;" if is_float else "value = (value + (value > 0 ? count / 2 : -(count / 2))) / count;"
-        )
+    if is_average and is_float:
+        lines.add("value /= (float)count;")
+    elif is_average:
+        lines.add("value = (value + (value > 0 ? count / 2 : -(count / 2))) / count;")
     elif is_mean:
-        lines.add("value = sqrtf(value / count);")
+        lines.add("value = sqrtf(value / (float)count);")
     low, high = operation.low, operation.high
     if (low, high) == (None, None):
         lines.add("*y++ = value;" if is_float else f"*y++ = ({c_type(dtype)})value;")

@@ -28,7 +28,7 @@ def matrix(operation: MatrixProduct) -> Call:
     depth = one.size // (prod(one.shape[:-2]) * rows)
     row, step = (1, rows) if operation.swaps[0] else (depth, 1)
     column, down = (depth, 1) if operation.swaps[1] else (1, columns)
-    end, lines = ending(operation.finish, columns, is_wide=one.dtype == "int16"), Lines()
+    end, lines = ending(operation.finish, columns, is_wide=one.dtype == "int16", result=result.dtype), Lines()
     # The dimensions of batches, with those of a matrix as one element.
     batches = result.shape[:-2] if len(result.shape) == max(len(one.shape), len(other.shape)) else ()
     counts, strides = joined([one.shape[:-2], other.shape[:-2]], batches)
@@ -58,7 +58,7 @@ def convolution(operation: DirectConvolution) -> Call:
     window, (n, height, width, depth) = operation.window, data.shape
     _, kh, kw, inner = weights.shape
     results = result.shape[3]
-    end, lines = ending(operation.finish, results, is_wide=data.dtype == "int16"), Lines()
+    end, lines = ending(operation.finish, results, is_wide=data.dtype == "int16", result=result.dtype), Lines()
     lines.add(f"{c_type(result.dtype)} *y = result;", "")
     with contextlib.ExitStack() as stack:
         if n > 1:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opwest.importers.models.emit.expressions import Expression, expression_of, plus, scale_twice
+from opwest.importers.models.emit.expressions import Expression, clamped, expression_of, plus, scale_twice
 from opwest.importers.models.emit.text import number
 from opwest.importers.models.ir.elements import (
     AddShifted,
@@ -48,7 +48,7 @@ def _(function: AddShifted, dtypes: Sequence[str], result: str) -> Expression:
         else:
             parts.append(f"{{{place}}}")
     sign, base = ("-", "subtract") if function.subtract else ("+", "add")
-    value = f"clamp({parts[0]} {sign} {parts[1]}, {numbers.low}, {numbers.high})"
+    value = clamped(f"{parts[0]} {sign} {parts[1]}", numbers.low, numbers.high, result)
     return Expression(base, value, (), tuple(sorted(used)))
 
 
@@ -57,7 +57,7 @@ def _(function: Product, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     one, other = (f"({{{place}}}{plus(-zero)})" for place, zero in enumerate(numbers.zeros))
     text, helper = scale_twice(f"{one} * {other}", numbers.multiplier)
-    value = f"clamp({wrapped_sum(text, numbers.zero)}, {numbers.low}, {numbers.high})"
+    value = clamped(wrapped_sum(text, numbers.zero), numbers.low, numbers.high, result)
     return Expression("multiply", value, (), (helper, "clamp"))
 
 
@@ -65,7 +65,7 @@ def _(function: Product, dtypes: Sequence[str], result: str) -> Expression:
 def _(function: HighProduct, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     value = f"round_shift(({{0}} * {{1}} + (1 << 14)) >> 15, 8){plus(numbers.zero)}"
-    return Expression("multiply", f"clamp({value}, {numbers.low}, {numbers.high})", (), ("gemmlowp", "clamp"))
+    return Expression("multiply", clamped(value, numbers.low, numbers.high, result), (), ("round_shift", "clamp"))
 
 
 @expression_of.register
@@ -73,8 +73,8 @@ def _(function: Quotient, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     one, other = (f"{{{place}}}{plus(-zero)}" for place, zero in enumerate(numbers.zeros))
     call = f"divide_quantized({one}, {other}, {numbers.multiplier.fixed}, {numbers.multiplier.shift})"
-    value = f"clamp({call}{plus(numbers.zero)}, {numbers.low}, {numbers.high})"
-    return Expression("divide", value, (), ("doubled_high", "divide_quantized", "clamp"))
+    value = clamped(f"{call}{plus(numbers.zero)}", numbers.low, numbers.high, result)
+    return Expression("divide", value, (), ("divide_quantized", "clamp"))
 
 
 @expression_of.register
@@ -88,7 +88,7 @@ def _(function: SquaredDifference, dtypes: Sequence[str], result: str) -> Expres
     text, helper = scale_twice("difference * difference", numbers.result)
     used.add(helper)
     lines = (f"const int32_t difference = {parts[0]} -", f"\t{parts[1]};")
-    value = f"clamp({wrapped_sum(text, numbers.zero)}, {numbers.low}, {numbers.high})"
+    value = clamped(wrapped_sum(text, numbers.zero), numbers.low, numbers.high, result)
     return Expression("squared_difference", value, lines, tuple(sorted(used)))
 
 
@@ -102,7 +102,7 @@ def _(function: Prelu, dtypes: Sequence[str], result: str) -> Expression:
         f"const int32_t scaled = x >= 0 ? {above} :",
         f"\t{below};",
     )
-    value = f"clamp({wrapped_sum('scaled', numbers.zero)}, {numbers.low}, {numbers.high})"
+    value = clamped(wrapped_sum("scaled", numbers.zero), numbers.low, numbers.high, result)
     return Expression("prelu", value, lines, tuple(sorted({helper, other, "clamp"})))
 
 
@@ -134,7 +134,7 @@ def _(function: Root, dtypes: Sequence[str], result: str) -> Expression:
 
 @expression_of.register
 def _(function: Clamped, dtypes: Sequence[str], result: str) -> Expression:
-    return Expression("clamp", f"clamp({{0}}, {function.low}, {function.high})", (), ("clamp",))
+    return Expression("clamp", clamped("{0}", function.low, function.high, result), (), ("clamp",))
 
 
 @expression_of.register
@@ -155,6 +155,6 @@ def _(function: Rescaled, dtypes: Sequence[str], result: str) -> Expression:
         scaled = "scaled"
     value = wrapped_sum(scaled, numbers.zero)
     if (numbers.low, numbers.high) != RANGES["int32"]:
-        value = f"clamp({value}, {numbers.low}, {numbers.high})"
+        value = clamped(value, numbers.low, numbers.high, result)
         used.add("clamp")
     return Expression(function.kind.lower(), value, tuple(lines), tuple(sorted(used)))

@@ -21,7 +21,7 @@ def svdf(operation: Filter) -> Call:
     (filters, memory), (batch, length) = operation.time.shape, data.shape
     units, rank, inner = filters // operation.rank, operation.rank, operation.inner
     hybrid = operation.hybrid
-    end = ending(operation.finish, units)
+    end = ending(operation.finish, units, result=result.dtype)
     kind = "float" if inner is None else "int32_t"
     lines, helpers = Lines(), list(end.helpers)
     bias = [] if operation.bias is None else [operation.bias]
@@ -47,7 +47,8 @@ def svdf(operation: Filter) -> Call:
             else:
                 text, helper = scale_twice("dot", inner.multipliers[0])
                 helpers += [helper, "clamp"]
-                lines.add(f"s[{memory - 1}] = clamp({text}, {inner.low}, {inner.high}){plus(operation.zeros[1])};")
+                moved = f"clamp({text}, {inner.low}, {inner.high}){plus(operation.zeros[1])}"
+                lines.add(f"s[{memory - 1}] = ({c_type(state.dtype)})({moved});")
             with lines.loop("k", memory):
                 lines.add(f"sum += time[f * {memory} + k] * (s[k]{plus(-operation.zeros[1])});")
         lines.add(f"*y++ = {end.result('sum')};")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from math import prod
 
-from opwest.importers.models.emit.expressions import plus, scale_twice
+from opwest.importers.models.emit.expressions import clamped, plus, scale_twice
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
@@ -100,8 +100,8 @@ def _sum(operation: Reduce, count: int) -> _Body:
     assert finish is not None
     [by] = finish.multipliers
     text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by)
-    end = f"*y++ = clamp({text}{plus(finish.zero)}, {finish.low}, {finish.high});"
-    body = _Body(["int32_t sum = 0;"], ["sum += @;"], [end])
+    end = clamped(f"{text}{plus(finish.zero)}", finish.low, finish.high, operation.results[0].dtype)
+    body = _Body(["int32_t sum = 0;"], ["sum += @;"], [f"*y++ = {end};"])
     body.helpers = ("clamp", helper)
     return body
 
@@ -118,7 +118,8 @@ def _product(operation: Reduce, count: int) -> _Body:
         f"value = is_first ? {element} : scale_once((int64_t)value * {element}, {numbers});",
         "is_first = 0;",
     ]
-    end = f"clamp(scale_once(value, {numbers}){plus(finish.zero)}, {finish.low}, {finish.high})"
+    scaled = f"scale_once(value, {numbers}){plus(finish.zero)}"
+    end = clamped(scaled, finish.low, finish.high, operation.results[0].dtype)
     body = _Body(["int32_t value = 0;", "int is_first = 1;"], step, [f"*y++ = {end};"])
     body.helpers = ("clamp", "scale_once")
     return body

@@ -81,7 +81,7 @@ def running_sum(operation: RunningSum) -> Call:
     end, start, element = None, "0", f"({kind})data[{{}}]"
     stored = f"({c_type(data.dtype)})sum"
     if operation.finish is not None:
-        end = ending(operation.finish, 1)
+        end = ending(operation.finish, 1, result=result.dtype)
         start = f"UINT32_C({(-operation.zero << SUM_SHIFT) % (1 << 32)})"
         element = f"(uint32_t)(data[{{}}]{plus(-operation.zero)}) << {SUM_SHIFT}"
         stored = end.result("(int32_t)sum")
