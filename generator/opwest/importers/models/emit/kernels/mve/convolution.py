@@ -8,12 +8,14 @@ from typing import Any
 
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.mve import pairs
+from opwest.importers.models.emit.kernels.mve.assembly import NAKED
+from opwest.importers.models.emit.kernels.mve.elements import Loop, loop_of
 from opwest.importers.models.emit.kernels.mve.ending import NUMBERS
 from opwest.importers.models.emit.kernels.mve.layers import ITEMS, is_single, layer_of
 from opwest.importers.models.emit.kernels.mve.windows import Windows
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
-from opwest.importers.models.ir.operations import Convolution
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum
 from opwest.importers.models.operators.windows import Window
 from opwest.records import dataclass
 
@@ -33,6 +35,7 @@ class Kernel:
     headers: tuple[str, ...] = ()
 
 
+@emits(ConvolutionSum, "mve-rows")
 @emits(Convolution, "mve-rows")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
@@ -60,43 +63,74 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     windows = Windows(window, shape)
     row = pairs.padded(windows.length)
     held = max(2, min(ROWS // row, count + 1) & ~1)
+    total = loop_of(operation.function, "int8") if isinstance(operation, ConvolutionSum) else None
+    write = _Write(kernel.name, channels, total, operation.place if isinstance(operation, ConvolutionSum) else 0)
     lines = Lines()
     lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
     if is_plain:
-        _plain(lines, windows, (kernel.name, count, channels, held))
+        _plain(lines, windows, write, (count, held), c_type(data.dtype))
     else:
-        _general(lines, windows, (kernel.name, channels, held), c_type(data.dtype))
+        _general(lines, windows, write, held, c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth
     parameters = (
         Parameter("data", data.dtype),
         Parameter("numbers", "int32"),
-        Parameter("result", data.dtype, "out", ("data",) if can_replace else ()),
+        *([Parameter("total", "int32"), Parameter("other", "int8")] if total is not None else []),
+        Parameter("result", data.dtype, "out", (*(["data"] * can_replace), *(["other"] * (total is not None)))),
         Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4),
+        *([Parameter("part", "int8", "scratch", elements=held * channels)] if total is not None else []),
     )
-    definitions = (*windows.definitions(), kernel.text)
+    added = () if total is None else (NAKED, total.text)
+    definitions = (*windows.definitions(), *added, kernel.text)
     function = Function("convolution", parameters, str(lines), kernel.helpers, kernel.headers, definitions=definitions)
-    return Call(function, (data, kernel.numbers, result), operation.label)
+    arrays = () if total is None else (total.numbers, operation.inputs[1])
+    return Call(function, (data, kernel.numbers, *arrays, result), operation.label)
 
 
-def _plain(lines: Lines, windows: Windows, kernel: tuple[str, int, int, int]) -> None:
+@dataclass(frozen=True, eq=False)
+class _Write:
+    """Writes the results of rows, or their sums with another tensor."""
+
+    name: str
+    channels: int
+    total: Loop | None
+    place: int
+    """The operand of the sum that the results are."""
+
+    def add(self, lines: Lines, result: str, count: int | str) -> None:
+        """Append the calls for `count` rows."""
+        if self.total is None:
+            lines.add(f"{self.name}(held, numbers, {result}, {count});")
+            return
+        other = f"other + ({result} - result)"
+        operands = (other, "part") if self.place else ("part", other)
+        elements = count * self.channels if isinstance(count, int) else f"{count} * {self.channels}"
+        lines.add(
+            f"{self.name}(held, numbers, part, {count});",
+            f"{self.total.name}({', '.join(operands)}, total, {result}, {elements});",
+        )
+
+
+def _plain(lines: Lines, windows: Windows, write: _Write, counts: tuple[int, int], kind: str) -> None:
     """Append a loop over blocks of rows of the data."""
-    name, count, channels, held = kernel
+    count, held = counts
     length = windows.length
     lines.add("int8_t *held = (int8_t *)rows;")
     if count <= held:
-        lines.add("", f"{windows.inner}(held, from, {count});", f"{name}(held, numbers, result, {count});")
+        lines.add("", f"{windows.inner}(held, from, {count});")
+        write.add(lines, "result", count)
         return
     lines.add("")
     with lines.block(f"for (int row = 0; row < {count}; row += {held})"):
-        lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;", "")
+        lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;")
+        lines.add(f"{kind} *y = result + row * {write.channels};", "")
         lines.add(f"{windows.inner}(held, from + row * {length}, count);")
-        lines.add(f"{name}(held, numbers, result + row * {channels}, count);")
+        write.add(lines, "y", "count")
 
 
-def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int], kind: str) -> None:
+def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str) -> None:
     """Append loops that copy windows, and multiply them when the rows are full."""
-    name, channels, held = kernel
     window, (images, height, width, depth) = windows.window, windows.data
     (top, left), (sy, sx) = window.before, window.stride
     row = pairs.padded(windows.length)
@@ -123,7 +157,8 @@ def _general(lines: Lines, windows: Windows, kernel: tuple[str, int, int], kind:
                 with lines.block("else" if windows.has_inside else ""):
                     lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
             with lines.block(f"if (filled == {held})"):
-                lines.add(f"{name}(held, numbers, y, {held});", f"y += {held * channels};", "filled = 0;")
+                write.add(lines, "y", held)
+                lines.add(f"y += {held * write.channels};", "filled = 0;")
     rest = images * window.result[0] * window.result[1] % held
     if rest:
-        lines.add(f"{name}(held, numbers, y, {rest});")
+        write.add(lines, "y", rest)

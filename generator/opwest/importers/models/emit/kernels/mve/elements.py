@@ -6,6 +6,8 @@ Every number of the layer has a register, which no compiler would leave to it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
@@ -17,6 +19,7 @@ from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Elementwise
 from opwest.importers.models.operators.fixed_point import Multiplier
+from opwest.records import dataclass
 
 REGISTERS = ("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r2")
 """For the numbers; r2 points to them until the last one is loaded."""
@@ -30,7 +33,36 @@ def render(operation: Elementwise) -> Call | None:
         return None
     if any(one.size != result.size or one.dtype != result.dtype for one in operation.inputs):
         return None
-    given, turn = function.numbers, _Turn(result.dtype == "int8")
+    loop = loop_of(function, result.dtype)
+    lines = Lines()
+    lines.add(f"{loop.name}(a, b, numbers, result, {result.size});")
+    made = Function(
+        loop.base,
+        (
+            Parameter("a", result.dtype),
+            Parameter("b", result.dtype),
+            Parameter("numbers", "int32"),
+            Parameter("result", result.dtype, "out", ("a", "b")),
+        ),
+        str(lines),
+        definitions=(NAKED, loop.text),
+    )
+    return Call(made, (*operation.inputs, loop.numbers, result), operation.label)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The C function void f(a, b, numbers, result, count) and its numbers."""
+
+    base: str
+    name: str
+    text: str
+    numbers: Any
+
+
+def loop_of(function: AddQuantised | Product, dtype: str) -> Loop:
+    """Return the loop over the elements of two arrays."""
+    given, turn = function.numbers, _Turn(dtype == "int8")
     if isinstance(function, AddQuantised):
         base = "subtract" if function.subtract else "add"
         scalings = [*function.numbers.multipliers, function.numbers.result]
@@ -42,23 +74,9 @@ def render(operation: Elementwise) -> Call | None:
     kinds = ("same", "left", "right")
     words = [kinds[(one.shift > 0) - (one.shift < 0)] for one in scalings]
     words += ["positive"] if given.low >= given.zero else []
-    name = "_".join([f"mve_{base}{8 * ITEMS[result.dtype]}", *words])
-    text = turn.function(name, c_type(result.dtype))
-    lines = Lines()
-    lines.add(f"{name}(a, b, numbers, result, {result.size});")
-    made = Function(
-        base,
-        (
-            Parameter("a", result.dtype),
-            Parameter("b", result.dtype),
-            Parameter("numbers", "int32"),
-            Parameter("result", result.dtype, "out", ("a", "b")),
-        ),
-        str(lines),
-        definitions=(NAKED, text),
-    )
+    name = "_".join([f"mve_{base}{8 * ITEMS[dtype]}", *words])
     numbers = np.asarray([given.low, given.high, *turn.numbers], np.int32)
-    return Call(made, (*operation.inputs, numbers, result), operation.label)
+    return Loop(base, name, turn.function(name, c_type(dtype)), numbers)
 
 
 class _Turn:
