@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random layers as programs of one operation, with the numbers that break kernels."""
 
+import dataclasses
+
 import numpy as np
 from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
-from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
 from opwest.importers.models.operators.fixed_point import (
@@ -159,7 +161,7 @@ def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="
             int(random.choice([1, 1, 1, 2])),
             int(random.integers(3, 14)),
             int(random.integers(3, 14)),
-            int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 20])),
+            int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 20, 44, 60, 100])),
         )
     size = size or ((3, 3) if random.random() < 0.5 else (int(random.integers(1, 6)), int(random.integers(1, 6))))
     size = tuple(min(one, limit) for one, limit in zip(size, shape[1:3], strict=True))
@@ -289,3 +291,13 @@ def elements(random, shape=None, kind=None, dtype="int8", **keys):
         )
         function = AddQuantised(numbers, kind == "subtract")
     return program(Elementwise("layer", tuple(operands), (value("output", dtype, shape),), function))
+
+
+def convolution_sum(random, **keys):
+    """A convolution whose results are added to a second input, as either operand."""
+    layer = convolution(random, **keys).operations[0]
+    shape = layer.results[0].shape
+    function = elements(random, shape, kind=str(random.choice(["add", "add", "subtract"]))).operations[0].function
+    fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
+    fields["inputs"] = (*layer.inputs, value("input", "int8", shape))
+    return program(ConvolutionSum(**fields, function=function, place=int(random.integers(0, 2))))

@@ -4,7 +4,7 @@
 import numpy as np
 from opwest.importers.models.interpret.layers import patches
 from opwest.importers.models.ir.functions import AddQuantised
-from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.importers.models.operators.fixed_point import Rounding, scaled
 
 
@@ -64,4 +64,16 @@ def _elementwise(operation, one, other):
     return np.clip(value + numbers.zero, numbers.low, numbers.high).astype(operation.results[0].dtype)
 
 
-_LAYERS = {Convolution: _convolution, Depthwise: _depthwise, Elementwise: _elementwise, Pool: _pool}
+def _convolution_sum(operation, data, other):
+    part = _convolution(operation, data)
+    operands = (other, part) if operation.place else (part, other)
+    return _elementwise(operation, *operands)
+
+
+_LAYERS = {
+    Convolution: _convolution,
+    ConvolutionSum: _convolution_sum,
+    Depthwise: _depthwise,
+    Elementwise: _elementwise,
+    Pool: _pool,
+}

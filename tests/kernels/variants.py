@@ -11,7 +11,7 @@ from opwest.tuning.machines import MACHINES
 FLAGS = ("-Os", "-Wconversion", "-Werror")
 
 
-def candidates_of(make, variant, count, seed, **keys):
+def candidates_of(make, variant, count, seed, accepts_portable=False, **keys):
     """Return candidates for the layers that `make` returns and the variant accepts."""
     found = []
     for number in range(count):
@@ -21,7 +21,7 @@ def candidates_of(make, variant, count, seed, **keys):
         outputs = [reference.results_of(program.operations[0], *inputs)]
         prefix = f"{variant}_{make.__name__}_{number}_".replace("-", "_")
         emitted = emit_program(program, "made by a test", variant, prefix=prefix)
-        if emitted.steps[0].variant != "portable":
+        if accepts_portable or emitted.steps[0].variant != "portable":
             found.append(Candidate(program, emitted, inputs, outputs))
     return found
 

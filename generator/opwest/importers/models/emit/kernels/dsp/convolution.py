@@ -254,7 +254,8 @@ class _Layer:
         if rest:
             # The other pixels are any data; their results are not kept.
             self._results(lines, rest)
-        used = (COPY, FILL) if rows.size else (COPY,) if rest and self.pixels > 2 else ()
+        copies = rows.size > 0 or (rest > 0 and self.pixels > 2 and self.total is None)
+        used = (*([COPY] * copies), *([FILL] * (rows.size > 0)))
         return *used, widen_window(self.pixels)
 
     def _declare_results(self, lines: Lines, after: int) -> None:

@@ -126,8 +126,8 @@ def _window(code: Assembly, tiles: Tiles, inside: list[int], first: int) -> None
         offset = (column - first) * depth
         if offset <= 127 or (column - first == 1 and 3 in inside and depth <= 127):
             loads.append((column, f"[r1, #{offset}]"))
-        elif (column - first) == 3 and depth <= 127:
-            # r3 is two columns to the right.
+        elif column - first == 3 and 2 * depth > 127 and depth <= 127:
+            # r3 is two columns to the right, for the load before.
             loads.append((column, f"[r3, #{depth}]"))
         else:
             code.plus("r3", 0)
