@@ -158,4 +158,4 @@ class Taps:
         for one in sums:
             yield f"asr {one}, {one}, {_FREE}"
         for one in sums:
-            yield from clamped(one, ending)
+            yield from clamped(one, ending, _FREE)

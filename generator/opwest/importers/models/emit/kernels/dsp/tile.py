@@ -36,21 +36,42 @@ class Ending:
     """Whether some channels of a signed layer have no shift."""
     low: int
     high: int
+    bits: int = 8
+    """Of a result."""
+    is_long: bool = False
+    """Whether the numbers are those of the long form of a scaling."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether results have the whole range of their type."""
+        return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+
+    @property
+    def kind(self) -> str:
+        """The C type of a result."""
+        return f"int{self.bits}_t"
+
+    @property
+    def store(self) -> str:
+        """The instruction that stores a result."""
+        return "strb" if self.bits == 8 else "strh"
 
     @property
     def name(self) -> str:
         """Return a suffix for names of functions."""
-        form = ("twice" if self.is_doubled else "once") + ("_signed" if self.is_signed else "")
+        form = "long" if self.is_long else "twice" if self.is_doubled else "once"
+        form += "_signed" if self.is_signed else ""
         form += "_mixed" if self.is_mixed else ""
-        if (self.low, self.high) == (-128, 127):
+        form += "" if self.bits == 8 else f"_{self.bits}"
+        if self.is_full:
             return form
         return f"{form}_{self.low}_{self.high}".replace("-", "m")
 
 
-def ending_of(scaling: Scaling) -> Ending:
+def ending_of(scaling: Scaling, bits: int = 8) -> Ending:
     """Return the form of a layer's end."""
     is_mixed = scaling.is_signed and bool((scaling.shifts == 0).any())
-    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high)
+    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,7 @@ class Tile:
 
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
-        parameters = ("const uint32_t *data", "const int32_t *stream", "int8_t *result", "int32_t step")
+        parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
         return naked("void", self.name, (*parameters, "const int32_t *end"), self._lines())
 
     def _sum(self, pixel: int, channel: int) -> str:
@@ -166,14 +187,15 @@ class Tile:
             yield from (f"asr {one}, {one}, #{places}" for one in sums)
 
     def _stores(self, sums: list[str]) -> Iterator[str]:
+        store = self.ending.store
         if self.pixels == 4:
             yield f"add {_A}, {_DATA}, {_Y}"
-            yield f"strb {sums[3]}, [{_A}, {_Y}, lsl #1]"
-            yield f"strb {sums[2]}, [{_A}, {_Y}]"
-            yield f"strb {sums[1]}, [{_A}]"
+            yield f"{store} {sums[3]}, [{_A}, {_Y}, lsl #1]"
+            yield f"{store} {sums[2]}, [{_A}, {_Y}]"
+            yield f"{store} {sums[1]}, [{_A}]"
         else:
-            yield f"strb {sums[1]}, [{_DATA}, {_Y}]"
-        yield f"strb {sums[0]}, [{_DATA}], #1"
+            yield f"{store} {sums[1]}, [{_DATA}, {_Y}]"
+        yield f"{store} {sums[0]}, [{_DATA}], #{self.ending.bits // 8}"
 
 
 def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> Iterator[str]:
@@ -191,13 +213,25 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
             yield f"add {one}, {one}, {one}, asr #31"
         yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
-        yield from clamped(one, ending)
+    for one in sums:
+        yield from clamped(one, ending, multiplier)
 
 
-def clamped(register: str, ending: Ending) -> Iterator[str]:
-    """Yield the clamp of a result."""
-    if (ending.low, ending.high) == (-128, 127):
-        yield f"ssat {register}, #8, {register}"
+def clamped(register: str, ending: Ending, free: str) -> Iterator[str]:
+    """Yield the clamp of a result; `free` is a register for limits of 16 bits."""
+    if ending.is_full:
+        yield f"ssat {register}, #{ending.bits}, {register}"
+        return
+    if ending.low == 0 and ending.high & (ending.high + 1) == 0:
+        yield f"usat {register}, #{ending.high.bit_length()}, {register}"
+        return
+    if ending.bits == 16:
+        for limit, condition in ((ending.low, "lt"), (ending.high, "gt")):
+            yield f"movw {free}, #{limit & 0xFFFF}"
+            yield f"sxth {free}, {free}"
+            yield f"cmp {register}, {free}"
+            yield f"it {condition}"
+            yield f"mov{condition} {register}, {free}"
         return
     yield f"cmp {register}, #{ending.low}"
     yield "it lt"
