@@ -30,7 +30,6 @@ def is_dense(operation: Convolution) -> bool:
 @emits(Convolution, "dsp-wide")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for more rows."""
-    data, result = operation.inputs[0], operation.results[0]
     numbers = wide_numbers_of(operation, operation.weights) if is_dense(operation) else None
     if numbers is None:
         return None
