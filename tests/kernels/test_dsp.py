@@ -14,7 +14,10 @@ LAYERS = {
     "dsp-planes": (random_layers.depthwise,),
     "dsp-pool": (random_layers.pool,),
     "dsp-elements": (random_layers.elements,),
+    "dsp-wide": (random_layers.convolution, random_layers.dense, random_layers.depthwise),
 }
+DTYPES = {"dsp-wide": "int16"}
+"""int8 for others."""
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m7", "cortex-m33"])
@@ -22,7 +25,7 @@ LAYERS = {
 def test_random_layers(tmp_path, core, variant):
     found = []
     for make in LAYERS[variant]:
-        some = candidates_of(make, variant, sized(16, 400), seed=1)
+        some = candidates_of(make, variant, sized(16, 400), seed=1, dtype=DTYPES.get(variant, "int8"))
         assert len(some) >= sized(4, 100)
         found += some
     for number, one in enumerate(found):
@@ -33,5 +36,8 @@ def test_random_layers(tmp_path, core, variant):
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_other_levels_of_optimisation(tmp_path, level):
-    found = [one for variant, makes in LAYERS.items() for make in makes for one in candidates_of(make, variant, 4, 2)]
+    found = []
+    for variant, makes in LAYERS.items():
+        for make in makes:
+            found += candidates_of(make, variant, 4, 2, dtype=DTYPES.get(variant, "int8"))
     check(found, "cortex-m4", tmp_path, (level, "-Wconversion", "-Werror", "-fno-omit-frame-pointer"))

@@ -13,6 +13,7 @@ from opwest.importers.models.emit.depthwise import can_replace
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.copies import COPY
 from opwest.importers.models.emit.kernels.dsp.any_taps import MOST_COLUMNS, AnyTaps
+from opwest.importers.models.emit.kernels.dsp.column_taps import ColumnTaps
 from opwest.importers.models.emit.kernels.dsp.planes import CHANNELS, Planes
 from opwest.importers.models.emit.kernels.dsp.stream import shifts_of
 from opwest.importers.models.emit.kernels.dsp.taps import Taps
@@ -27,6 +28,7 @@ from opwest.records import dataclass
 
 MOST_WORDS = 127
 """The words of a row that offsets of loads reach."""
+_Form = Taps | AnyTaps | ColumnTaps
 
 
 @emits(Depthwise, "dsp-planes")
@@ -73,8 +75,13 @@ def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
     if planes.words > MOST_WORDS:
         return None
     results, scaling = len(numbers.weights), numbers.scaling
-    is_usual = window.size == (3, 3) and not scaling.is_long
-    taps = (Taps if is_usual else AnyTaps)(planes, results, ending_of(scaling, 8 * item))
+    ending = ending_of(scaling, 8 * item)
+    columns = ColumnTaps(planes, results, ending)
+    taps: _Form = columns
+    if scaling.is_long or not columns.can_reach:
+        taps = AnyTaps(planes, results, ending)
+    elif (window.size, window.stride[1]) == ((3, 3), 1):
+        taps = Taps(planes, results, ending)
     lines = Lines()
     fill = "(uint32_t)numbers[0]" if shared else f"UINT32_C({filling(operation.zero):#x})"
     definitions = _body(lines, planes, taps, fill)
@@ -99,7 +106,7 @@ def filling(zero: int) -> int:
     return (zero & 0xFFFF) * 0x10001
 
 
-def _constants(taps: Taps | AnyTaps, weights: Any, sums: Any, scaling: Scaling) -> Any:
+def _constants(taps: _Form, weights: Any, sums: Any, scaling: Scaling) -> Any:
     """Return the words of each channel: those of the taps, first sum, multiplier, addend, shift."""
     factor = 2 if scaling.is_doubled else 1
     words = taps.words(weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
@@ -108,7 +115,7 @@ def _constants(taps: Taps | AnyTaps, weights: Any, sums: Any, scaling: Scaling) 
     return joined.astype(np.uint32).view(np.int32).reshape(-1)
 
 
-def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tuple[str, ...]:
+def _body(lines: Lines, planes: Planes, taps: _Form, fill: str) -> tuple[str, ...]:
     """Append the loops over images, groups of channels and strips; return the definitions."""
     n, height, width, depth = planes.data
     window, results = planes.window, taps.results

@@ -201,9 +201,12 @@ class Tile:
 def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
     multiplier, addend, shift = numbers
-    operation = "smmulr" if ending.is_doubled else "smmul"
+    rounded = "r" if ending.is_doubled else ""
     for one in sums:
-        yield f"{operation} {one}, {one}, {multiplier}"
+        if ending.is_signed:
+            yield f"smmul{rounded} {one}, {one}, {multiplier}"
+        else:
+            yield f"smmla{rounded} {one}, {one}, {multiplier}, {addend}"
     for one in sums:
         if ending.is_mixed:
             # The multiplier is used; the shift has its sign bit set unless it is 0.
@@ -211,7 +214,8 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
             yield f"add {one}, {one}, {multiplier}, asr #31"
         elif ending.is_signed:
             yield f"add {one}, {one}, {one}, asr #31"
-        yield f"add {one}, {one}, {addend}"
+        if ending.is_signed:
+            yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
     for one in sums:
         yield from clamped(one, ending, multiplier)
