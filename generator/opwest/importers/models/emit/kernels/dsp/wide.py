@@ -216,7 +216,9 @@ class _Layer:
                 lines.add(f"y += {pixels * self.results};", "filled = 0;")
         rest = self.count % pixels
         used = self._last(lines, rest) if rest else ()
-        return (*([COPY, FILL] if rows.size else used), spread(pixels, self.words))
+        if rows.size:
+            used = (COPY, FILL) if rows.is_padded else (COPY,)
+        return (*used, spread(pixels, self.words))
 
     def _last(self, lines: Lines, rest: int) -> tuple[str, ...]:
         """Append the products of the last pixels; the others of the block are any data."""
