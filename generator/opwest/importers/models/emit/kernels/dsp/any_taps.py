@@ -20,7 +20,7 @@ MOST_UNROLLED = 25
 
 @dataclass(frozen=True)
 class AnyTaps:
-    """A function for the results of one channel: stride 1 or 2, no dilation.
+    """A function for the results of one channel: stride 1 or 2, no dilation; for the long form, and very large windows.
 
     For each row of the window there are words (t0, t1), (t2, t3), ... for results at even columns; with stride 1 also
     (t1, t2), (t3, t4), ... for those at odd columns, whose first product is that of t0 and the second half of a word.
@@ -88,7 +88,8 @@ class AnyTaps:
                     lines.add(f"*result = {end}(s0, multiplier, addend, shift);", f"result += {self.results};")
         parameters = f"const uint32_t *words, const int32_t *constants, {self.ending.kind} *result, int32_t rows"
         head = f"static void {self.name}(\n\t{parameters})"
-        return SMLAD, SMLABT, text, f"{head}\n{{\n{lines}}}\n"
+        used = (SMLAD, SMLABT) if at_once == 2 else (SMLAD,)
+        return *used, text, f"{head}\n{{\n{lines}}}\n"
 
     def _sums(self, lines: Lines, pitch: int, count: int) -> None:
         """Append the sums s0 and s1 of the window at p."""

@@ -68,7 +68,7 @@ class _Numbers:
 
 def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
     data, result, window = operation.inputs[0], operation.results[0], operation.window
-    if window.dilation != (1, 1) or window.stride[1] > 2 or window.size[1] > MOST_COLUMNS:
+    if window.dilation != (1, 1) or window.stride[1] > 2:
         return None
     item = 2 if data.dtype == "int16" else 1
     planes = Planes(data.shape, window, item)
@@ -79,6 +79,8 @@ def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
     columns = ColumnTaps(planes, results, ending)
     taps: _Form = columns
     if scaling.is_long or not columns.can_reach:
+        if window.size[1] > MOST_COLUMNS:
+            return None
         taps = AnyTaps(planes, results, ending)
     elif (window.size, window.stride[1]) == ((3, 3), 1):
         taps = Taps(planes, results, ending)
