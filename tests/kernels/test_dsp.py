@@ -41,3 +41,36 @@ def test_other_levels_of_optimisation(tmp_path, level):
         for make in makes:
             found += candidates_of(make, variant, 4, 2, dtype=DTYPES.get(variant, "int8"))
     check(found, "cortex-m4", tmp_path, (level, "-Wconversion", "-Werror", "-fno-omit-frame-pointer"))
+
+
+def one_column(random, **keys):
+    """A depthwise layer whose data has one column."""
+    rows, size, stride = ((25, 5, 1), (9, 9, 1), (12, 2, 2), (7, 1, 3), (300, 4, 1), (5, 3, 2))[random.integers(0, 6)]
+    places = {"size": (size, 1), "stride": (stride, 1), "dilation": (1, 1)}
+    return random_layers.depthwise(random, shape=(2, rows, 1, 6), **places, **keys)
+
+
+@pytest.mark.parametrize("variant", ["dsp-planes", "dsp-wide"])
+def test_depthwise_layers_with_one_column(tmp_path, variant):
+    found = candidates_of(one_column, variant, 24, seed=3, dtype=DTYPES.get(variant, "int8"))
+    assert len(found) >= 16
+    check(found, "cortex-m4", tmp_path)
+
+
+def long_dense(random, **keys):
+    """A fully connected layer whose sums can exceed 32 bits."""
+    return random_layers.dense(random, length=1301, results=6, rows=1, kind="ordinary", **keys)
+
+
+def long_convolution(random, **keys):
+    """A convolution whose sums can exceed 32 bits."""
+    return random_layers.convolution(
+        random, shape=(1, 4, 5, 145), size=(3, 3), results=5, kind="relu", dilation=(1, 1), **keys
+    )
+
+
+@pytest.mark.parametrize(("make", "function"), [(long_dense, "sums_wide"), (long_convolution, "tile_2x2_wide")])
+def test_layers_with_sums_of_64_bits(tmp_path, make, function):
+    found = candidates_of(make, "dsp-wide", 8, seed=4, dtype="int16")
+    assert sum(function in one.emitted.source for one in found) >= 4
+    check(found, "cortex-m4", tmp_path)

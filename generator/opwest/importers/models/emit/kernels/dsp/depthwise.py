@@ -23,7 +23,9 @@ from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.ir.operations import Depthwise
+from opwest.importers.models.operators.windows import Window
 from opwest.records import dataclass
 
 MOST_WORDS = 127
@@ -68,11 +70,12 @@ class _Numbers:
 
 def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
     data, result, window = operation.inputs[0], operation.results[0], operation.window
-    if window.dilation != (1, 1) or window.stride[1] > 2:
-        return None
     item = 2 if data.dtype == "int16" else 1
-    planes = Planes(data.shape, window, item)
-    if planes.words > MOST_WORDS:
+    if any(step > 1 and size > 1 for step, size in zip(window.dilation, window.size, strict=True)):
+        return None
+    planes = turned(data.shape, window, item) or Planes(data.shape, window, item)
+    shape, window = planes.data, planes.window
+    if window.stride[1] > 2 or planes.words > MOST_WORDS:
         return None
     results, scaling = len(numbers.weights), numbers.scaling
     ending = ending_of(scaling, 8 * item)
@@ -91,9 +94,7 @@ def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
         Parameter("data", data.dtype),
         Parameter("constants", "int32"),
         *([Parameter("numbers", "int32")] if shared else []),
-        Parameter(
-            "result", data.dtype, "out", ("data",) if can_replace(data.shape, window, results, planes.strip) else ()
-        ),
+        Parameter("result", data.dtype, "out", ("data",) if can_replace(shape, window, results, planes.strip) else ()),
         Parameter("rows", "uint32", "scratch", elements=planes.size),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), definitions=definitions)
@@ -101,6 +102,17 @@ def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
     if shared:
         arrays.append(np.asarray([filling(operation.zero)], np.uint32).view(np.int32))
     return Call(function, (data, *arrays, result), operation.label)
+
+
+def turned(data: Shape, window: Window, item: int) -> Planes | None:
+    """Return the rows of data [n,h,1,c] as [n,1,h,c]: the same elements in the same order, neighbours in one row."""
+    if data[2] != 1 or window.size[1] != 1 or window.result[1] != 1 or window.before[1] != 0 or window.stride[0] > 2:
+        return None
+    turn = Window(
+        (1, window.size[0]), (1, window.stride[0]), window.dilation, (0, window.before[0]), (1, window.result[0])
+    )
+    planes = Planes((data[0], 1, data[1], data[3]), turn, item)
+    return planes if planes.words <= MOST_WORDS else None
 
 
 def filling(zero: int) -> int:
