@@ -71,6 +71,6 @@ def long_convolution(random, **keys):
 
 @pytest.mark.parametrize(("make", "function"), [(long_dense, "sums_wide"), (long_convolution, "tile_2x2_wide")])
 def test_layers_with_sums_of_64_bits(tmp_path, make, function):
-    found = candidates_of(make, "dsp-wide", 8, seed=4, dtype="int16")
+    found = candidates_of(make, "dsp-wide", 12, seed=4, dtype="int16")
     assert sum(function in one.emitted.source for one in found) >= 4
     check(found, "cortex-m4", tmp_path)
