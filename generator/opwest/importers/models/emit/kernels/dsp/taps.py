@@ -167,5 +167,4 @@ class Taps:
         yield f"ldr {_FREE}, [sp, #{_SHIFT}]"
         for one in sums:
             yield f"asr {one}, {one}, {_FREE}"
-        for one in sums:
-            yield from clamped(one, ending, _FREE)
+        yield from clamped(sums, ending, _FREE)

@@ -217,32 +217,45 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
         if ending.is_signed:
             yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
+    yield from clamped(sums, ending, multiplier)
+
+
+def clamped(sums: list[str], ending: Ending, free: str) -> Iterator[str]:
+    """Yield the clamps of results; `free` is a register for limits of 16 bits. Only the low bits are results."""
+    low, high = ending.low, ending.high
     for one in sums:
-        yield from clamped(one, ending, multiplier)
+        if ending.is_full:
+            yield f"ssat {one}, #{ending.bits}, {one}"
+        elif low == 0 and high & (high + 1) == 0:
+            yield f"usat {one}, #{high.bit_length()}, {one}"
+        elif ending.bits == 8:
+            yield from _limited(one, "lt", f"#{low}")
+            yield from _limited(one, "gt", f"#{high}")
+        else:
+            yield f"usat {one}, #15, {one}" if low == 0 else f"ssat {one}, #16, {one}"
+    if ending.bits == 8 or ending.is_full or (low == 0 and high & (high + 1) == 0):
+        return
+    if low not in (0, -32768):
+        yield f"movw {free}, #{low & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "lt", free)
+    if high < 0:
+        yield f"movw {free}, #{high & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "gt", free)
+    elif high < 32767:
+        # The addition saturates where the limit is exceeded.
+        yield f"movw {free}, #{32767 - high}"
+        yield from (f"qadd16 {one}, {one}, {free}" for one in sums)
+        yield from (f"sub {one}, {one}, {free}" for one in sums)
 
 
-def clamped(register: str, ending: Ending, free: str) -> Iterator[str]:
-    """Yield the clamp of a result; `free` is a register for limits of 16 bits."""
-    if ending.is_full:
-        yield f"ssat {register}, #{ending.bits}, {register}"
-        return
-    if ending.low == 0 and ending.high & (ending.high + 1) == 0:
-        yield f"usat {register}, #{ending.high.bit_length()}, {register}"
-        return
-    if ending.bits == 16:
-        for limit, condition in ((ending.low, "lt"), (ending.high, "gt")):
-            yield f"movw {free}, #{limit & 0xFFFF}"
-            yield f"sxth {free}, {free}"
-            yield f"cmp {register}, {free}"
-            yield f"it {condition}"
-            yield f"mov{condition} {register}, {free}"
-        return
-    yield f"cmp {register}, #{ending.low}"
-    yield "it lt"
-    yield f"movlt {register}, #{ending.low}"
-    yield f"cmp {register}, #{ending.high}"
-    yield "it gt"
-    yield f"movgt {register}, #{ending.high}"
+def _limited(register: str, condition: str, limit: str) -> Iterator[str]:
+    yield f"cmp {register}, {limit}"
+    yield f"it {condition}"
+    yield f"mov{condition} {register}, {limit}"
 
 
 def _product(sums: str, data: str, weights: str) -> str:
