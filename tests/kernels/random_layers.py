@@ -75,6 +75,9 @@ def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, d
             fixed = (1 << 31) - 1
         pairs.append(Multiplier(fixed, int(shift)))
     if dtype == "int16":
+        if random.random() < 0.3:
+            high = int(random.integers(1, 32767))
+            low = -high
         return Requantisation(tuple(pairs), rounding, 0, 0 if kind == "relu" else low, high)
     offset = int(random.choice([-128, 127, 0, int(random.integers(-128, 128))]))
     if kind == "relu":

@@ -14,15 +14,31 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of int8 data [n,h,w,c] in the order of a window's rows."""
+    """Rows of data [n,h,w,c] in the order of a window's rows."""
 
     data: Shape
     window: Window
+    item: int = 1
+    """The bytes of an element."""
+    is_copied: bool = False
+    """Whether rows are copied also without padding."""
+    source: str = "data"
+    """The pointer to the bytes of the data."""
 
     @property
     def is_padded(self) -> bool:
         """Whether windows reach outside of the data, so that rows are copied."""
         return self.window.is_padded((self.data[1], self.data[2]))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the rows are in the buffer."""
+        return self.is_copied or self.is_padded
+
+    @property
+    def depth(self) -> int:
+        """The bytes of a column."""
+        return self.data[3] * self.item
 
     @property
     def reach(self) -> int:
@@ -32,27 +48,27 @@ class Rows:
     @property
     def pitch(self) -> int:
         """The bytes from a row to the next one."""
-        if not self.is_padded:
-            return self.data[2] * self.data[3]
+        if not self.is_kept:
+            return self.data[2] * self.depth
         columns, stride = self.window.result[1], self.window.stride[1]
-        return ((columns - 1) * stride + (self.window.size[1] - 1) * self.window.dilation[1] + 1) * self.data[3]
+        return ((columns - 1) * stride + (self.window.size[1] - 1) * self.window.dilation[1] + 1) * self.depth
 
     @property
     def size(self) -> int:
         """The bytes of the buffer; 0 without one."""
-        return self.reach * self.pitch if self.is_padded else 0
+        return self.reach * self.pitch if self.is_kept else 0
 
     @contextmanager
     def loop(self, lines: Lines, buffer: str, fill: str) -> Iterator[str]:
         """Append the loops over images and rows of results; yield the pointer to the first window of a row."""
-        n, height, width, depth = self.data
+        n, height, width, _ = self.data
         (stride, _), (top, _) = self.window.stride, self.window.before
-        image = "data" if n == 1 else f"data + n * {height * width * depth}"
+        image = self.source if n == 1 else f"{self.source} + n * {height * width * self.depth}"
         with lines.loop("n", n) if n > 1 else nullcontext():
-            if self.is_padded:
+            if self.is_kept:
                 lines.add("int next = 0;", "")
             with lines.loop("oy", self.window.result[0]):
-                if not self.is_padded:
+                if not self.is_kept:
                     lines.add(f"const int8_t *row = {image} + oy * {stride * self.pitch};", "")
                     yield "row"
                     return
@@ -69,7 +85,8 @@ class Rows:
 
     def _load(self, lines: Lines, to: str, image: str, top: int, fill: str) -> None:
         """Append the copy of the row `next`, counted from the first row of the padding."""
-        _, height, width, depth = self.data
+        _, height, width, _ = self.data
+        depth = self.depth
         left = self.window.before[1]
         columns = self.pitch // depth
         inside = min(width, columns - left)

@@ -20,7 +20,7 @@ MOST_UNROLLED = 25
 
 @dataclass(frozen=True)
 class AnyTaps:
-    """A function for the results of one channel: stride 1 or 2, no dilation.
+    """A function for the results of one channel: stride 1 or 2, no dilation; for the long form, and very large windows.
 
     For each row of the window there are words (t0, t1), (t2, t3), ... for results at even columns; with stride 1 also
     (t1, t2), (t3, t4), ... for those at odd columns, whose first product is that of t0 and the second half of a word.
@@ -78,7 +78,7 @@ class AnyTaps:
         pitch = self.planes.pitch // 4
         with lines.block(f"for (; rows > 0; rows--, words += {self.planes.window.stride[0] * pitch})"):
             lines.add("const uint32_t *p = words;", "")
-            with lines.block(f"for (int i = 0; i < {turns}; i++, p++)"):
+            with lines.block(f"for (int i = 0; i < {turns}; i++, p += 4)"):
                 self._sums(lines, pitch, at_once)
                 for place in range(at_once):
                     lines.add(f"*result = {end}(s{place}, multiplier, addend, shift);", f"result += {self.results};")
@@ -86,9 +86,10 @@ class AnyTaps:
                 with lines.block(""):
                     self._sums(lines, pitch, 1)
                     lines.add(f"*result = {end}(s0, multiplier, addend, shift);", f"result += {self.results};")
-        parameters = "const uint32_t *words, const int32_t *constants, int8_t *result, int32_t rows"
+        parameters = f"const uint32_t *words, const int32_t *constants, {self.ending.kind} *result, int32_t rows"
         head = f"static void {self.name}(\n\t{parameters})"
-        return SMLAD, SMLABT, text, f"{head}\n{{\n{lines}}}\n"
+        used = (SMLAD, SMLABT) if at_once == 2 else (SMLAD,)
+        return *used, text, f"{head}\n{{\n{lines}}}\n"
 
     def _sums(self, lines: Lines, pitch: int, count: int) -> None:
         """Append the sums s0 and s1 of the window at p."""
@@ -105,9 +106,9 @@ class AnyTaps:
 
     def _row(self, lines: Lines, words: str, weights: str, count: int) -> None:
         for place in range(self.even):
-            lines.add(f"s0 = smlad(({words})[{place}], (uint32_t)({weights})[{place}], s0);")
+            lines.add(f"s0 = smlad(({words})[{4 * place}], (uint32_t)({weights})[{place}], s0);")
         if count == 1:
             return
         lines.add(f"s1 = smlabt((uint32_t)({weights})[0], ({words})[0], s1);")
         for place in range(self.odd):
-            lines.add(f"s1 = smlad(({words})[{place + 1}], (uint32_t)({weights})[{self.even + place}], s1);")
+            lines.add(f"s1 = smlad(({words})[{4 * place + 4}], (uint32_t)({weights})[{self.even + place}], s1);")

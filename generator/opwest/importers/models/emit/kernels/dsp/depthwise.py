@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 depthwise convolutions: rows of four channels are widened, then each channel is computed for a strip of rows."""
+"""Depthwise convolutions: rows of four channels are taken apart, then each channel is computed for a strip of rows."""
 
 from __future__ import annotations
 
@@ -13,52 +13,106 @@ from opwest.importers.models.emit.depthwise import can_replace
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.copies import COPY
 from opwest.importers.models.emit.kernels.dsp.any_taps import MOST_COLUMNS, AnyTaps
+from opwest.importers.models.emit.kernels.dsp.column_taps import ColumnTaps
 from opwest.importers.models.emit.kernels.dsp.planes import CHANNELS, Planes
 from opwest.importers.models.emit.kernels.dsp.stream import shifts_of
 from opwest.importers.models.emit.kernels.dsp.taps import Taps
 from opwest.importers.models.emit.kernels.dsp.tile import ending_of
+from opwest.importers.models.emit.kernels.dsp.wide_layer import wide_numbers_of
 from opwest.importers.models.emit.kernels.scaling import Scaling, scaling_of
 from opwest.importers.models.emit.matrix import bound_of
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
+from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.ir.operations import Depthwise
+from opwest.importers.models.operators.windows import Window
+from opwest.records import dataclass
 
 MOST_WORDS = 127
 """The words of a row that offsets of loads reach."""
+_Form = Taps | AnyTaps | ColumnTaps
 
 
 @emits(Depthwise, "dsp-planes")
 def render(operation: Depthwise, shared: bool = False) -> Call | None:
     """Return the call; None for strides of columns above 2, dilations, and very wide windows or data."""
-    data, result, window = operation.inputs[0], operation.results[0], operation.window
-    if data.dtype != "int8" or window.dilation != (1, 1) or window.stride[1] > 2 or window.size[1] > MOST_COLUMNS:
+    if operation.inputs[0].dtype != "int8":
         return None
     weights = plain_weights(operation.weights, operation.weight_zero)
-    planes = Planes(data.shape, window)
-    if weights.dtype != np.int8 or planes.words > MOST_WORDS:
+    if weights.dtype != np.int8:
         return None
-    results = weights.shape[-1]
-    by_channel = weights.reshape(-1, results).T
+    by_channel = weights.reshape(-1, weights.shape[-1]).T
     sums = folded(by_channel, operation.bias, operation.zero, "int8")
     scaling = scaling_of(operation.finish, bound_of(by_channel, sums, "int8"))
-    if scaling is None:
+    return None if scaling is None else _call(operation, shared, _Numbers(by_channel, sums, scaling))
+
+
+@emits(Depthwise, "dsp-wide")
+def render_wide(operation: Depthwise) -> Call | None:
+    """Return the call for int16; None also where sums could exceed 32 bits."""
+    weights = operation.weights
+    numbers = wide_numbers_of(operation, weights.reshape(-1, weights.shape[-1]).T)
+    if numbers is None or numbers.bounds.max() >= 1 << 31:
         return None
-    taps = (Taps if window.size == (3, 3) else AnyTaps)(planes, results, ending_of(scaling))
+    return _call(operation, False, _Numbers(numbers.weights, numbers.sums, numbers.scaling))
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """The constants of a layer."""
+
+    weights: Any
+    """[o,k]."""
+    sums: Any
+    """The first sums [o]."""
+    scaling: Scaling
+
+
+def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
+    data, result, window = operation.inputs[0], operation.results[0], operation.window
+    item = 2 if data.dtype == "int16" else 1
+    if any(step > 1 and size > 1 for step, size in zip(window.dilation, window.size, strict=True)):
+        return None
+    planes = turned(data.shape, window, item) or Planes(data.shape, window, item)
+    shape, window = planes.data, planes.window
+    if window.stride[1] > 2 or planes.words > MOST_WORDS:
+        return None
+    results, scaling = len(numbers.weights), numbers.scaling
+    ending = ending_of(scaling, 8 * item)
+    columns = ColumnTaps(planes, results, ending)
+    taps: _Form = columns
+    if scaling.is_long or not columns.can_reach:
+        if window.size[1] > MOST_COLUMNS:
+            return None
+        taps = AnyTaps(planes, results, ending)
+    elif (window.size, window.stride[1]) == ((3, 3), 1):
+        taps = Taps(planes, results, ending)
     lines = Lines()
     fill = "(uint32_t)numbers[0]" if shared else f"UINT32_C({filling(operation.zero):#x})"
     definitions = _body(lines, planes, taps, fill)
     parameters = [
-        Parameter("data", "int8"),
+        Parameter("data", data.dtype),
         Parameter("constants", "int32"),
         *([Parameter("numbers", "int32")] if shared else []),
-        Parameter("result", "int8", "out", ("data",) if can_replace(data.shape, window, results, planes.strip) else ()),
+        Parameter("result", data.dtype, "out", ("data",) if can_replace(shape, window, results, planes.strip) else ()),
         Parameter("rows", "uint32", "scratch", elements=planes.size),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), definitions=definitions)
-    arrays = [_constants(taps, by_channel, sums, scaling)]
+    arrays = [_constants(taps, numbers.weights, numbers.sums, scaling)]
     if shared:
         arrays.append(np.asarray([filling(operation.zero)], np.uint32).view(np.int32))
     return Call(function, (data, *arrays, result), operation.label)
+
+
+def turned(data: Shape, window: Window, item: int) -> Planes | None:
+    """Return the rows of data [n,h,1,c] as [n,1,h,c]: the same elements in the same order, neighbours in one row."""
+    if data[2] != 1 or window.size[1] != 1 or window.result[1] != 1 or window.before[1] != 0 or window.stride[0] > 2:
+        return None
+    turn = Window(
+        (1, window.size[0]), (1, window.stride[0]), window.dilation, (0, window.before[0]), (1, window.result[0])
+    )
+    planes = Planes((data[0], 1, data[1], data[3]), turn, item)
+    return planes if planes.words <= MOST_WORDS else None
 
 
 def filling(zero: int) -> int:
@@ -66,7 +120,7 @@ def filling(zero: int) -> int:
     return (zero & 0xFFFF) * 0x10001
 
 
-def _constants(taps: Taps | AnyTaps, weights: Any, sums: Any, scaling: Scaling) -> Any:
+def _constants(taps: _Form, weights: Any, sums: Any, scaling: Scaling) -> Any:
     """Return the words of each channel: those of the taps, first sum, multiplier, addend, shift."""
     factor = 2 if scaling.is_doubled else 1
     words = taps.words(weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
@@ -75,7 +129,7 @@ def _constants(taps: Taps | AnyTaps, weights: Any, sums: Any, scaling: Scaling) 
     return joined.astype(np.uint32).view(np.int32).reshape(-1)
 
 
-def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tuple[str, ...]:
+def _body(lines: Lines, planes: Planes, taps: _Form, fill: str) -> tuple[str, ...]:
     """Append the loops over images, groups of channels and strips; return the definitions."""
     n, height, width, depth = planes.data
     window, results = planes.window, taps.results
@@ -87,11 +141,15 @@ def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tupl
     strips = -(-rows // strip)
     lines.add(f"const uint32_t filling = {fill};")
     with lines.loop("n", n) if n > 1 else nullcontext():
-        image = "data" if n == 1 else f"data + n * {height * width * depth}"
+        start = "data" if planes.item == 1 else "(const int8_t *)data"
+        image = start if n == 1 else f"{start} + n * {height * width * depth * planes.item}"
         target = "result" if n == 1 else f"result + n * {rows * window.result[1] * results}"
-        lines.add(f"const int8_t *x = {image};", f"int8_t *y = {target};", "const int32_t *w = constants;", "")
+        lines.add(
+            f"const int8_t *x = {image};", f"{taps.ending.kind} *y = {target};", "const int32_t *w = constants;", ""
+        )
         for count, channels in sizes:
-            step = f"x += {channels}, y += {channels * multiplier}, w += {channels * multiplier * taps.constants}"
+            done = channels * multiplier
+            step = f"x += {channels * planes.item}, y += {done}, w += {done * taps.constants}"
             with lines.block(f"for (int group = 0; group < {count}; group++, {step})" if count > 1 else ""):
                 lines.add("int next = 0;", "uint32_t *to = rows;", "")
                 with lines.loop("oy", rows, strip) if strips > 1 else lines.block(""):
@@ -102,9 +160,7 @@ def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tupl
                     with lines.loop("c", channels * multiplier):
                         plane = "c" if multiplier == 1 else f"c / {multiplier}"
                         constants = f"w + c * {taps.constants}"
-                        lines.add(
-                            f"{taps.name}(rows + {plane} * {planes.words}, {constants}, {results_at} + c, {some});"
-                        )
+                        lines.add(f"{taps.name}(rows + {plane}, {constants}, {results_at} + c, {some});")
                     if strips > 1 and kept > 0:
                         lines.add(
                             f"copy_bytes((int8_t *)rows, (int8_t *)(rows + {strip * stride * planes.pitch // 4}), "
@@ -114,8 +170,7 @@ def _body(lines: Lines, planes: Planes, taps: Taps | AnyTaps, fill: str) -> tupl
                     elif strips > 1:
                         lines.add(f"next = (oy + {strip}) * {stride};", "to = rows;")
             if len(sizes) > 1 and count == 1 and channels == CHANNELS:
-                done = channels * multiplier
-                lines.add(f"x += {channels};", f"y += {done};", f"w += {done * taps.constants};")
+                lines.add(f"x += {channels * planes.item};", f"y += {done};", f"w += {done * taps.constants};")
     definitions = [planes.widen(channels) for _, channels in sizes]
     return (*([COPY] if strips > 1 and kept > 0 else []), *definitions, *taps.definitions())
 
@@ -135,7 +190,8 @@ def _rows(lines: Lines, planes: Planes, channels: int, end: str) -> None:
     else:
         stop = "end"
     with lines.block(f"if (next < {stop})"):
-        at = f"(next - {top}) * {width * depth}" if top else f"next * {width * depth}"
+        row = width * depth * planes.item
+        at = f"(next - {top}) * {row}" if top else f"next * {row}"
         lines.add(f"to = {planes.name(channels)}(to, x + {at}, {stop} - next, filling);", f"next = {stop};")
     if last - top > height:
         with lines.block("for (; next < end; next++)"):

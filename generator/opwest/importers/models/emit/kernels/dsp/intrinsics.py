@@ -80,8 +80,10 @@ GREATER_BYTES = f"""\
 def ended(ending: Ending) -> tuple[str, str]:
     """Return the name and the definition of the function (sum, multiplier, addend, shift) for one result.
 
-    With Rounding.TWICE the sum is doubled already.
+    With Rounding.TWICE the sum is doubled already. In the long form it has 64 bits.
     """
+    if ending.is_long:
+        return _long(ending)
     lines = [
         f'__asm__("{"smmulr" if ending.is_doubled else "smmul"} %0, %1, %2" : "=r"(high) : "r"(sum), "r"(multiplier));'
     ]
@@ -91,15 +93,28 @@ def ended(ending: Ending) -> tuple[str, str]:
         lines.append("high += high >> 31;")
     places = "(shift & 31)" if ending.is_mixed else "shift"
     lines.append(f"high = (high + addend) >> {places};")
-    if (ending.low, ending.high) == (-128, 127):
-        lines.append('__asm__("ssat %0, #8, %0" : "+r"(high));')
-        lines.append("return (int8_t)high;")
+    if ending.is_full:
+        lines.append(f'__asm__("ssat %0, #{ending.bits}, %0" : "+r"(high));')
+        lines.append(f"return ({ending.kind})high;")
     else:
-        lines.append(
-            f"return (int8_t)(high < {ending.low} ? {ending.low} : high > {ending.high} ? {ending.high} : high);"
-        )
+        lines.append(f"return {_clamp('high', ending)};")
     name = f"end_{ending.name}"
     body = "".join(f"\t{line}\n" for line in lines)
-    head = f"{_HEAD} int8_t {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
+    head = f"{_HEAD} {ending.kind} {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
     text = f"{head}\n{{\n\tint32_t high;\n\n{body}}}\n"
     return name, text
+
+
+def _clamp(value: str, ending: Ending) -> str:
+    return f"({ending.kind})({value} < {ending.low} ? {ending.low} : {value} > {ending.high} ? {ending.high} : {value})"
+
+
+def _long(ending: Ending) -> tuple[str, str]:
+    name = f"end_{ending.name}"
+    body = (
+        "\tconst int64_t half = INT64_C(1) << (shift - 1);\n"
+        "\tconst int64_t value = ((sum * multiplier + half) >> shift) + addend;\n\n"
+        f"\treturn {_clamp('value', ending)};\n"
+    )
+    head = f"{_HEAD} {ending.kind} {name}(\n\tint64_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
+    return name, f"{head}\n{{\n{body}}}\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Depthwise data as rows of words with two columns of one channel, for four channels at a time.
 
-The rows of the four channels follow each other: [row][channel][word]. Padding is part of the rows.
+The words of the four channels follow each other: [row][word][channel]. Padding is part of the rows.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Planes:
 
     data: Shape
     window: Window
+    item: int = 1
+    """The bytes of an element."""
 
     @property
     def words(self) -> int:
@@ -58,7 +60,8 @@ class Planes:
     def name(self, channels: int) -> str:
         """Return the name of the function for groups of `channels`."""
         _, _, width, depth = self.data
-        return f"widen_planes_{width}_{depth}_{self.window.before[1]}_{self.words}_{channels}"
+        kind = "widen" if self.item == 1 else "split"
+        return f"{kind}_planes_{width}_{depth}_{self.window.before[1]}_{self.words}_{channels}"
 
     def widen(self, channels: int) -> str:
         """Return the function (to, from, rows, filling) for the last 1 to 4 channels of a group.
@@ -73,6 +76,7 @@ class Planes:
     def _widen(self, channels: int) -> Iterator[str]:
         """Yield the instructions: r0 to, r1 from, r2 rows, r3 filling, r4 to r7 two columns, r8 count."""
         _, _, width, depth = self.data
+        depth *= self.item
         left = self.window.before[1]
         inside = min(width, 2 * self.words - left)
         after = 2 * self.words - left - inside
@@ -108,14 +112,18 @@ class Planes:
         skipped = width - min(width, 2 * self.words - left)
         if skipped:
             yield from added("r1", skipped * depth, "r4")
-        yield from added("r0", self.pitch - 4 * self.words, "r4")
         yield "subs r2, r2, #1"
         yield "bne 1b"
         yield "pop {r4-r10, pc}"
 
     def _column(self, low: str, high: str, channels: int) -> Iterator[str]:
-        """Yield the load of a column: channels 0 and 2 in `low`, 1 and 3 in `high`."""
+        """Yield the load of a column: channels 0 and 2 in `low`, 1 and 3 in `high`; of int16: 0 and 1, 2 and 3."""
         depth = self.data[3]
+        if self.item == 2:
+            if channels > 2:
+                yield f"{'ldr' if channels == 4 else 'ldrh'} {high}, [r1, #4]"
+            yield from self._loaded("ldrh" if channels == 1 else "ldr", low, 2 * depth)
+            return
         if channels == 4:
             yield from self._loaded("ldr", low, depth)
         elif depth >= 4:
@@ -143,20 +151,20 @@ class Planes:
 
     def _store(self) -> Iterator[str]:
         """Yield the stores of two columns of four channels."""
-        row = 4 * self.words
-        yield "pkhbt r9, r4, r6, lsl #16"
-        yield "pkhtb r4, r6, r4, asr #16"
-        yield "pkhbt r10, r5, r7, lsl #16"
-        yield "pkhtb r5, r7, r5, asr #16"
-        for channel, register in ((3, "r5"), (2, "r4"), (1, "r10")):
-            yield f"str {register}, [r0, #{channel * row}]"
-        yield "str r9, [r0], #4"
+        if self.item == 1:
+            yield "pkhtb r9, r6, r4, asr #16"
+            yield "pkhtb r10, r7, r5, asr #16"
+            yield "pkhbt r5, r5, r7, lsl #16"
+        else:
+            yield "pkhbt r9, r5, r7, lsl #16"
+            yield "pkhtb r10, r7, r5, asr #16"
+            yield "pkhtb r5, r6, r4, asr #16"
+        yield "pkhbt r4, r4, r6, lsl #16"
+        yield "stm r0!, {r4, r5, r9, r10}"
 
     def _filling(self, words: int) -> Iterator[str]:
-        row = 4 * self.words
-        for _ in range(words):
-            yield from (f"str r3, [r0, #{channel * row}]" for channel in (3, 2, 1))
-            yield "str r3, [r0], #4"
+        for _ in range(words * CHANNELS // 2):
+            yield "strd r3, r3, [r0], #8"
 
 
 def added(register: str, value: int, free: str) -> Iterator[str]:

@@ -23,16 +23,24 @@ def can_pack(weights: Any, bounds: Any) -> bool:
     return bool(fits and np.max(bounds) < MOST_PACKED)
 
 
-def stream_of(weights: Any, sums: Any, scaling: Scaling, channels: int, is_wide: bool, has_ends: bool = True) -> Any:
+def stream_of(
+    weights: Any,
+    sums: Any,
+    scaling: Scaling,
+    channels: int,
+    is_wide: bool,
+    has_ends: bool = True,
+    order: tuple[int, ...] = ORDER,
+) -> Any:
     """Return the int32 words of all groups of `channels`: weights int8 [o,k], first sums [o]; k is padded with zeros.
 
-    `has_ends`: with multiplier, addend and shift of each channel.
+    `has_ends`: with multiplier, addend and shift of each channel. `order`: that of neighbouring taps.
     """
     count, length = weights.shape
-    padded = np.zeros((-(-count // channels) * channels, -(-length // 4) * 4), np.int32)
+    padded = np.zeros((-(-count // channels) * channels, -(-length // len(order)) * len(order)), np.int32)
     padded[:count, :length] = weights
     groups = len(padded) // channels
-    taps = padded.reshape(groups, channels, -1, 4)[..., ORDER].reshape(groups, channels, -1, 2)
+    taps = padded.reshape(groups, channels, -1, len(order))[..., order].reshape(groups, channels, -1, 2)
     first = _padded(sums, len(padded)).reshape(groups, channels)
     if is_wide:
         # The high multiplication of Rounding.TWICE takes twice the sum.

@@ -26,13 +26,18 @@ class Taps:
 
     planes: Planes
     results: int
-    """The channels of the result: the bytes from one result to the next."""
+    """The channels of the result."""
     ending: Ending
 
     @property
     def stride(self) -> int:
         """The stride of windows."""
         return self.planes.window.stride[1]
+
+    @property
+    def step(self) -> int:
+        """The bytes from one result to the next."""
+        return self.results * self.ending.bits // 8
 
     @property
     def name(self) -> str:
@@ -51,7 +56,12 @@ class Taps:
 
     def definitions(self) -> tuple[str, ...]:
         """Return the C function (rows of words, constants, result, rows of results)."""
-        parameters = ("const uint32_t *words", "const int32_t *constants", "int8_t *result", "int32_t rows")
+        parameters = (
+            "const uint32_t *words",
+            "const int32_t *constants",
+            f"{self.ending.kind} *result",
+            "int32_t rows",
+        )
         return (naked("void", self.name, parameters, self._lines()),)
 
     def _lines(self) -> Iterator[str]:
@@ -71,7 +81,7 @@ class Taps:
             yield f"ldr {word}, [{_PLANE}, #{row * pitch}]"
         body = list(self._pair() if self.stride == 1 else self._single())
         if turns > MOST_UNROLLED:
-            yield f"add {_FREE}, {_PLANE}, #{4 * turns}"
+            yield f"add {_FREE}, {_PLANE}, #{16 * turns}"
             yield f"str {_FREE}, [sp, #{_LAST}]"
             yield "2:"
             yield from body
@@ -82,7 +92,7 @@ class Taps:
             yield from body * turns
         if rest:
             yield from self._single()
-        yield from added(_PLANE, self.planes.window.stride[0] * pitch - 4 * (turns + rest), _FREE)
+        yield from added(_PLANE, self.planes.window.stride[0] * pitch - 16 * (turns + rest), _FREE)
         yield f"ldr {_FREE}, [sp, #{_COUNT}]"
         yield f"subs {_FREE}, {_FREE}, #1"
         yield f"str {_FREE}, [sp, #{_COUNT}]"
@@ -104,8 +114,8 @@ class Taps:
             yield f"smlad {_B}, {word}, {second}, {_B}"
         yield from self._end([_A, _B])
         yield from self._stored(_A, 0)
-        yield from self._stored(_B, self.results)
-        yield from added(_RESULT, 2 * self.results, _FREE)
+        yield from self._stored(_B, self.step)
+        yield from added(_RESULT, 2 * self.step, _FREE)
 
     def _single(self) -> Iterator[str]:
         """Yield one result."""
@@ -116,25 +126,25 @@ class Taps:
         for row, word in enumerate(_WORDS):
             yield f"smlatb {_A}, {_WEIGHTS[2 * row + 1]}, {word}, {_A}"
         yield from self._end([_A])
-        if self.results <= 255:
-            yield f"strb {_A}, [{_RESULT}], #{self.results}"
+        if self.step <= 255:
+            yield f"{self.ending.store} {_A}, [{_RESULT}], #{self.step}"
             return
-        yield f"strb {_A}, [{_RESULT}]"
-        yield from added(_RESULT, self.results, _FREE)
+        yield f"{self.ending.store} {_A}, [{_RESULT}]"
+        yield from added(_RESULT, self.step, _FREE)
 
     def _next(self) -> Iterator[str]:
         """Yield the loads of the next word of each row."""
         pitch = self.planes.pitch
-        yield f"ldr {_WORDS[0]}, [{_PLANE}, #4]!"
+        yield f"ldr {_WORDS[0]}, [{_PLANE}, #16]!"
         for row in (1, 2):
             yield f"ldr {_WORDS[row]}, [{_PLANE}, #{row * pitch}]"
 
     def _stored(self, register: str, offset: int) -> Iterator[str]:
         if offset < 4096:
-            yield f"strb {register}, [{_RESULT}, #{offset}]"
+            yield f"{self.ending.store} {register}, [{_RESULT}, #{offset}]"
             return
         yield f"movw {_FREE}, #{offset}"
-        yield f"strb {register}, [{_RESULT}, {_FREE}]"
+        yield f"{self.ending.store} {register}, [{_RESULT}, {_FREE}]"
 
     def _end(self, sums: list[str]) -> Iterator[str]:
         """Yield the instructions from sums to results, with one free register."""
@@ -157,5 +167,4 @@ class Taps:
         yield f"ldr {_FREE}, [sp, #{_SHIFT}]"
         for one in sums:
             yield f"asr {one}, {one}, {_FREE}"
-        for one in sums:
-            yield from clamped(one, ending)
+        yield from clamped(sums, ending, _FREE)

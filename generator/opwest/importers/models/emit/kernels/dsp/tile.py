@@ -36,21 +36,42 @@ class Ending:
     """Whether some channels of a signed layer have no shift."""
     low: int
     high: int
+    bits: int = 8
+    """Of a result."""
+    is_long: bool = False
+    """Whether the numbers are those of the long form of a scaling."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether results have the whole range of their type."""
+        return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+
+    @property
+    def kind(self) -> str:
+        """The C type of a result."""
+        return f"int{self.bits}_t"
+
+    @property
+    def store(self) -> str:
+        """The instruction that stores a result."""
+        return "strb" if self.bits == 8 else "strh"
 
     @property
     def name(self) -> str:
         """Return a suffix for names of functions."""
-        form = ("twice" if self.is_doubled else "once") + ("_signed" if self.is_signed else "")
+        form = "long" if self.is_long else "twice" if self.is_doubled else "once"
+        form += "_signed" if self.is_signed else ""
         form += "_mixed" if self.is_mixed else ""
-        if (self.low, self.high) == (-128, 127):
+        form += "" if self.bits == 8 else f"_{self.bits}"
+        if self.is_full:
             return form
         return f"{form}_{self.low}_{self.high}".replace("-", "m")
 
 
-def ending_of(scaling: Scaling) -> Ending:
+def ending_of(scaling: Scaling, bits: int = 8) -> Ending:
     """Return the form of a layer's end."""
     is_mixed = scaling.is_signed and bool((scaling.shifts == 0).any())
-    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high)
+    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,7 @@ class Tile:
 
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
-        parameters = ("const uint32_t *data", "const int32_t *stream", "int8_t *result", "int32_t step")
+        parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
         return naked("void", self.name, (*parameters, "const int32_t *end"), self._lines())
 
     def _sum(self, pixel: int, channel: int) -> str:
@@ -166,22 +187,26 @@ class Tile:
             yield from (f"asr {one}, {one}, #{places}" for one in sums)
 
     def _stores(self, sums: list[str]) -> Iterator[str]:
+        store = self.ending.store
         if self.pixels == 4:
             yield f"add {_A}, {_DATA}, {_Y}"
-            yield f"strb {sums[3]}, [{_A}, {_Y}, lsl #1]"
-            yield f"strb {sums[2]}, [{_A}, {_Y}]"
-            yield f"strb {sums[1]}, [{_A}]"
+            yield f"{store} {sums[3]}, [{_A}, {_Y}, lsl #1]"
+            yield f"{store} {sums[2]}, [{_A}, {_Y}]"
+            yield f"{store} {sums[1]}, [{_A}]"
         else:
-            yield f"strb {sums[1]}, [{_DATA}, {_Y}]"
-        yield f"strb {sums[0]}, [{_DATA}], #1"
+            yield f"{store} {sums[1]}, [{_DATA}, {_Y}]"
+        yield f"{store} {sums[0]}, [{_DATA}], #{self.ending.bits // 8}"
 
 
 def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
     multiplier, addend, shift = numbers
-    operation = "smmulr" if ending.is_doubled else "smmul"
+    rounded = "r" if ending.is_doubled else ""
     for one in sums:
-        yield f"{operation} {one}, {one}, {multiplier}"
+        if ending.is_signed:
+            yield f"smmul{rounded} {one}, {one}, {multiplier}"
+        else:
+            yield f"smmla{rounded} {one}, {one}, {multiplier}, {addend}"
     for one in sums:
         if ending.is_mixed:
             # The multiplier is used; the shift has its sign bit set unless it is 0.
@@ -189,22 +214,48 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
             yield f"add {one}, {one}, {multiplier}, asr #31"
         elif ending.is_signed:
             yield f"add {one}, {one}, {one}, asr #31"
-        yield f"add {one}, {one}, {addend}"
+        if ending.is_signed:
+            yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
-        yield from clamped(one, ending)
+    yield from clamped(sums, ending, multiplier)
 
 
-def clamped(register: str, ending: Ending) -> Iterator[str]:
-    """Yield the clamp of a result."""
-    if (ending.low, ending.high) == (-128, 127):
-        yield f"ssat {register}, #8, {register}"
+def clamped(sums: list[str], ending: Ending, free: str) -> Iterator[str]:
+    """Yield the clamps of results; `free` is a register for limits of 16 bits. Only the low bits are results."""
+    low, high = ending.low, ending.high
+    for one in sums:
+        if ending.is_full:
+            yield f"ssat {one}, #{ending.bits}, {one}"
+        elif low == 0 and high & (high + 1) == 0:
+            yield f"usat {one}, #{high.bit_length()}, {one}"
+        elif ending.bits == 8:
+            yield from _limited(one, "lt", f"#{low}")
+            yield from _limited(one, "gt", f"#{high}")
+        else:
+            yield f"usat {one}, #15, {one}" if low == 0 else f"ssat {one}, #16, {one}"
+    if ending.bits == 8 or ending.is_full or (low == 0 and high & (high + 1) == 0):
         return
-    yield f"cmp {register}, #{ending.low}"
-    yield "it lt"
-    yield f"movlt {register}, #{ending.low}"
-    yield f"cmp {register}, #{ending.high}"
-    yield "it gt"
-    yield f"movgt {register}, #{ending.high}"
+    if low not in (0, -32768):
+        yield f"movw {free}, #{low & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "lt", free)
+    if high < 0:
+        yield f"movw {free}, #{high & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "gt", free)
+    elif high < 32767:
+        # The addition saturates where the limit is exceeded.
+        yield f"movw {free}, #{32767 - high}"
+        yield from (f"qadd16 {one}, {one}, {free}" for one in sums)
+        yield from (f"sub {one}, {one}, {free}" for one in sums)
+
+
+def _limited(register: str, condition: str, limit: str) -> Iterator[str]:
+    yield f"cmp {register}, {limit}"
+    yield f"it {condition}"
+    yield f"mov{condition} {register}, {limit}"
 
 
 def _product(sums: str, data: str, weights: str) -> str:
