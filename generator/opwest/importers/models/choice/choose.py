@@ -122,7 +122,9 @@ def choose(
     solution = solve([[_option(one, objective) for one in group] for group in offers], max_flash)
     if solution is None:
         return None
-    return Choice(tuple(_rows(program, list(groups.values()), offers, solution, objective)), solution.gap)
+    return Choice(
+        tuple(_rows(program, list(groups.values()), offers, solution, objective, max_flash is not None)), solution.gap
+    )
 
 
 def _offers(group: Sequence[Operation], processor: str, table: Table, limits: Mapping[Operation, int]) -> list[_Offer]:
@@ -154,11 +156,12 @@ def _rows(
     offers: Sequence[Sequence[_Offer]],
     solution: Solution,
     objective: str,
+    is_limited: bool,
 ) -> Any:
     found: dict[Operation, Row] = {}
     for group, some, place in zip(groups, offers, solution.chosen, strict=True):
         offer = some[place]
-        why = _why(offer, some, objective)
+        why = _why(offer, some, objective, is_limited)
         for number, operation in enumerate(group):
             flash = offer.constants[number] + (max(one.code for one in offer.costs) if number == 0 else 0)
             scratch = scratch_bytes(offer.calls[number])
@@ -166,7 +169,7 @@ def _rows(
     return (found[operation] for operation in program.operations)
 
 
-def _why(offer: _Offer, offers: Sequence[_Offer], objective: str) -> str:
+def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bool) -> str:
     """Return the reason for a choice in a few words."""
     others = [one for one in offers if one is not offer]
     if not others:
@@ -176,7 +179,8 @@ def _why(offer: _Offer, offers: Sequence[_Offer], objective: str) -> str:
         return f"fastest, {measured}"
     fastest = min(offers, key=lambda one: one.cycles)
     if offer.flash < fastest.flash:
-        return f"{fastest.flash - offer.flash} B less flash than {fastest.name}"
+        limit = ", for the limit" if is_limited else ""
+        return f"{fastest.flash - offer.flash} B less flash than {fastest.name}{limit}"
     if offer.scratch < fastest.scratch:
         return f"{fastest.scratch - offer.scratch} B less scratch than {fastest.name}"
     return objective
