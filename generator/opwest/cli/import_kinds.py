@@ -11,7 +11,7 @@ KINDS = ("tflite", "onnx", "tvm", "mlf")
 """The kinds of imports."""
 _WITH_VALUE = frozenset(
     "-o --output --model --vectors --signature --compare --kernels --rounding --operator --optimize --max-flash "
-    "--max-ram --tuning --io --color".split()
+    "--tuning --io --color".split()
 )
 """The options whose next word is not the model."""
 _WITH_VALUES = frozenset("-o --output --model --signature --vectors --compare --operator --color".split())

@@ -60,7 +60,6 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         type=size,
         help="bytes of constants and operators, such as 200KiB: the fastest variants within it",
     )
-    one.add_argument("--max-ram", metavar="SIZE", type=size, help="bytes of the pools: the fastest variants within it")
     one.add_argument(
         "--tuning",
         metavar="FILE",

@@ -45,8 +45,6 @@ class Options:
     """What variants of operators are chosen for."""
     max_flash: int | None = None
     """The bytes of constants and operators of each class of processors; None: no limit."""
-    max_ram: int | None = None
-    """The bytes of pools of each class of processors; None: no limit."""
     tuning: Sequence[str] = ()
     """Paths of further tables of measurements."""
     caller_memory: bool = True
