@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,7 @@ def faults(path: Path) -> list[str]:
             continue
         name = ast.unparse(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        safe = name == "yaml.load" and any("CoreLoader" in ast.unparse(one) for one in given)
+        safe = name == "yaml.load" and any(re.search("(Core|Safe)Loader", ast.unparse(one)) for one in given)
         found += [f"{name}()"] if name in CALLS and not safe else []
         for keyword in node.keywords:
             value = keyword.value
