@@ -39,24 +39,40 @@ def add(model: Path, file: Path, audio: Array) -> None:
 
 def merged(text: str, added: str) -> str:
     """Return the text of an imported manifest with the entries of another one at the begin of its sections."""
-    extra = _sections(added)
+    return "\n".join(_with_entries(text.splitlines(), _sections(added.splitlines()))) + "\n"
+
+
+def _with_entries(manifest: list[str], extra: dict[str, list[str]]) -> list[str]:
     lines = []
-    for header, body in _sections(text).items():
-        if header == "  steps:":
+    for header, body in _sections(manifest).items():
+        if header == "  steps:" and "  state:" in extra:
             lines += ["  state:", *extra["  state:"]]
         old = [] if header == "  inputs:" else body  # what was the input is a tensor between steps now
         if header == "  outputs:":
             words = ", ".join(f'"{word}"' for word in features.WORDS)  # "no" and "on" are quoted as in YAML 1.1
             old = [f"{body[0][:-1]},", f"             labels: [{words}]}}"]
+        if header == "variants:":
+            old = _variants(body, {name: entries for name, entries in extra.items() if name != "  state:"})
         lines += [header, *(line for line in extra.get(header, []) if header and line), *old]
-    return "\n".join(lines[1:]) + "\n"
+    return lines[1:]
 
 
-def _sections(text: str) -> dict[str, list[str]]:
+def _variants(lines: list[str], extra: dict[str, list[str]]) -> list[str]:
+    """Return the variants with the entries: a section of a variant replaces that of the manifest as a whole."""
+    found = []
+    starts = [number for number, line in enumerate(lines) if re.match(r"  \w+:$", line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        body = [line for line in lines[start + 1 : end] if line.startswith(" ")]
+        comment = lines[start + 1 + len(body) : end]  # of the section after the variants
+        found += [lines[start], *(f"    {line}" for line in _with_entries([line[4:] for line in body], extra)), *comment]
+    return found
+
+
+def _sections(lines: list[str]) -> dict[str, list[str]]:
     """Return the lines of each section, and of each section in `run`, by its first line."""
     found: dict[str, list[str]] = {"": []}
     parent = header = ""
-    for line in text.splitlines():
+    for line in lines:
         if re.match(r"\w+:$" if parent != "run:" else r"(  )?\w+:$", line):
             header = line
             parent = parent if line.startswith(" ") else line

@@ -47,9 +47,9 @@ def need_tvm(*packages):
 
 
 def planned(folder):
-    """Return the checked model of an import, and its plan."""
+    """Return the checked model of an import for any processor, and its plan."""
     faults = Diagnostics()
-    [(model, plan)] = check([folder / "manifest.yaml"], faults)
+    (model, plan), *_ = check([folder / "manifest.yaml"], faults)
     return model, plan
 
 

@@ -23,21 +23,10 @@ class Processor:
     """Targets that are not built in: entries of `targets` of a manifest."""
 
 
-M33_DSP = "cortex-m33-dsp"
-"""The DSP extension of a Cortex-M33 is optional."""
-_M33_DSP = {
-    "machine": "arm",
-    "bits": 32,
-    "arch": "v8-M.mainline",
-    "dsp": True,
-    "mve": "none",
-    "kconfig": {"CONFIG_CPU_CORTEX_M33": "y", "CONFIG_ARMV8_M_DSP": "y"},
-}
-
-
 def processors() -> tuple[Processor, ...]:
     """Return the classes, with the named targets that each includes."""
     found: dict[str, list[str]] = {"mla": [], "dsp": [], "mve": []}
+    declared: dict[str, Mapping[str, Any]] = {}
     for name, entry in named_targets().items():
         if entry["machine"] != "arm":
             continue
@@ -47,8 +36,19 @@ def processors() -> tuple[Processor, ...]:
             found["dsp"].append(name)
         elif entry["arch"] == "v7-M":
             found["mla"].append(name)
+        elif entry["arch"] == "v8-M.mainline":
+            declared[f"{name}-dsp"] = _with_dsp(entry)
     return (
         Processor("mla", "cortex-m3", tuple(found["mla"]), {}),
-        Processor("dsp", "cortex-m4", (*found["dsp"], M33_DSP), {M33_DSP: _M33_DSP}),
+        Processor("dsp", "cortex-m4", (*found["dsp"], *declared), declared),
         Processor("mve", "cortex-m55", tuple(found["mve"]), {}),
     )
+
+
+def _with_dsp(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a target of v8-M, where the DSP extension is optional, with this extension."""
+    llvm = dict(entry["llvm"])
+    features = [feature for feature in llvm.pop("features", "").split(",") if feature not in ("", "-dsp")]
+    if features:
+        llvm["features"] = ",".join(features)
+    return {**entry, "dsp": True, "llvm": llvm, "kconfig": {**entry["kconfig"], "CONFIG_ARMV8_M_DSP": "y"}}
