@@ -64,7 +64,8 @@ def _variants(lines: list[str], extra: dict[str, list[str]]) -> list[str]:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         body = [line for line in lines[start + 1 : end] if line.startswith(" ")]
         comment = lines[start + 1 + len(body) : end]  # of the section after the variants
-        found += [lines[start], *(f"    {line}" for line in _with_entries([line[4:] for line in body], extra)), *comment]
+        changed = _with_entries([line[4:] for line in body], extra)
+        found += [lines[start], *(f"    {line}" for line in changed), *comment]
     return found
 
 
