@@ -75,6 +75,20 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         "other tensors reuse it",
     )
     one.add_argument(
+        "--place",
+        metavar="LAYERS=POOL",
+        action="append",
+        default=[],
+        help="constants of layers, such as 2,4=sram, are copied to a pool when the model is opened; repeatable",
+    )
+    one.add_argument(
+        "--pool",
+        metavar="NAME=BOARD:NODELABEL",
+        action="append",
+        default=[],
+        help="a pool for --place besides 'sram': the memory region of a board in devicetree; repeatable",
+    )
+    one.add_argument(
         "--rounding",
         choices=ROUNDINGS,
         default=ROUNDINGS[0],

@@ -42,6 +42,8 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         max_flash=options.max_flash,
         tuning=[str(Path(one).absolute()) for one in options.tuning],
         caller_memory=options.io == "caller",
+        place=options.place,
+        pools=options.pool,
     )
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""

@@ -24,6 +24,7 @@ from opwest.importers.models.implementations import implementations
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.lower.lower import check_lowering, lower_graph
 from opwest.importers.models.manifest import CONSTANTS, SOURCE, Described, manifest_text
+from opwest.importers.models.placement import check_layers, placement
 from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
 from opwest.importers.models.request import Imported, Options
 from opwest.importers.models.simplify.folding import Folding
@@ -140,6 +141,8 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     """Return the files of one signature. Raises OpwestError."""
     faults, place = Diagnostics(), str(path)
     program = lower_graph(simplify(graph), place, faults)
+    placed = placement(options.place, options.pools)
+    check_layers(placed, program)
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
     emitted, names = base.emitted, base.names
@@ -158,7 +161,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {path.name} by `opwest import`."
-    described = Described(model, origin, remarks, program, base, variants, graph.labels, vectors, options.caller_memory)
+    described = Described(
+        model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory
+    )
     files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):
         files.update({} if user is None else user.files)

@@ -12,6 +12,7 @@ from opwest.importers.models.emit.emit import Emitted, Step
 from opwest.importers.models.emit.function import Parameter, check_of
 from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.placement import Placement
 from opwest.importers.models.processors import Processor
 from opwest.importers.models.vectors import Vectors
 from opwest.importers.text import ObjectFile, opening
@@ -47,6 +48,7 @@ class Described:
     variants: Sequence[Implementation]
     labels: Mapping[int, tuple[str, ...]]
     vectors: Vectors | None
+    placement: Placement
     caller_memory: bool = True
     """Whether the caller provides the memory of inputs and outputs."""
 
@@ -58,18 +60,19 @@ def manifest_text(of: Described) -> str:
     return writer.document(
         opening(of.model, of.origin, of.remarks),
         *_named(of),
+        of.placement.memory,
         ["objects:", *_objects(base)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
-        _constants(base),
+        _constants(base, of.placement),
         writer.externals(cmsis_nn.externals_of(base.emitted.external)),
         ["run:", *_interfaces(of), *_tensors(base), *_steps(base, operators)],
-        _variants(of.variants),
+        _variants(of.variants, of.placement),
         writer.kconfig(cmsis_nn.KCONFIG if base.emitted.external else {}),
         () if of.vectors is None else _tests(of),
     )
 
 
-def _variants(variants: Sequence[Implementation]) -> Iterator[str]:
+def _variants(variants: Sequence[Implementation], placement: Placement) -> Iterator[str]:
     """Yield the implementations for classes of processors."""
     if variants:
         yield "# The operators for some processors; hosts and all other processors use those above."
@@ -83,7 +86,7 @@ def _variants(variants: Sequence[Implementation]) -> Iterator[str]:
             *_objects(one),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
-            *_constants(one),
+            *_constants(one, placement),
             "run:",
             *_tensors(one),
             *_steps(one, operators),
@@ -209,12 +212,14 @@ def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...
 CONSTANTS = "constants.npz"
 
 
-def _constants(of: Implementation) -> Iterator[str]:
-    constants = [name for value, name in of.names.items() if value.role == "constant"]
+def _constants(of: Implementation, placement: Placement) -> Iterator[str]:
+    constants = {value: name for value, name in of.names.items() if value.role == "constant"}
+    pools = placement.pools_of(of.emitted)
     if constants:
         yield "constants:"
-        for name in constants:
-            yield f"  {name}: {writer.flow_map({'file': of.path(CONSTANTS), 'key': name})}"
+        for value, name in constants.items():
+            keys = {"file": of.path(CONSTANTS), "key": name, "pool": pools.get(value)}
+            yield f"  {name}: {writer.flow_map(keys)}"
 
 
 def _interfaces(of: Described) -> Iterator[str]:

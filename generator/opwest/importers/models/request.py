@@ -49,6 +49,10 @@ class Options:
     """Paths of further tables of measurements."""
     caller_memory: bool = True
     """Whether the caller provides the memory of inputs and outputs; otherwise it is in the workspace."""
+    place: Sequence[str] = ()
+    """Layers with constants that are copied to a pool when the model is opened: LAYERS=POOL."""
+    pools: Sequence[str] = ()
+    """Memory regions of such pools: NAME=BOARD:NODELABEL."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
 

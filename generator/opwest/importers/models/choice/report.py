@@ -7,11 +7,16 @@ from opwest.importers.models.choice.choose import Choice
 from opwest.importers.models.processors import Processor
 
 
+def layer(label: str) -> str:
+    """Return the number and the operator of a label, without the name of its result."""
+    return label.partition(", result ")[0]
+
+
 def table_text(processor: Processor, choice: Choice) -> str:
     """Return the table of a class of processors; ends without a line end."""
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     rows = [
-        (row.operation.label, row.variant, f"{row.cost.cycles:,.0f}", f"{row.flash:,}", f"{row.scratch:,}", row.why)
+        (layer(row.operation.label), row.variant, f"{row.cost.cycles:,.0f}", f"{row.flash:,}", f"{row.scratch:,}", row.why)
         for row in choice.rows
     ]
     total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")

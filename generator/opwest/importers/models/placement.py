@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of the constants of layers: read in place, or copied to a pool when the model is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.emit.emit import Emitted
+from opwest.importers.models.ir.program import Program, Value
+from opwest.manifest import writer
+from opwest.records import dataclass
+
+DEFAULT_POOL = "sram"
+"""The pool of every manifest without `memory`."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The pools of constants by layer, and the pools besides the default one."""
+
+    pools: Mapping[str, str]
+    """By layer: the pool of its constants."""
+    regions: Mapping[str, Mapping[str, str]]
+    """By pool and board: the node label of the memory region."""
+
+    @property
+    def memory(self) -> Iterator[str]:
+        """Yield the section `memory` of the manifest; nothing if all constants are read in place."""
+        if not self.pools:
+            return
+        yield "memory:"
+        yield f"  {DEFAULT_POOL}: {{}}"
+        for name, boards in self.regions.items():
+            nodes = {writer.scalar(board): writer.flow_map({"nodelabel": node}) for board, node in boards.items()}
+            yield f"  {name}: {writer.flow_map({'boards': writer.flow_map(nodes)})}"
+
+    def pools_of(self, emitted: Emitted) -> Mapping[Value, str]:
+        """Return the pools of constants. The constants that two layers share are in the pool of either."""
+        found = {}
+        for step in emitted.steps:
+            pool = self.pools.get(layer_of(step.label))
+            if pool is not None:
+                found.update({one: pool for one in step.arguments if one.role == "constant"})
+        return found
+
+
+def layer_of(label: str) -> str:
+    """Return the number of a layer in the model, as in the table of the variants, from its label."""
+    return label.split(" ", 1)[0]
+
+
+def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
+    """Return the placement of the values of --place and --pool. Raises OpwestError with all faults."""
+    faults = Diagnostics()
+    found: dict[str, dict[str, str]] = {}
+    for text in regions:
+        pool, _, rest = text.partition("=")
+        board, _, node = rest.rpartition(":")
+        if not (pool.isidentifier() and board and node):
+            faults.error(f"invalid --pool {text!r}", expected="NAME=BOARD:NODELABEL, such as dtcm=nucleo_h743zi:dtcm")
+        elif pool == DEFAULT_POOL:
+            faults.error(f"--pool {text}: '{DEFAULT_POOL}' is ordinary memory", expected="another name")
+        else:
+            found.setdefault(pool, {})[board] = node
+    pools: dict[str, str] = {}
+    for text in layers:
+        numbers, _, pool = text.partition("=")
+        names = [one.strip() for one in numbers.split(",")]
+        if not (pool and all(names)):
+            faults.error(f"invalid --place {text!r}", expected="LAYERS=POOL, such as 2,4=sram")
+            continue
+        if pool != DEFAULT_POOL and pool not in found:
+            faults.error(
+                f"--place {text}: no pool '{pool}'",
+                expected=" or ".join(map(repr, (DEFAULT_POOL, *found))),
+                hint=f"--pool {pool}=BOARD:NODELABEL declares it",
+            )
+        pools.update(dict.fromkeys(names, pool))
+    faults.raise_if_errors()
+    return Placement(pools, found)
+
+
+def check_layers(placed: Placement, program: Program) -> None:
+    """Refuse layers that the program does not have. Raises OpwestError with all faults."""
+    faults = Diagnostics()
+    known = list(dict.fromkeys(layer_of(one.label) for one in program.operations))
+    for layer in placed.pools:
+        if layer not in known:
+            faults.error(f"--place: the model has no layer '{layer}'", expected=f"one of: {', '.join(known)}")
+    faults.raise_if_errors()
