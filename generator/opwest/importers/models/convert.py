@@ -142,9 +142,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     faults, place = Diagnostics(), str(path)
     program = lower_graph(simplify(graph), place, faults)
     placed = placement(options.place, options.pools)
-    check_layers(placed, program)
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
+    check_layers(placed, program, [one.emitted for one in (base, *variants)])
     emitted, names = base.emitted, base.names
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")

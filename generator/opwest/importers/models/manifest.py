@@ -122,7 +122,7 @@ def _named(of: Described) -> Iterator[list[str]]:
         entries = {name: one for user in users for name, one in user.sections.get(key, {}).items()}
         entries.update(own.get(key, {}))
         if entries:
-            yield [f"{key}:", *(f"  {writer.scalar(name)}: {writer.value(one)}" for name, one in entries.items())]
+            yield [f"{key}:", *(line for name, one in entries.items() for line in _entry(name, one))]
     externals = dict.fromkeys(writer.value(one) for user in users for one in user.sections.get("externals", ()))
     if externals:
         yield ["externals:", *(f"  - {one}" for one in externals)]
@@ -139,6 +139,11 @@ class _Operator:
     check: str | None
     """The function that `open` calls."""
     user: UserOperator | None = None
+
+
+def _entry(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {writer.scalar(name)}:"
+    yield from (f"    {writer.scalar(key)}: {writer.value(one)}" for key, one in keys.items())
 
 
 def _key(step: Step) -> _Operator:

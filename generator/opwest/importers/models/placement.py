@@ -77,15 +77,23 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
                 hint=f"--pool {pool}=BOARD:NODELABEL declares it",
             )
         pools.update(dict.fromkeys(names, pool))
+    for pool in found:
+        if pool not in pools.values():
+            faults.error(f"--pool {pool}: no layer is in it", expected=f"--place LAYERS={pool}, or no --pool")
     faults.raise_if_errors()
     return Placement(pools, found)
 
 
-def check_layers(placed: Placement, program: Program) -> None:
-    """Refuse layers that the program does not have. Raises OpwestError with all faults."""
+def check_layers(placed: Placement, program: Program, emitted: Sequence[Emitted]) -> None:
+    """Refuse layers that the program does not have, or without constants. Raises OpwestError with all faults."""
     faults = Diagnostics()
     known = list(dict.fromkeys(layer_of(one.label) for one in program.operations))
+    steps = [step for one in emitted for step in one.steps]
+    filled = {layer_of(step.label) for step in steps if any(one.role == "constant" for one in step.arguments)}
+    expected = f"one of: {', '.join(layer for layer in known if layer in filled)}"
     for layer in placed.pools:
         if layer not in known:
-            faults.error(f"--place: the model has no layer '{layer}'", expected=f"one of: {', '.join(known)}")
+            faults.error(f"--place: the model has no layer '{layer}'", expected=expected)
+        elif layer not in filled:
+            faults.error(f"--place: layer {layer} has no constants", expected=expected)
     faults.raise_if_errors()

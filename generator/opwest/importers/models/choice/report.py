@@ -16,7 +16,14 @@ def table_text(processor: Processor, choice: Choice) -> str:
     """Return the table of a class of processors; ends without a line end."""
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     rows = [
-        (layer(row.operation.label), row.variant, f"{row.cost.cycles:,.0f}", f"{row.flash:,}", f"{row.scratch:,}", row.why)
+        (
+            layer(row.operation.label),
+            row.variant,
+            f"{row.cost.cycles:,.0f}",
+            f"{row.flash:,}",
+            f"{row.scratch:,}",
+            row.why,
+        )
         for row in choice.rows
     ]
     total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")
