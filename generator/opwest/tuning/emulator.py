@@ -38,6 +38,8 @@ class Measured:
     branches: int
     cycles: int
     """Of the model in count.c."""
+    constants: int
+    """Loads from constants and other content of the image."""
     code: int
     """Bytes of the operators, without constants."""
 
@@ -53,8 +55,8 @@ def run(
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
     return [
-        Measured(wrong, first, guards, total, loads, stores, branches, cycles, code)
-        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles), code in zip(
+        Measured(wrong, first, guards, total, loads, stores, branches, cycles, constants, code)
+        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles, constants), code in zip(
             rows, counts, code_of(len(candidates), machine, work), strict=True
         )
     ]
@@ -106,6 +108,7 @@ def emulated(image: Path, machine: Machine, plugin: Path, counts: Path) -> tuple
     """Return the output of an image and the lines of the plugin."""
     symbols = _symbols(image, machine)
     places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
+    places += f",data={symbols['content']:#x},data_end={symbols['content_end']:#x}"
     arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]

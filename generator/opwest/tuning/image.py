@@ -70,7 +70,8 @@ class Image:
         self.files["candidates.c"] = "\n".join([*self._lines, ""]).encode()
         self.files["content.bin"] = bytes(self._content)
         self.files["content.S"] = (
-            b'.section .content, "aw"\n.balign 16\n.global content\ncontent:\n.incbin "content.bin"\n'
+            b'.section .content, "aw"\n.balign 16\n.global content, content_end\n'
+            b'content:\n.incbin "content.bin"\ncontent_end:\n'
         )
 
     def _put(self, array: Any) -> int:

@@ -127,8 +127,12 @@ def _candidates(batch: Sequence[_Offer]) -> Iterator[Candidate]:
         is_reference = number == 0 or batch[number - 1].operation is not offer.operation
         first = number if is_reference else first
         emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix=f"c{number}_")
-        inputs = [_data(one) for one in offer.program.inputs]
-        yield Candidate(offer.program, emitted, inputs, None, None if is_reference else first)
+        yield Candidate(offer.program, emitted, inputs_of(offer.program), None, None if is_reference else first)
+
+
+def inputs_of(program: Program) -> list[Any]:
+    """Return an array for each input of a program."""
+    return [_data(one) for one in program.inputs]
 
 
 def _data(value: Value) -> Any:

@@ -2,11 +2,12 @@
 /*
  * A QEMU TCG plugin: what the processor executes between two addresses. One processor only.
  *
- *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS],out=FILE
+ *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS],
+ *           out=FILE
  *
  * Counting begins after the instruction at `from` and ends before the one at `to`: neither is counted. Each time a line
  * is written to FILE: instructions, instructions in skip <= address < skip_end, loaded words, stored words, taken
- * branches, modelled cycles.
+ * branches, modelled cycles, loads from data <= address < data_end.
  *
  * The model of cycles is for Arm's Thumb code on processors without caches and wait states (Cortex-M3: r2p1's
  * Technical Reference Manual, 3.3; Cortex-M4: r0p1's, 3.3):
@@ -45,6 +46,12 @@ extern const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruct
 extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
 						   void (*callback)(unsigned int, void *), int flags, void *data);
+extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
+					     void (*callback)(unsigned int, uint32_t, uint64_t, void *), int flags,
+					     int access, void *data);
+
+/* QEMU_PLUGIN_MEM_RW: with QEMU_PLUGIN_MEM_R QEMU 7.2 reports few loads. Constants are not written. */
+#define ACCESSES 3
 
 EXPORT int qemu_plugin_version = PLUGIN_VERSION;
 
@@ -61,19 +68,19 @@ struct instruction {
 	uint8_t more;
 };
 
-static uint64_t from, to, skip, skip_end, m3;
-static uint64_t total, skipped, loaded, stored, branches, cycles;
+static uint64_t from, to, skip, skip_end, data, data_end, m3;
+static uint64_t total, skipped, loaded, stored, branches, cycles, read;
 static bool is_counting;
 static const struct instruction *before;
 static FILE *out;
 
-static void executed(unsigned int cpu, void *data)
+static void executed(unsigned int cpu, void *found)
 {
-	const struct instruction *one = data;
+	const struct instruction *one = found;
 
 	(void)cpu;
 	if (one->address == from) {
-		total = skipped = loaded = stored = branches = cycles = 0;
+		total = skipped = loaded = stored = branches = cycles = read = 0;
 		before = NULL;
 		is_counting = true;
 		return;
@@ -86,9 +93,9 @@ static void executed(unsigned int cpu, void *data)
 		cycles += 2;
 	}
 	if (one->address == to) {
-		fprintf(out, "%llu %llu %llu %llu %llu %llu\n", (unsigned long long)total, (unsigned long long)skipped,
-			(unsigned long long)loaded, (unsigned long long)stored, (unsigned long long)branches,
-			(unsigned long long)cycles);
+		fprintf(out, "%llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)total,
+			(unsigned long long)skipped, (unsigned long long)loaded, (unsigned long long)stored,
+			(unsigned long long)branches, (unsigned long long)cycles, (unsigned long long)read);
 		fflush(out);
 		is_counting = false;
 		return;
@@ -102,6 +109,16 @@ static void executed(unsigned int cpu, void *data)
 		cycles--;
 	}
 	before = one;
+}
+
+static void accessed(unsigned int cpu, uint32_t kind, uint64_t address, void *unused)
+{
+	(void)cpu;
+	(void)kind;
+	(void)unused;
+	if (is_counting && address >= data && address < data_end) {
+		read++;
+	}
 }
 
 /** Read a 16-bit Thumb instruction: Arm v7-M Architecture Reference Manual, A5.2. */
@@ -172,6 +189,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			read_wide(one, bytes[0] | (uint32_t)bytes[1] << 8, bytes[2] | (uint32_t)bytes[3] << 8);
 		}
 		qemu_plugin_register_vcpu_insn_exec_cb(found, executed, 0, one);
+		if (data_end != 0) {
+			qemu_plugin_register_vcpu_mem_cb(found, accessed, 0, ACCESSES, NULL);
+		}
 	}
 }
 
@@ -187,7 +207,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 	static const struct {
 		const char *key;
 		uint64_t *value;
-	} numbers[] = {{"from", &from}, {"to", &to}, {"skip", &skip}, {"skip_end", &skip_end}, {"m3", &m3}};
+	} numbers[] = {{"from", &from}, {"to", &to},	       {"skip", &skip},		{"skip_end", &skip_end},
+		       {"m3", &m3},	{"data", &data}, {"data_end", &data_end}};
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
