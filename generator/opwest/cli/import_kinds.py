@@ -9,12 +9,10 @@ from pathlib import Path
 
 KINDS = ("tflite", "onnx", "tvm", "mlf")
 """The kinds of imports."""
-_WITH_VALUE = frozenset(
+_WITH_VALUES = frozenset(
     "-o --output --model --vectors --signature --compare --kernels --rounding --operator --optimize --max-flash "
-    "--tuning --io --color".split()
+    "--prefer --tuning --io --color".split()
 )
-"""The options whose next word is not the model."""
-_WITH_VALUES = frozenset("-o --output --model --signature --vectors --compare --operator --color".split())
 """Options whose value is no model."""
 
 

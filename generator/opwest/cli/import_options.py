@@ -10,7 +10,7 @@ from typing import Any
 from opwest.cli import commands
 from opwest.cli.output_options import add_output
 from opwest.cli.run_options import count
-from opwest.importers.models.request import KERNELS, OBJECTIVES, ROUNDINGS
+from opwest.importers.models.request import KERNELS, OBJECTIVES, ROUNDINGS, UNLIMITED
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -57,8 +57,16 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
     one.add_argument(
         "--max-flash",
         metavar="SIZE",
-        type=size,
-        help="bytes of constants and operators, such as 200KiB: the fastest variants within it",
+        type=_limit,
+        help="bytes of constants and operators, such as 200KiB: the fastest variants within it; none: no limit "
+        "(default for speed: the constants of portable operators and 36 KiB, with convolutions 76 KiB)",
+    )
+    one.add_argument(
+        "--prefer",
+        metavar="VARIANT",
+        action="append",
+        default=[],
+        help="choose a variant for each layer to which it applies, such as dsp-halves; repeatable",
     )
     one.add_argument(
         "--tuning",
@@ -170,6 +178,10 @@ def size(text: str) -> int:
         if text.endswith(unit):
             return int(text.removesuffix(unit)) * factor
     return int(text)
+
+
+def _limit(text: str) -> int:
+    return UNLIMITED if text == "none" else size(text)
 
 
 def _vector_count(text: str) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,15 +94,27 @@ def code_of(count: int, machine: Machine, work: Path) -> list[int]:
 
 
 def built_plugin(work: Path) -> Path:
-    """Return the plugin for the installed QEMU."""
-    return work / "count.so" if (work / "count.so").exists() else _compiled(work)
+    """Return the plugin for the installed QEMU. Raises EmulatorError if it loads no version of the plugin."""
+    plugin, faults = work / "count.so", []
+    if plugin.exists():
+        return plugin
+    for version in PLUGIN_VERSIONS:
+        options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
+        _execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
+        try:
+            _load(plugin)
+        except EmulatorError as fault:
+            faults.append(str(fault))
+            plugin.unlink()
+            continue
+        return plugin
+    raise EmulatorError(faults[0])
 
 
-def _compiled(work: Path, version: int = 1) -> Path:
-    plugin = work / "count.so"
-    options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
-    _execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
-    return plugin
+def _load(plugin: Path) -> None:
+    """Load a plugin in a machine without a processor. Raises EmulatorError."""
+    words = ["qemu-system-arm", "-M", "none", "-display", "none", "-serial", "none", "-monitor", "stdio"]
+    _execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
 
 
 def emulated(image: Path, machine: Machine, plugin: Path, counts: Path) -> tuple[str, list[list[int]]]:
@@ -122,7 +135,7 @@ def _symbols(image: Path, machine: Machine) -> dict[str, int]:
     return {row[-1]: int(row[0], 16) & ~1 for row in rows if len(row) == 3}
 
 
-def _execute(words: Sequence[str], folder: Path | None = None) -> str:
+def _execute(words: Sequence[str], folder: Path | None = None, given: str = "") -> str:
     with command(words):
         try:
             done = subprocess.run(
@@ -131,7 +144,7 @@ def _execute(words: Sequence[str], folder: Path | None = None) -> str:
                 text=True,
                 check=False,
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
+                input=given,
                 timeout=SECONDS,
             )
         except FileNotFoundError as missing:

@@ -140,8 +140,10 @@ def _prepared(graphs: tuple[Graph, ...], options: Options, place: str, faults: D
 def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
     """Return the files of one signature. Raises OpwestError."""
     faults, place = Diagnostics(), str(path)
-    program = lower_graph(simplify(graph), place, faults)
     placed = placement(options.place, options.pools)
+    # CMSIS-NN has no convolution with a sum: such a layer would be portable.
+    has_sums = not options.kernels.startswith("cmsis-nn")
+    program = lower_graph(simplify(graph), place, faults, has_sums)
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
     check_layers(placed, program, [one.emitted for one in (base, *variants)])

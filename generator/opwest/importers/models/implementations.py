@@ -8,14 +8,16 @@ from pathlib import Path
 
 from opwest.importers.faults import fault
 from opwest.importers.models.choice.choose import Choice, choose
+from opwest.importers.models.choice.limit import default_limit
 from opwest.importers.models.choice.report import table_text
 from opwest.importers.models.choice.table import read_table
 from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.manifest import Implementation
 from opwest.importers.models.names import name_values
 from opwest.importers.models.processors import Processor, processors
-from opwest.importers.models.request import Options
+from opwest.importers.models.request import UNLIMITED, Options
 
 
 def implementations(
@@ -23,6 +25,7 @@ def implementations(
 ) -> tuple[Implementation, Sequence[Implementation], str]:
     """Return the base, the implementations that differ from it, and the table of the choices. Raises OpwestError."""
     is_auto = options.kernels == "auto"
+    _check_preferred(options.prefer)
     emitted = emit_program(program, heading, "portable" if is_auto else options.kernels)
     base = Implementation(emitted, name_values(program, emitted))
     if not is_auto:
@@ -38,14 +41,31 @@ def implementations(
     return base, found, "\n".join(tables)
 
 
+def _check_preferred(names: Sequence[str]) -> None:
+    """Raise OpwestError for a variant that no operator has."""
+    known = {one.name for some in VARIANTS.values() for one in some if one.name.split("-")[0] in PROCESSORS}
+    for name in names:
+        if name not in known:
+            raise fault(f"--prefer: unknown variant '{name}'", hint=f"variants: {', '.join(sorted(known))}")
+
+
 def _choice(program: Program, processor: Processor, options: Options) -> Choice:
     table = read_table(processor.core, map(Path, options.tuning))
-    found = choose(program, processor.name, table, options.optimize, options.max_flash)
+
+    def chosen(objective: str, limit: int | None) -> Choice | None:
+        return choose(program, processor.name, table, objective, limit, prefer=options.prefer)
+
+    is_default = options.max_flash is None and options.optimize == "speed"
+    limit = default_limit(program) if is_default else options.max_flash
+    found = chosen(options.optimize, None if limit == UNLIMITED else limit)
     if found is None:
-        least = choose(program, processor.name, table, "flash")
-        bytes_ = "" if least is None else f"at least {least.flash} bytes"
-        raise fault(
-            f"--max-flash {options.max_flash}: no choice of operators for {processor.name} fits",
-            expected=bytes_ or None,
-        )
+        least = chosen("flash", None)
+        if least is not None and is_default:
+            # Without a limit of the user, a model with much code gets the least flash that is possible.
+            found = chosen(options.optimize, least.flash)
+        if found is None:
+            raise fault(
+                f"--max-flash {options.max_flash}: no choice of operators for {processor.name} fits",
+                expected=None if least is None else f"at least {least.flash} bytes",
+            )
     return found

@@ -12,6 +12,8 @@ from opwest.records import dataclass
 KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
 """The variants of operators; auto: those with the least cost on each class of processors."""
 OBJECTIVES = ("speed", "flash", "ram")
+UNLIMITED = 1 << 62
+"""The value of `max_flash` without a limit."""
 ROUNDINGS = ("tflite", "cmsis-nn")
 
 
@@ -44,7 +46,9 @@ class Options:
     optimize: str = OBJECTIVES[0]
     """What variants of operators are chosen for."""
     max_flash: int | None = None
-    """The bytes of constants and operators of each class of processors; None: no limit."""
+    """The bytes of constants and operators of each class of processors; None: those of `choice/limit.py`."""
+    prefer: Sequence[str] = ()
+    """The variants to choose where they apply, whatever they cost."""
     tuning: Sequence[str] = ()
     """Paths of further tables of measurements."""
     caller_memory: bool = True

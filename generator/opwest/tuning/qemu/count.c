@@ -2,12 +2,13 @@
 /*
  * A QEMU TCG plugin: what the processor executes between two addresses. One processor only.
  *
- *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS],
- *           out=FILE
+ *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
+ *           [,mark=ADDRESS...],out=FILE
  *
  * Counting begins after the instruction at `from` and ends before the one at `to`: neither is counted. Each time a line
  * is written to FILE: instructions, instructions in skip <= address < skip_end, loaded words, stored words, taken
- * branches, modelled cycles, loads from data <= address < data_end.
+ * branches, modelled cycles, loads from data <= address < data_end. Before each instruction at a `mark`, a line with the
+ * counts so far is written as well.
  *
  * The model of cycles is for Arm's Thumb code on processors without caches and wait states (Cortex-M3: r2p1's
  * Technical Reference Manual, 3.3; Cortex-M4: r0p1's, 3.3):
@@ -66,13 +67,27 @@ struct instruction {
 	bool is_single;
 	/** Further cycles of a multiplication. */
 	uint8_t more;
+	bool is_mark;
 };
 
-static uint64_t from, to, skip, skip_end, data, data_end, m3;
+/** The addresses of the option `mark`. */
+#define MOST_MARKS 1024
+
+static uint64_t from, to, skip, skip_end, data, data_end, m3, mark;
+static uint64_t marks[MOST_MARKS];
+static size_t mark_count;
 static uint64_t total, skipped, loaded, stored, branches, cycles, read;
 static bool is_counting;
 static const struct instruction *before;
 static FILE *out;
+
+static void write_counts(void)
+{
+	fprintf(out, "%llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)total, (unsigned long long)skipped,
+		(unsigned long long)loaded, (unsigned long long)stored, (unsigned long long)branches,
+		(unsigned long long)cycles, (unsigned long long)read);
+	fflush(out);
+}
 
 static void executed(unsigned int cpu, void *found)
 {
@@ -92,11 +107,10 @@ static void executed(unsigned int cpu, void *found)
 		branches++;
 		cycles += 2;
 	}
+	if (one->address == to || one->is_mark) {
+		write_counts();
+	}
 	if (one->address == to) {
-		fprintf(out, "%llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)total,
-			(unsigned long long)skipped, (unsigned long long)loaded, (unsigned long long)stored,
-			(unsigned long long)branches, (unsigned long long)cycles, (unsigned long long)read);
-		fflush(out);
 		is_counting = false;
 		return;
 	}
@@ -182,6 +196,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			abort();
 		}
 		one->address = qemu_plugin_insn_vaddr(found);
+		for (size_t k = 0; k < mark_count; k++) {
+			one->is_mark |= one->address == marks[k];
+		}
 		one->size = (uint8_t)qemu_plugin_insn_size(found);
 		if (one->size == 2) {
 			read_narrow(one, bytes[0] | (uint32_t)bytes[1] << 8);
@@ -207,8 +224,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 	static const struct {
 		const char *key;
 		uint64_t *value;
-	} numbers[] = {{"from", &from}, {"to", &to},	       {"skip", &skip},		{"skip_end", &skip_end},
-		       {"m3", &m3},	{"data", &data}, {"data_end", &data_end}};
+	} numbers[] = {{"from", &from},		{"to", &to},	 {"skip", &skip},	  {"skip_end", &skip_end},
+		       {"data", &data}, {"data_end", &data_end}, {"m3", &m3}, {"mark", &mark}};
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
@@ -218,6 +235,9 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 			value = value_of(argv[i], numbers[k].key);
 			if (value != NULL) {
 				*numbers[k].value = strtoull(value, NULL, 0);
+			}
+			if (value != NULL && numbers[k].value == &mark && mark_count < MOST_MARKS) {
+				marks[mark_count++] = mark;
 			}
 		}
 		value = value_of(argv[i], "out");

@@ -107,16 +107,18 @@ def choose(
     objective: str = SPEED,
     max_flash: int | None = None,
     max_scratch: Mapping[Operation, int] | None = None,
+    prefer: Sequence[str] = (),
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
-    operators. `max_scratch`: the bytes that the scratch memory of an operation may have.
+    operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
+    the first one that applies is chosen, whatever it costs.
     """
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
-    offers = [_offers(group, processor, table, max_scratch or {}) for group in groups.values()]
+    offers = [_preferred(_offers(group, processor, table, max_scratch or {}), prefer) for group in groups.values()]
     if not all(offers):
         return None
     solution = solve([[_option(one, objective) for one in group] for group in offers], max_flash)
@@ -139,6 +141,12 @@ def _offers(group: Sequence[Operation], processor: str, table: Table, limits: Ma
         if least is None or offer.scratch <= least:
             found.append(offer)
     return found
+
+
+def _preferred(offers: list[_Offer], prefer: Sequence[str]) -> list[_Offer]:
+    """Return the first preferred offer alone; all offers without one."""
+    by_name = {one.name: one for one in offers}
+    return next(([by_name[name]] for name in prefer if name in by_name), offers)
 
 
 def _option(offer: _Offer, objective: str) -> Option:

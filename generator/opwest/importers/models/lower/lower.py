@@ -28,8 +28,8 @@ def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diag
             continue
 
 
-def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
-    """Return the program; report every node without a lowering."""
+def lower_graph(graph: Graph, place: str, faults: Diagnostics, has_sums: bool = True) -> Program:
+    """Return the program; report every node without a lowering. `has_sums`: whether convolutions include int8 sums."""
     builder = Builder(graph)
     for node in graph.nodes:
         try:
@@ -39,5 +39,6 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
     faults.raise_if_errors()
     program = builder.finish()
     remove_unused_channels(program)
-    fuse_sums(program)
+    if has_sums:
+        fuse_sums(program)
     return program
