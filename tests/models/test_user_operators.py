@@ -336,7 +336,7 @@ def test_operator_with_a_device(tmp_path):
     code, _, err = opwest(*stateful(tmp_path, snippet, source))
     assert code == 0, err
     manifest = (tmp_path / "model/manifest.yaml").read_text()
-    assert "devices:\n  npu: {devicetree: {nodelabel: npu0}}" in manifest
+    assert "devices:\n  npu:\n    devicetree: {nodelabel: npu0}" in manifest
     assert "- {call: best, device: npu, args: [x, total, winner]}" in manifest
     code, _, err = opwest("check", tmp_path / "model/manifest.yaml")
     assert code == 0, err
