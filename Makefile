@@ -11,6 +11,7 @@
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
 #             operators on all boards and C libraries; prints a table by operator, also in build/models.txt
+# make kernels  200 random layers for each variant of an operator and core, bit for bit in QEMU, also with interrupts
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
@@ -43,7 +44,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -104,6 +105,9 @@ fuzz: $(VENV)/.installed-dev
 models: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/models tests/zephyr/test_model_operators_on_zephyr.py \
 		tests/zephyr/test_imported_models_on_zephyr.py
+
+kernels: $(VENV)/.installed-all
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/kernels
 
 mutated-models: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest -q --tier=all tests/models/test_mutated_files.py

@@ -25,8 +25,8 @@ DTYPES = {"dsp-wide": "int16"}
 def test_random_layers(tmp_path, core, variant):
     found = []
     for make in LAYERS[variant]:
-        some = candidates_of(make, variant, sized(16, 400), seed=1, dtype=DTYPES.get(variant, "int8"))
-        assert len(some) >= sized(4, 100)
+        some = candidates_of(make, variant, sized(16, 800), seed=1, dtype=DTYPES.get(variant, "int8"))
+        assert len(some) >= sized(4, 200)
         found += some
     for number, one in enumerate(found):
         for step in one.emitted.steps:

@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from campaign import sized
 from kernels import random_elements, random_layers, reference
 from opwest.importers.models.emit.emit import Emitted, Step, emit_program
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Sums
@@ -14,7 +15,7 @@ from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
-COUNT = 24
+COUNT = sized(24, 240)
 STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -ffreestanding -c -o".split()
 
 

@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from campaign import sized
 from kernels import random_layers, reference
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.operators.fixed_point import Rounding
@@ -13,7 +14,7 @@ from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
-LAYERS = 12
+LAYERS = sized(12, 240)
 VARIANTS = {
     ("convolution", "int8"): {"mve-rows"},
     ("convolution", "int16"): {"mve-long", "mve-rows"},

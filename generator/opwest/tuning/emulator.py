@@ -33,6 +33,8 @@ class Measured:
     """The place of the first of them."""
     guards: int
     """Changed bytes around inputs and outputs."""
+    stack: int
+    """Bytes of stack of a call, with its arguments."""
     instructions: int
     loads: int
     stores: int
@@ -46,31 +48,38 @@ class Measured:
 
 
 def run(
-    candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str] = ("-Os",)
+    candidates: Sequence[Candidate],
+    machine: Machine,
+    work: Path,
+    flags: Sequence[str] = ("-Os",),
+    sources: Sequence[Path] = (),
+    options: Sequence[str] = (),
 ) -> list[Measured]:
-    """Return the measurements, in order. Raises EmulatorError."""
-    image = build(candidates, machine, work, flags)
+    """Return the measurements, in order, with more sources and options of QEMU. Raises EmulatorError."""
+    image = build(candidates, machine, work, flags, sources)
     plugin = built_plugin(work)
-    output, counts = emulated(image, machine, plugin, work / "counts.txt")
+    output, counts = emulated(image, machine, plugin, work / "counts.txt", options)
     rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
     return [
-        Measured(wrong, first, guards, total, loads, stores, branches, cycles, constants, code)
-        for (_, wrong, first, guards), (total, _, loads, stores, branches, cycles, constants), code in zip(
+        Measured(wrong, first, guards, stack, total, loads, stores, branches, cycles, constants, code)
+        for (_, wrong, first, guards, stack), (total, _, loads, stores, branches, cycles, constants), code in zip(
             rows, counts, code_of(len(candidates), machine, work), strict=True
         )
     ]
 
 
-def build(candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str]) -> Path:
+def build(
+    candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str], more: Sequence[Path] = ()
+) -> Path:
     """Return the image in a directory for intermediate files."""
     work.mkdir(parents=True, exist_ok=True)
     made = Image(candidates)
     for name, content in made.files.items():
         (work / name).write_bytes(content)
     sources = [work / name for name in made.files if name.endswith(".c")]
-    own = [HERE / machine.start, HERE / "measure.c"]
+    own = [HERE / machine.start, HERE / "measure.c", *more]
     words = [*machine.compiler, *FLAGS, *flags, "-I", str(HERE)]
     for source in (*sources, *own):
         _execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
@@ -117,7 +126,9 @@ def _load(plugin: Path) -> None:
     _execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
 
 
-def emulated(image: Path, machine: Machine, plugin: Path, counts: Path) -> tuple[str, list[list[int]]]:
+def emulated(
+    image: Path, machine: Machine, plugin: Path, counts: Path, options: Sequence[str] = ()
+) -> tuple[str, list[list[int]]]:
     """Return the output of an image and the lines of the plugin."""
     symbols = _symbols(image, machine)
     places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
@@ -125,7 +136,7 @@ def emulated(image: Path, machine: Machine, plugin: Path, counts: Path) -> tuple
     arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
-    output = _execute(words)
+    output = _execute([*words, *options])
     return output, [[int(word) for word in line.split()] for line in counts.read_text().splitlines()]
 
 

@@ -41,7 +41,29 @@ void print(const char *text);
 /** Call a function so that the plugin counts its instructions. */
 void invoke(void (*run)(void));
 
-/** Call all candidates, and print for each: its number, wrong bytes, the place of the first one, changed guards. */
+/** The stack. */
+extern uint32_t stack_bottom[], stack_top[];
+
+static inline uint32_t *stack_pointer(void)
+{
+	uint32_t *found;
+
+#ifdef __riscv
+	__asm__ volatile("mv %0, sp" : "=r"(found));
+#else
+	__asm__ volatile("mov %0, sp" : "=r"(found));
+#endif
+	return found;
+}
+
+/** Called before the candidates, and by SysTick: empty, unless the image has other definitions. */
+void before_candidates(void);
+void tick(void);
+
+/**
+ * Call all candidates, and print for each: its number, wrong bytes, the place of the first one, changed guards, bytes of
+ * stack.
+ */
 void measure(void);
 
 #endif /* IMAGE_H_ */

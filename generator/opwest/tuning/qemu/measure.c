@@ -5,6 +5,7 @@
 #include "image.h"
 
 #define PATTERN 0xa5
+#define PAINT 0x5aa5c33cu
 
 static void print_number(uint32_t number)
 {
@@ -31,10 +32,25 @@ static uint32_t changed_guards(const struct block *block)
 	return changed;
 }
 
+/** Call a function; return the bytes of stack that it and invoke() use. */
+static __attribute__((noinline)) uint32_t stack_of(void (*run)(void))
+{
+	uint32_t *const top = stack_pointer();
+	uint32_t *at = stack_bottom;
+
+	while (at < top) {
+		*at++ = PAINT;
+	}
+	invoke(run);
+	for (at = stack_bottom; at < top && *at == PAINT; at++) {
+	}
+	return (uint32_t)(top - at) * sizeof(*at);
+}
+
 static void measure_one(uint32_t number)
 {
 	const struct candidate *one = &candidates[number];
-	uint32_t wrong = 0, first = 0, place = 0, changed = 0;
+	uint32_t wrong = 0, first = 0, place = 0, changed = 0, stack;
 
 	for (uint32_t i = 0; i < memory_size; i++) {
 		memory[i] = PATTERN;
@@ -44,7 +60,7 @@ static void measure_one(uint32_t number)
 			one->inputs[i].memory[k] = one->inputs[i].content[k];
 		}
 	}
-	invoke(one->run);
+	stack = stack_of(one->run);
 	for (uint32_t i = 0; i < one->output_count; i++) {
 		const struct block *output = &one->outputs[i];
 
@@ -66,6 +82,7 @@ static void measure_one(uint32_t number)
 	print_number(wrong);
 	print_number(first);
 	print_number(changed);
+	print_number(stack);
 	print("\n");
 }
 

@@ -4,8 +4,6 @@
 
 #include "image.h"
 
-extern uint32_t stack_top[];
-
 static uint32_t call_host(uint32_t operation, const void *argument)
 {
 	register uint32_t r0 __asm__("r0") = operation;
@@ -33,19 +31,28 @@ static __attribute__((noreturn)) void fault(void)
 	leave(0x20023); /* ADP_Stopped_RunTimeErrorUnknown */
 }
 
+__attribute__((weak)) void before_candidates(void)
+{
+}
+
+__attribute__((weak)) void tick(void)
+{
+}
+
 __attribute__((noreturn, used)) void reset(void)
 {
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
 	*(volatile uint32_t *)0xe000ed88 |= 0xf00000; /* CPACR: FPU and vectors */
 	__asm__ volatile("dsb\n isb" : : : "memory");
 #endif
+	before_candidates();
 	measure();
 	leave(0x20026); /* ADP_Stopped_ApplicationExit */
 }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
 	stack_top, (const void *)reset, (const void *)fault, (const void *)fault,
-	(const void *)fault, (const void *)fault, (const void *)fault,
+	(const void *)fault, (const void *)fault, (const void *)fault, [15] = (const void *)tick,
 };
 
 /* The plugin counts the instructions between the blx and the pop. */
