@@ -178,6 +178,17 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return convert(options, faults)
 
 
+def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Measure all variants of the layers of an imported model in QEMU; store the costs in its tuning.yaml.
+
+    DIR is the output of 'opwest import' of a TFLite or ONNX model. 'opwest import --tuning DIR/tuning.yaml' chooses
+    the variants by these costs, without QEMU.
+    """
+    from opwest.cli.tune import tune_import
+
+    return tune_import(options, faults)
+
+
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate a report of one page: memory over time, schedule, flash and RAM, measurements.
 

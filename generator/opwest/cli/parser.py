@@ -14,6 +14,7 @@ from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
+from opwest.importers.models.processors import CORES
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -24,6 +25,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest import mlf model.tar -o model          import a model in microTVM's Model Library Format
   opwest check manifest.yaml                    report every error in a manifest, with its line
   opwest generate manifest.yaml -o app          generate the application; then: west build -b BOARD app
+  opwest tune model --board mps2/an386          measure the variants of its layers in QEMU
   opwest report app -o report.html              show memory, schedule and sizes as a page
   opwest update app                             generate the application again, keeping your changes
   opwest run app --host                         run the application on this machine, without Zephyr
@@ -65,6 +67,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_check(verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__))
     _add_init(verbs.add_parser("init", help="draft a manifest from objects", description=commands.init.__doc__))
     add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
+    _add_tune(verbs.add_parser("tune", help="measure the variants of layers", description=commands.tune.__doc__))
     inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
     inspect.add_argument(
         "files",
@@ -95,6 +98,24 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _add_tune(tune: argparse.ArgumentParser) -> None:
+    tune.add_argument("folder", metavar="DIR", type=Path, help="the output of 'opwest import' of a trained model")
+    where = tune.add_mutually_exclusive_group(required=True)
+    where.add_argument("--board", metavar="BOARD", help="measure on the core of a board of Zephyr, in QEMU")
+    where.add_argument("--core", choices=CORES, help="measure on a core, in QEMU")
+    tune.add_argument(
+        "--wait-states",
+        metavar="N",
+        type=count,
+        help="also print what constants of layers in RAM save, if each load from flash takes N more cycles",
+    )
+    tune.add_argument(
+        "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree with the board (default: that of the workspace)"
+    )
+    add_output(tune)
+    tune.set_defaults(function=commands.tune)
 
 
 def _add_generate(generate: argparse.ArgumentParser) -> None:

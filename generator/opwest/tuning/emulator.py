@@ -82,15 +82,15 @@ def build(
     own = [HERE / machine.start, HERE / "measure.c", *more]
     words = [*machine.compiler, *FLAGS, *flags, "-I", str(HERE)]
     for source in (*sources, *own):
-        _execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
-    _execute([*words, "-c", "content.S", "-o", "content.o"], work)
+        execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
+    execute([*words, "-c", "content.S", "-o", "content.o"], work)
     objects = [str(work / f"{one.stem}.o") for one in (*sources, *own)] + [str(work / "content.o")]
     starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
     image = work / "image.elf"
     link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{HERE / 'image.ld'}", *starts]
     # The specification of a C library has a linker script of its own.
     linker = [word for word in words if not word.startswith("--specs=")]
-    _execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
+    execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
     return image
 
 
@@ -98,7 +98,7 @@ def code_of(count: int, machine: Machine, work: Path) -> list[int]:
     """Return the bytes of code of each candidate."""
     tool = machine.compiler[0].removesuffix("gcc") + "size"
     objects = [str(work / f"operators_{number}.o") for number in range(count)]
-    rows = _execute([tool, *objects]).splitlines()[1:]
+    rows = execute([tool, *objects]).splitlines()[1:]
     return [int(row.split()[0]) for row in rows]
 
 
@@ -109,7 +109,7 @@ def built_plugin(work: Path) -> Path:
         return plugin
     for version in PLUGIN_VERSIONS:
         options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
-        _execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
+        execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
         try:
             _load(plugin)
         except EmulatorError as fault:
@@ -123,7 +123,7 @@ def built_plugin(work: Path) -> Path:
 def _load(plugin: Path) -> None:
     """Load a plugin in a machine without a processor. Raises EmulatorError."""
     words = ["qemu-system-arm", "-M", "none", "-display", "none", "-serial", "none", "-monitor", "stdio"]
-    _execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
+    execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
 
 
 def emulated(
@@ -136,17 +136,18 @@ def emulated(
     arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
-    output = _execute([*words, *options])
+    output = execute([*words, *options])
     return output, [[int(word) for word in line.split()] for line in counts.read_text().splitlines()]
 
 
 def _symbols(image: Path, machine: Machine) -> dict[str, int]:
     tool = machine.compiler[0].removesuffix("gcc") + "nm"
-    rows = [line.split() for line in _execute([tool, str(image)]).splitlines()]
+    rows = [line.split() for line in execute([tool, str(image)]).splitlines()]
     return {row[-1]: int(row[0], 16) & ~1 for row in rows if len(row) == 3}
 
 
-def _execute(words: Sequence[str], folder: Path | None = None, given: str = "") -> str:
+def execute(words: Sequence[str], folder: Path | None = None, given: str = "") -> str:
+    """Return the output of a program. Raises EmulatorError."""
     with command(words):
         try:
             done = subprocess.run(

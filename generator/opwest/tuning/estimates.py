@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates for layers that nobody measured: linear in products, results and data, fitted to measurements."""
+"""Estimates for layers without measurements: linear in products, results and data, fitted to measured layers."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ from opwest.importers.models.choice.table import Table
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation, Program, Value
+from opwest.importers.models.processors import CORES
 from opwest.records import dataclass
-from opwest.tuning.emulator import Measured, run
+from opwest.tuning.emulator import EmulatorError, Measured, run
 from opwest.tuning.estimates import fitted
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
@@ -24,16 +25,6 @@ from opwest.tuning.machines import MACHINES
 MOST_BYTES = 8 << 20
 """The bytes of inputs, constants and outputs in an image."""
 MOST_CANDIDATES = 150
-CLASSES = {
-    "cortex-m0plus": "portable",
-    "cortex-m3": "mla",
-    "cortex-m4": "dsp",
-    "cortex-m7": "dsp",
-    "cortex-m33": "dsp",
-    "cortex-m55": "mve",
-    "rv32": "portable",
-}
-"""The class of processors of each core."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,25 +61,28 @@ def distinct(programs: Iterable[Program]) -> list[Operation]:
 def measure(
     operations: Sequence[Operation], core: str, work: Path, progress: Callable[[str], None] = lambda _: None
 ) -> list[Result]:
-    """Run all candidates of operations. Raises EmulatorError, and AssertionError for a wrong result, a defect."""
+    """Run all candidates of operations. Raises EmulatorError, also for a wrong result, a defect."""
     found: list[Result] = []
-    batches = list(_batches(operations, CLASSES[core]))
+    batches = list(_batches(operations, CORES[core]))
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch))
         measured = run(made, MACHINES[core], work / f"{core}_{number}")
         for offer, one in zip(batch, measured, strict=True):
-            assert one.wrong == one.guards == 0, f"{offer.variant}: {key_of(offer.operation)}: wrong results"
+            if one.wrong or one.guards:
+                layer = key_of(offer.operation)
+                raise EmulatorError(f"variant {offer.variant} of {layer} is not equal to the portable one: a defect")
             found.append(Result(offer.operation, offer.variant, one))
     return found
 
 
-def table_of(results: Sequence[Result], core: str) -> Table:
-    """Return the table of a core, with estimates."""
+def table_of(results: Sequence[Result], core: str, measured: str, *, has_estimates: bool) -> Table:
+    """Return the table of a core. `measured`: the emulator and the compiler."""
     layers: dict[str, dict[str, tuple[int, int]]] = {}
     for one in results:
         layers.setdefault(key_of(one.operation), {})[one.variant] = (one.measured.cycles, one.measured.code)
-    return Table(core, layers, fitted([(one.operation, one.variant, one.measured) for one in results]))
+    estimates = fitted([(one.operation, one.variant, one.measured) for one in results]) if has_estimates else {}
+    return Table(core, layers, estimates, measured)
 
 
 def _batches(operations: Sequence[Operation], processor: str) -> Iterator[list[_Offer]]:

@@ -12,11 +12,12 @@ from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation
 from opwest.importers.models.placement import layer_of
+from opwest.importers.models.processors import CORES
 from opwest.records import dataclass
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import CLASSES, alone, inputs_of
+from opwest.tuning.measure import alone, inputs_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def offers(
         read[key] = one.constants
     found = []
     for operation, variant in variants.items():
-        size = constant_bytes(candidates(operation, CLASSES[core])[variant])
+        size = constant_bytes(candidates(operation, CORES[core])[variant])
         if size:
             found.append(Offer(layer_of(operation.label), variant, size, read[key_of(operation), variant]))
     return found

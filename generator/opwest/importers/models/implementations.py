@@ -10,7 +10,7 @@ from opwest.importers.faults import fault
 from opwest.importers.models.choice.choose import Choice, choose
 from opwest.importers.models.choice.limit import default_limit
 from opwest.importers.models.choice.report import table_text
-from opwest.importers.models.choice.table import read_table
+from opwest.importers.models.choice.tables import Tables, read_tables
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
 from opwest.importers.models.ir.program import Program
@@ -30,14 +30,15 @@ def implementations(
     base = Implementation(emitted, name_values(program, emitted))
     if not is_auto:
         return base, (), ""
+    measurements = read_tables(map(Path, options.tuning))
     found, tables = [], []
     for processor in processors():
-        choice = _choice(program, processor, options)
+        choice = chosen(program, processor, options, measurements)
         if all(row.variant == "portable" for row in choice.rows):
             continue
         emitted = emit_program(program, heading, choice.variants)
         found.append(Implementation(emitted, name_values(program, emitted), processor))
-        tables.append(table_text(processor, choice))
+        tables.append(table_text(processor.name, core_of(processor, measurements), choice))
     return base, found, "\n".join(tables)
 
 
@@ -49,20 +50,26 @@ def _check_preferred(names: Sequence[str]) -> None:
             raise fault(f"--prefer: unknown variant '{name}'", hint=f"variants: {', '.join(sorted(known))}")
 
 
-def _choice(program: Program, processor: Processor, options: Options) -> Choice:
-    table = read_table(processor.core, map(Path, options.tuning))
+def core_of(processor: Processor, measurements: Tables) -> str:
+    """Return the core whose costs decide for a class of processors."""
+    return measurements.classes.get(processor.name, processor.core)
 
-    def chosen(objective: str, limit: int | None) -> Choice | None:
+
+def chosen(program: Program, processor: Processor, options: Options, measurements: Tables) -> Choice:
+    """Return the variants of a program for a class of processors. Raises OpwestError."""
+    table = measurements.of(core_of(processor, measurements))
+
+    def best(objective: str, limit: int | None) -> Choice | None:
         return choose(program, processor.name, table, objective, limit, prefer=options.prefer)
 
     is_default = options.max_flash is None and options.optimize == "speed"
     limit = default_limit(program) if is_default else options.max_flash
-    found = chosen(options.optimize, None if limit == UNLIMITED else limit)
+    found = best(options.optimize, None if limit == UNLIMITED else limit)
     if found is None:
-        least = chosen("flash", None)
+        least = best("flash", None)
         if least is not None and is_default:
             # Without a limit of the user, a model with much code gets the least flash that is possible.
-            found = chosen(options.optimize, least.flash)
+            found = best(options.optimize, least.flash)
         if found is None:
             raise fault(
                 f"--max-flash {options.max_flash}: no choice of operators for {processor.name} fits",

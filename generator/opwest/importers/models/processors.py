@@ -9,6 +9,17 @@ from typing import Any
 from opwest.records import dataclass
 from opwest.targets import named_targets
 
+CORES = {
+    "cortex-m0plus": "portable",
+    "cortex-m3": "mla",
+    "cortex-m4": "dsp",
+    "cortex-m7": "dsp",
+    "cortex-m33": "dsp",
+    "cortex-m55": "mve",
+    "rv32": "portable",
+}
+"""The cores of measurements, and the class of processors of each."""
+
 
 @dataclass(frozen=True)
 class Processor:
@@ -17,7 +28,7 @@ class Processor:
     name: str
     """As in the names of variants of operators."""
     core: str
-    """The core of the table of measurements."""
+    """The core whose costs decide, unless a file of measurements names another one."""
     targets: tuple[str, ...]
     declared: Mapping[str, Mapping[str, Any]]
     """Targets that are not built in: entries of `targets` of a manifest."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from opwest.importers.models.choice.choose import Choice
-from opwest.importers.models.processors import Processor
 
 
 def layer(label: str) -> str:
@@ -12,7 +11,7 @@ def layer(label: str) -> str:
     return label.partition(", result ")[0]
 
 
-def table_text(processor: Processor, choice: Choice) -> str:
+def table_text(processor: str, core: str, choice: Choice) -> str:
     """Return the table of a class of processors; ends without a line end."""
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     rows = [
@@ -28,7 +27,7 @@ def table_text(processor: Processor, choice: Choice) -> str:
     ]
     total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")
     widths = [max(len(row[i]) for row in (heads, *rows, total)) for i in range(len(heads))]
-    lines = [f"{processor.name} (cycles of a {processor.core} in QEMU's model, not of silicon; bytes)"]
+    lines = [f"{processor} (cycles of a {core} in QEMU's model, not of silicon; bytes)"]
     for row in (heads, *rows, total):
         cells = [
             cell.rjust(width) if 2 <= i <= 4 else cell.ljust(width)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest tune`: measure the variants of the layers of an imported model."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.choice.report import layer
+from opwest.importers.models.processors import CORES
+from opwest.result import Result
+from opwest.tuning.boards import core_of_board
+from opwest.tuning.placement import offers_text
+from opwest.tuning.tune import Layer, Tuned, tune
+from opwest.zephyr.workspace import find_workspace
+
+
+def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Measure on the core of a board; print a table of the layers."""
+    core: str | None = options.core or core_of_board(options.board, find_workspace(options.zephyr_base))
+    if core is None:
+        faults.error(
+            f"--board {options.board}: its core is unknown, or QEMU has no machine for it",
+            expected=f"--core {'|'.join(CORES)}",
+            hint="other boards are known with their Zephyr tree: --zephyr-base DIR, or in a workspace",
+        )
+    faults.raise_if_errors()
+    assert core is not None
+    start = time.monotonic()
+    progress = _silent if options.quiet else _print
+    done = tune(options.folder, core, options.wait_states is not None, progress)
+    words = [table_text(core, done.layers)]
+    if options.wait_states is not None:
+        words.append(offers_text(done.offers, core, options.wait_states))
+    seconds = time.monotonic() - start
+    words.append(f"{done.file}: {done.candidates} variants of layers measured in {seconds:.0f} s")
+    words.append(_next(done))
+    layers = [
+        {"layer": layer(one.label), "before": one.before, "after": one.after, "cycles": dict(one.cycles)}
+        for one in done.layers
+    ]
+    result = {"file": str(done.file), "core": core, "layers": layers}
+    if options.wait_states is not None:
+        result["constants"] = [
+            {
+                "layer": one.layer,
+                "variant": one.variant,
+                "loads": one.reads,
+                "saved_cycles": one.gain(options.wait_states),
+                "bytes": one.ram,
+            }
+            for one in done.offers
+        ]
+    return Result("\n".join(words), result)
+
+
+def table_text(core: str, layers: Sequence[Layer]) -> str:
+    """Return the table of the layers; ends without a line end."""
+    heads = ("layer", "variant", "cycles", "other variants")
+    rows = [heads]
+    for one in layers:
+        others = sorted((cycles, name) for name, cycles in one.cycles.items() if name != one.after)
+        rows.append(
+            (
+                layer(one.label),
+                one.after if one.after == one.before else f"{one.after}, before {one.before}",
+                f"{one.cycles[one.after]:,}",
+                ", ".join(f"{name} {cycles:,}" for cycles, name in others),
+            )
+        )
+    before, after = (sum(one.cycles[getattr(one, name)] for one in layers) for name in ("before", "after"))
+    rows.append(("all", "", f"{after:,}", f"before: {before:,}" if after != before else ""))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
+    lines = [f"{core} (cycles of counted instructions in QEMU, in a model: not of silicon)"]
+    for row in rows:
+        cells = [row[i].rjust(widths[i]) if i == 2 else row[i].ljust(widths[i]) for i in range(len(heads))]
+        lines.append(f"  {'  '.join(cells).rstrip()}")
+    return "\n".join(lines)
+
+
+def _next(done: Tuned) -> str:
+    """Return the next command."""
+    model, file = _shown(done.record.model), _shown(done.file)
+    command = f"opwest import {shlex.quote(model)} -o NEW --tuning {shlex.quote(file)}"
+    return f"next: {command}, with the other options of this import"
+
+
+def _shown(path: Path) -> str:
+    """Return a path relative to the current directory, if it is in it."""
+    absolute, here = path.absolute(), Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)
+
+
+def _print(text: str) -> None:
+    print(f"opwest: {text}", file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    """Print nothing."""

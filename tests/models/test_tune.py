@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest tune`: measurements in QEMU, tuning.yaml, and imports that use it without QEMU."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from requirements_support import need
+
+need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
+
+from models.test_commands import dense, opwest  # noqa: E402
+
+CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tune") / "m.tflite"
+    path.write_bytes(dense("int8", results=40, layers=2).build())
+    return path
+
+
+def imported(file, folder, *words):
+    code, out, err = opwest("import", file, "-o", folder, "--vectors", "0", *words)
+    assert code == 0, err
+    return out
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def variants_of(file, core, folder, *words):
+    """Return the variants of the layers on a core in the table that an import prints."""
+    lines = imported(file, folder, *words).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"{CLASSES[core]} ("))
+    return [line.split()[2] for line in lines[start + 2 : start + 4]]
+
+
+@pytest.mark.parametrize("core", CLASSES)
+def test_tune_corrects_a_wrong_table(core, file, tmp_path):
+    right = variants_of(file, core, tmp_path / "model")
+    assert "portable" not in right
+    code, _, err = opwest("tune", tmp_path / "model", "--core", core)
+    assert code == 0, err
+    # In the planted table one slow variant has the least cost.
+    planted = tmp_path / "planted.yaml"
+    table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
+    assert len(table["cores"][core]["layers"]) == 1  # both layers have the same shapes
+    slow = "mla-bytes"
+    for costs in table["cores"][core]["layers"].values():
+        assert len(costs) > 1
+        for name, cost in costs.items():
+            cost[0] = 1 if name == slow else 10**9
+    planted.write_text(yaml.safe_dump(table))
+    assert variants_of(file, core, tmp_path / "wrong", "--tuning", planted) == [slow, slow]
+    code, out, err = opwest("tune", tmp_path / "wrong", "--core", core, "--json")
+    assert code == 0, err
+    result = json.loads(out)["result"]
+    assert [(one["before"], one["after"]) for one in result["layers"]] == [(slow, name) for name in right]
+    words = ["--tuning", planted, "--tuning", tmp_path / "wrong/tuning.yaml"]
+    assert variants_of(file, core, tmp_path / "corrected", *words) == right
+
+
+def test_import_with_measurements_needs_no_emulator(file, tmp_path):
+    imported(file, tmp_path / "model")
+    code, _, err = opwest("tune", tmp_path / "model", "--board", "mps2/an385")
+    assert code == 0, err
+    found = []
+    for name, path in (("with", os.environ["PATH"]), ("without", "/nonexistent")):
+        words = ["import", file, "-o", tmp_path / name, "--vectors", "0", "--tuning", tmp_path / "model/tuning.yaml"]
+        command = [sys.executable, "-m", "opwest", *map(str, words)]
+        done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "fastest, measured" in done.stdout
+        found.append(files_of(tmp_path / name))
+    assert found[0] == found[1]
+
+
+def test_measurements_of_cores_are_merged(file, tmp_path):
+    imported(file, tmp_path / "model")
+    for core in ("cortex-m3", "cortex-m7"):
+        code, out, err = opwest("tune", tmp_path / "model", "--core", core)
+        assert code == 0, err
+        assert f"next: opwest import {file} -o NEW --tuning {tmp_path}/model/tuning.yaml" in out
+    table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
+    assert list(table["cores"]) == ["cortex-m3", "cortex-m7"]
+    assert "arm-none-eabi-gcc" in table["cores"]["cortex-m7"]["measured"]
+    # The costs of the M7 decide for the class dsp now; by default those of the M4 do.
+    assert table["classes"] == {"dsp": "cortex-m7"}
+    out = imported(file, tmp_path / "new", "--tuning", tmp_path / "model/tuning.yaml")
+    assert "dsp (cycles of a cortex-m7 in QEMU's model" in out
+    assert "dsp (cycles of a cortex-m4 in QEMU's model" in imported(file, tmp_path / "default")
+
+
+def test_constants_in_ram_are_offered(file, tmp_path):
+    imported(file, tmp_path / "model")
+    code, out, err = opwest("tune", tmp_path / "model", "--board", "qemu_cortex_m3", "--wait-states", 3)
+    assert code == 0, err
+    assert "constants in RAM (cortex-m3; 3 wait states for each load from flash" in out
+    imported(file, tmp_path / "placed", "--place", "1=sram")
+
+
+BROKEN = """\
+version: 2
+kernels: 1
+classes: {dsp: cortex-m3, gpu: cortex-m4}
+cores:
+  cortex-m5: {}
+  cortex-m4:
+    measure: x
+    estimates: {dense: {portable: {product: fast, result: 1, data: 1, call: 1}}}
+    layers:
+      "dense int8": {portable: [1.5, -1], dsp-bytes: 7}
+"""
+
+
+def test_faults_of_a_table_are_reported_together(file, tmp_path):
+    (tmp_path / "t.yaml").write_text(BROKEN)
+    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml")
+    assert code == 1
+    place = f"{tmp_path}/t.yaml"
+    for line in (
+        f"{place}:1:10: error: unsupported 'version': the integer 2\n  expected: version: 1",
+        f"{place}:3:11: error: invalid core the string 'cortex-m3' of class 'dsp'",
+        f"{place}:3:27: error: unknown class 'gpu'\n  expected: one of: dsp, mla, mve, portable",
+        f"{place}:5:3: error: unknown core 'cortex-m5'",
+        f"{place}:7:5: error: unknown key 'measure'\n  hint: did you mean 'measured'?",
+        f"{place}:8:45: error: invalid 'product': the string 'fast'",
+        f"{place}:8:35: error: missing key 'code'",
+        f"{place}:10:33: error: invalid cycles: the number 1.5\n  expected: an integer, at least 0",
+        f"{place}:10:38: error: invalid bytes of code: the integer -1",
+        f"{place}:10:54: error: invalid cost of 'dsp-bytes': the integer 7\n  expected: [CYCLES, BYTES of code]",
+    ):
+        assert line in err, err
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 5000, "nested"),
+        ("version: 1\nversion: 1\n", "version"),
+        ("- 1\n", "mapping"),
+        ("", "mapping"),
+        ("\x00", "printable"),
+    ],
+)
+def test_hostile_tables(text, message, file, tmp_path):
+    (tmp_path / "t.yaml").write_text(text)
+    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml")
+    assert code == 1
+    assert f"{tmp_path}/t.yaml" in err and "error: " in err and "Traceback" not in err
+    assert message in err, err
+
+
+RECORDS = ["{", "[]", '{"model": 1, "sha256": "", "options": {}}', '{"model": "m", "sha256": "", "options": {"x": 1}}']
+
+
+def test_a_directory_without_a_record(file, tmp_path):
+    code, _, err = opwest("tune", tmp_path, "--core", "cortex-m3")
+    assert code == 1
+    assert f"{tmp_path}/import.json: error: cannot read the record of the import: No such file or directory" in err
+    assert "expected: a directory that 'opwest import' of a TFLite or ONNX model wrote" in err
+    for text in RECORDS:
+        (tmp_path / "import.json").write_text(text)
+        code, _, err = opwest("tune", tmp_path, "--core", "cortex-m3")
+        assert code == 1
+        assert "error: the record of the import is damaged\n  hint: import the model again" in err
+
+
+def test_another_model_is_refused(file, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(file.read_bytes())
+    imported(tmp_path / "m.tflite", tmp_path / "model")
+    (tmp_path / "m.tflite").write_bytes(dense("int8", results=41, layers=2).build())
+    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
+    assert code == 1
+    assert "m.tflite: error: the model file is not the one that was imported\n  hint: import the model again" in err
+
+
+def test_boards_and_tools(file, tmp_path):
+    imported(file, tmp_path / "model")
+    code, _, err = opwest("tune", tmp_path / "model", "--board", "none")
+    assert code == 1
+    assert (
+        "error: --board none: its core is unknown, or QEMU has no machine for it\n  expected: --core cortex-m0plus|"
+        in err
+    )
+    command = [sys.executable, "-m", "opwest", "tune", str(tmp_path / "model"), "--board", "mps2/an386"]
+    empty = {**os.environ, "PATH": "/nonexistent"}
+    done = subprocess.run(command, env=empty, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "error: cannot measure: arm-none-eabi-gcc not found\n  hint: docs/tuning.md lists" in done.stderr
+    imported(file, tmp_path / "portable", "--kernels", "portable")
+    code, _, err = opwest("tune", tmp_path / "portable", "--core", "cortex-m3")
+    assert code == 1
+    assert "error: the import has --kernels portable: it chooses no variants" in err
