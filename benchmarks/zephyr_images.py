@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole Zephyr images: build, size, and what QEMU counts in one run of the model."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import ProcessError, SkippedError, execute
+
+EMULATOR = "qemu-system-arm"
+SECONDS = 300
+MACHINES = {"mps2/an385": "mps2-an385", "mps2/an386": "mps2-an386", "mps3/corstone300/an547": "mps3-an547"}
+"""QEMU's machines by board. Zephyr itself has no QEMU runner for mps2/an386."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the plugin counts in a part of a run."""
+
+    instructions: int
+    cycles: int
+    """Of the model in generator/opwest/tuning/qemu/count.c."""
+
+
+class Images:
+    """Images of a Zephyr workspace for one board."""
+
+    def __init__(self, board: str) -> None:
+        from opwest.board.west import Build, find_west, missing_tools
+        from opwest.zephyr.workspace import find_workspace
+
+        base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
+        workspace = find_workspace(base) if (base / "VERSION").is_file() else None
+        if workspace is None:
+            raise SkippedError(f"no Zephyr workspace: {base} does not exist; set ZEPHYR_BASE")
+        west = find_west(workspace)
+        missing = [*missing_tools(), *([] if west else ["west"])]
+        if west is None or missing:
+            raise SkippedError(f"{', '.join(missing)} not found")
+        self.west, self.top, self.base, self.board = west, workspace.top, base, board
+        nowhere = Path()
+        self.env = Build(workspace, west, nowhere, board, nowhere, lambda _: None, nowhere).environment
+        if "ZEPHYR_SDK_INSTALL_DIR" not in self.env:
+            self.env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+            self.env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
+
+    def build(self, application: Path, folder: Path, *options: str) -> tuple[Path, int, int]:
+        """Build; return the image, and the bytes of FLASH and RAM in it."""
+        words = [self.west, "build", "-p", "-b", self.board, "-d", folder, application, "--", *options]
+        log = execute(words, cwd=self.top, env=self.env)
+        units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20}
+        rows = re.findall(r"^\s*(FLASH|RAM):\s+(\d+) (B|KB|MB)", log, re.MULTILINE)
+        found = {name: int(size) * units[unit] for name, size, unit in rows}
+        return folder / "zephyr" / "zephyr.elf", found["FLASH"], found["RAM"]
+
+    def count(self, image: Path, model: str, plugin: Path) -> tuple[Counts, list[tuple[str, Counts]]]:
+        """Return the counts of one run, and those of each step with the name of its operator."""
+        call, after = call_of_run(image, model)
+        steps = calls_of_steps(image, model)
+        out = image.with_suffix(".counts")
+        out.unlink(missing_ok=True)
+        marks = "".join(f",mark={address:#x}" for address, _ in steps)
+        is_m3 = int(self.board == "mps2/an385")
+        arguments = f"{plugin},from={call:#x},to={after:#x},m3={is_m3}{marks},out={out}"
+        machine = [EMULATOR, "-M", MACHINES[self.board], "-nographic", "-monitor", "none"]
+        rows = _lines([*machine, "-kernel", image, "-plugin", arguments], out, len(steps) + 1)
+        points = [Counts(row[0], row[5]) for row in rows]
+        parts = [
+            (name, Counts(end.instructions - start.instructions, end.cycles - start.cycles))
+            for (_, name), start, end in zip(steps, points[:-1], points[1:], strict=True)
+        ]
+        return points[-1], parts
+
+
+def _lines(command: list[Any], out: Path, wanted: int) -> list[list[int]]:
+    """Run an image that does not end until the plugin wrote its lines."""
+    process = subprocess.Popen(
+        [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        for _ in range(SECONDS * 10):
+            text = out.read_text() if out.exists() else ""
+            lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+            if len(lines) >= wanted:
+                return [[int(word) for word in line.split()] for line in lines[:wanted]]
+            if process.poll() is not None:
+                output = process.stdout.read().decode(errors="replace") if process.stdout else ""
+                raise ProcessError(f"{EMULATOR} ended:\n{output}")
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.communicate()
+    raise ProcessError(f"{command}: no inference within {SECONDS} s")
+
+
+def symbols(image: Path) -> dict[str, int]:
+    """Return the addresses of an image's symbols."""
+    rows = [line.split() for line in execute(["arm-none-eabi-nm", image]).splitlines()]
+    return {row[-1]: int(row[0], 16) for row in rows if len(row) == 3}
+
+
+def call_of_run(image: Path, model: str) -> tuple[int, int]:
+    """Return the addresses of the instruction that calls run, and of the one after it."""
+    if f"{model}_run" not in symbols(image):
+        raise ProcessError(f"{image} has no {model}_run")
+    listing = execute(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", image])
+    found = re.findall(rf"^\s*([0-9a-f]+):\s+bl\s+\S+ <{model}_run>\n\s*([0-9a-f]+):", listing, re.MULTILINE)
+    if len(found) != 1:
+        raise ProcessError(f"{image}: {len(found)} calls of {model}_run, 1 expected")
+    return int(found[0][0], 16), int(found[0][1], 16)
+
+
+def calls_of_steps(image: Path, model: str) -> list[tuple[int, str]]:
+    """Return the addresses of the calls of operators in run, and the operators."""
+    listing = execute(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", f"--disassemble={model}_run", image])
+    found = re.findall(rf"^\s*([0-9a-f]+):\s+bl\s+\S+ <{model}__op_(\w+)>", listing, re.MULTILINE)
+    return [(int(address, 16), name) for address, name in found]

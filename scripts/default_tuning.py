@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the layers of models on all cores, and write opwest's own table of measurements with estimates.
+
+    python scripts/default_tuning.py [--core CORE]... MODEL...
+
+Without --core, all cores. The rows of other cores and other layers remain. QEMU and compilers: docs/tuning.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
+
+from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read_tables, text_of
+from opwest.importers.models.prepare import prepare, program_of
+from opwest.importers.models.processors import CORES
+from opwest.importers.models.request import Options
+from opwest.tuning.machines import MACHINES
+from opwest.tuning.measure import distinct, measure, table_of
+from opwest.tuning.tools import tools_of
+
+
+def main() -> None:
+    """Write choice/tuning.yaml."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--core", action="append", choices=CORES, default=[])
+    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
+    options = parser.parse_args()
+    programs = []
+    for path in options.models:
+        prepared = prepare(path, Options(), print)
+        programs += [program_of(graph, Options(), str(path)) for graph in prepared.graphs]
+    operations = distinct(programs)
+    found = {}
+    for core in options.core or CORES:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as work:
+            results = measure(operations, core, Path(work), print)
+        found[core] = table_of(results, core, tools_of(MACHINES[core]), has_estimates=True)
+        print(f"{core}: {len(results)} variants of {len(operations)} layers in {time.monotonic() - start:.0f} s")
+    DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
