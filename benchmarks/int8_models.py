@@ -61,7 +61,7 @@ PEERS = {
     (M55, "vww_int8"): Peer(6_437_000, 461_492, 110_256),
     (M55, "ad01_int8"): Peer(151_000, None, None),
 }
-SPEED, FLASH, UNLIMITED = "opwest", "opwest, --optimize flash", "opwest, --max-flash none"
+SPEED, FLASH, UNLIMITED = "opwest", "opwest, --optimize flash", "opwest, --max-flash none --prefer dsp-halves"
 MOST_INSTRUCTIONS = {
     (M4, "kws_int8", SPEED): 3.0e6,
     (M4, "ic_int8", SPEED): 12.0e6,
@@ -103,7 +103,9 @@ def import_words(engine: str, board: str) -> list[str]:
     """Return the options of the import."""
     if engine == "CMSIS-NN":
         return ["--kernels", BOARDS[board][0], "--rounding", "cmsis-nn"]
-    words = {SPEED: [], FLASH: ["--optimize", "flash"], UNLIMITED: ["--max-flash", "none"]}[engine]
+    words = {SPEED: [], FLASH: ["--optimize", "flash"], UNLIMITED: ["--max-flash", "none", "--prefer", "dsp-halves"]}[
+        engine
+    ]
     return [*words, "--io", "workspace"]
 
 

@@ -3,12 +3,12 @@
 
 import numpy as np
 from kernels import reference
-from kernels.random_layers import program, value, window
 from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Elementwise, Pool
 from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
 from opwest.importers.models.operators.fixed_point import Rounding, quantize_multiplier, scaled
+from opwest.tuning.random_layers import program, value, window
 
 
 def _zero(random):

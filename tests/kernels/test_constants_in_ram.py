@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
-from kernels import random_layers
 from opwest.importers.models.operators.fixed_point import Rounding
+from opwest.tuning import random_layers
 from opwest.tuning.placement import Offer, offers, offers_text
 from requirements_support import need
 

@@ -3,8 +3,8 @@
 
 import pytest
 from campaign import sized
-from kernels import random_layers
 from kernels.variants import candidates_of, check
+from opwest.tuning import random_layers
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import random_elements, random_layers
+from kernels import random_elements
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
+from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
@@ -43,7 +44,7 @@ def layers(core, count):
 
 @pytest.mark.parametrize("core", CORES)
 def test_interrupts_do_not_change_results(core, tmp_path):
-    given = layers(core, sized(2, 40))
+    given = layers(core, sized(2, 20))
     handler = Path(__file__).with_name("interrupts.c")
     # With -icount, QEMU interrupts at an instruction, and at the same one in each run.
     found = run(given, MACHINES[core], tmp_path / "interrupted", ("-Os",), [handler], ["-icount", "shift=0"])
@@ -59,7 +60,7 @@ def test_interrupts_do_not_change_results(core, tmp_path):
 
 @pytest.mark.parametrize("core", CORES)
 def test_stack(core, tmp_path):
-    given = layers(core, sized(2, 40))
+    given = layers(core, sized(2, 20))
     found = run(given, MACHINES[core], tmp_path)
     used = {one.emitted.steps[0].variant: 0 for one in given}
     for one, measured in zip(given, found, strict=True):
@@ -73,7 +74,7 @@ def test_no_instruction_delays_interrupts_or_moves_the_stack(core, tmp_path):
     """Interrupts are not masked, and the stack pointer is only the stack pointer."""
     machine = MACHINES[core]
     source, built = tmp_path / "layers.c", tmp_path / "layers.o"
-    for one in layers(core, sized(2, 40)):
+    for one in layers(core, sized(2, 20)):
         source.write_text(one.emitted.source)
         words = [*machine.compiler, "-std=c11", "-ffreestanding", "-Os", "-c", str(source), "-o", str(built)]
         subprocess.run(words, check=True)

@@ -6,10 +6,11 @@ import subprocess
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import random_elements, random_layers, reference
+from kernels import random_elements, reference
 from opwest.importers.models.emit.emit import Emitted, Step, emit_program
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Sums
 from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
+from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES

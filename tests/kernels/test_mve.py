@@ -6,9 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import random_layers, reference
+from kernels import reference
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.operators.fixed_point import Rounding
+from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES

@@ -2,8 +2,9 @@
 """Random layers in a variant on a core, in one image for QEMU."""
 
 import numpy as np
-from kernels import random_layers, reference
+from kernels import reference
 from opwest.importers.models.emit.emit import emit_program
+from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES

@@ -9,6 +9,7 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.importers.child import Progress
 from opwest.importers.faults import fault
 from opwest.importers.models.control import resolve_control
+from opwest.importers.models.emit.plugins import load_plugins
 from opwest.importers.models.float_io import with_float_io
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
@@ -34,6 +35,7 @@ class Prepared:
 
 def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     """Read and check a model file. Raises OpwestError with all faults."""
+    load_plugins()
     content, place = read_file(path), str(path)
     found = format_of(content, place)
     progress(f"reading {path.name}, {FORMATS[found]}")

@@ -6,6 +6,7 @@ The scaled value of an operand of a sum is a table of 256 words; that of the ope
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,7 +123,7 @@ _NUMBERS = ("r4", "r5", "r6")
 _FRAME = 36
 
 
-class _Loop:
+class _Loop(ABC):
     """A loop over elements.
 
     r0 a, r1 b, r2 constants, r3 result, r4 to r6 multiplier, addend and shift; r7 to r12 and lr are free.
@@ -130,12 +131,13 @@ class _Loop:
 
     ending: Ending
 
+    @abstractmethod
     def _start(self) -> Iterator[str]:
-        raise NotImplementedError
+        """Yield the instructions before the loop."""
 
+    @abstractmethod
     def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
         """Yield the doubled values of pairs of registers with operands, in the first of each."""
-        raise NotImplementedError
 
     def _lines(self) -> Iterator[str]:
         yield "push {r4-r11, lr}"

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random layers as programs of one operation, with the numbers that break kernels."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+
 from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
-from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
 from opwest.importers.models.operators.fixed_point import (
     RANGES,
@@ -18,12 +23,17 @@ from opwest.importers.models.operators.fixed_point import (
 )
 from opwest.importers.models.operators.windows import Window
 
+Random: TypeAlias = Any
+"""numpy.random.Generator. Its stubs do not accept all lists that it chooses from."""
 
-def value(role, dtype, shape):
+
+def value(role: str, dtype: str, shape: Sequence[int]) -> Value:
+    """Return a value of a program."""
     return Value(role, role, dtype, tuple(int(one) for one in shape))
 
 
-def program(operation):
+def program(operation: Operation) -> Program:
+    """Return a program of one operation."""
     made = Program()
     made.inputs = [one for one in operation.inputs if one.role == "input"]
     made.outputs = list(operation.results)
@@ -31,7 +41,14 @@ def program(operation):
     return made
 
 
-def window(random, image, size, stride=None, dilation=None, same=None):
+def window(
+    random: Random,
+    image: Sequence[int],
+    size: Sequence[int],
+    stride: Any = None,
+    dilation: Any = None,
+    same: bool | None = None,
+) -> Window:
     """Return a window over an image: TFLite's SAME or VALID, or any padding below the size."""
     stride = stride or (int(random.integers(1, 4)), int(random.integers(1, 4)))
     dilation = dilation or (1, 1)
@@ -47,10 +64,13 @@ def window(random, image, size, stride=None, dilation=None, same=None):
             before.append(0)
         assert count > 0
         result.append(count)
-    return Window(tuple(size), tuple(stride), tuple(dilation), tuple(before), tuple(result))
+    places: Any = (size, stride, dilation, before, result)
+    return Window(*(tuple(one) for one in places))
 
 
-def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, dtype="int8"):
+def requantisation(
+    random: Random, weights: Any, kind: str, rounding: Rounding = Rounding.TWICE, dtype: str = "int8"
+) -> Requantisation:
     """Return the end of a layer. weights [o, ...] of int8; `kind`: ordinary, relu, or a kind of edge."""
     results = len(weights)
     low, high = (-128, 127) if dtype == "int8" else (-32768, 32767)
@@ -93,7 +113,7 @@ def requantisation(random, weights, bias, zero, kind, rounding=Rounding.TWICE, d
 KINDS = ("ordinary", "ordinary", "relu", "relu", "one", "exponents", "left", "halves", "greatest")
 
 
-def weights_of(random, shape):
+def weights_of(random: Random, shape: Sequence[int]) -> Any:
     """Return int8 weights: usual ones, extreme ones, sparse ones."""
     kind = random.integers(0, 5)
     if kind == 0:
@@ -104,13 +124,22 @@ def weights_of(random, shape):
     return found * (random.random(shape) < 0.3) if kind == 2 else found
 
 
-def bias_of(random, results):
+def bias_of(random: Random, results: int) -> Any:
+    """Return int32 biases, or None."""
     if random.random() < 0.15:
         return None
     return random.integers(-30000, 30000, results).astype(np.int64)
 
 
-def convolution(random, shape=None, size=None, results=None, kind=None, dtype="int8", **keys):
+def convolution(
+    random: Random,
+    shape: Any = None,
+    size: Any = None,
+    results: int | None = None,
+    kind: str | None = None,
+    dtype: str = "int8",
+    **keys: Any,
+) -> Program:
     """data [n,h,w,c]; int8 or int16."""
     if shape is None:
         shape = (
@@ -131,13 +160,21 @@ def convolution(random, shape=None, size=None, results=None, kind=None, dtype="i
     )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
-    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    finish = requantisation(random, weights, kind, rounding, dtype)
     places = window(random, shape[1:3], size, **keys)
     data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
     return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, zero, 0, finish))
 
 
-def dense(random, length=None, results=None, rows=None, kind=None, dtype="int8", rounding=None):
+def dense(
+    random: Random,
+    length: int | None = None,
+    results: int | None = None,
+    rows: int | None = None,
+    kind: str | None = None,
+    dtype: str = "int8",
+    rounding: Rounding | None = None,
+) -> Program:
     """data [rows,1,1,length]."""
     length = length or int(random.choice([1, 3, 8, 10, 16, 25, 64, 128, 250, 640]))
     results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 32, 33]))
@@ -151,13 +188,21 @@ def dense(random, length=None, results=None, rows=None, kind=None, dtype="int8",
     rounding = rounding or (
         Rounding.SIXTEEN if dtype == "int16" else random.choice([Rounding.ONCE, Rounding.ONCE, Rounding.TWICE])
     )
-    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    finish = requantisation(random, weights, kind, rounding, dtype)
     places = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
     data, result = value("input", dtype, (rows, 1, 1, length)), value("output", dtype, (rows, results))
     return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, zero, 0, finish))
 
 
-def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="int8", **keys):
+def depthwise(
+    random: Random,
+    shape: Any = None,
+    size: Any = None,
+    multiplier: int | None = None,
+    kind: str | None = None,
+    dtype: str = "int8",
+    **keys: Any,
+) -> Program:
     """data [n,h,w,c]."""
     if shape is None:
         shape = (
@@ -180,14 +225,14 @@ def depthwise(random, shape=None, size=None, multiplier=None, kind=None, dtype="
     )
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
-    finish = requantisation(random, weights, bias, zero, kind, rounding, dtype)
+    finish = requantisation(random, weights, kind, rounding, dtype)
     places = window(random, shape[1:3], size, **keys)
     data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
     moved = np.ascontiguousarray(np.moveaxis(weights, 0, -1))
     return program(Depthwise("layer", (data,), (result,), places, moved, bias, zero, 0, finish))
 
 
-def pool(random, shape=None, size=None, dtype="int8", **keys):
+def pool(random: Random, shape: Any = None, size: Any = None, dtype: str = "int8", **keys: Any) -> Program:
     """An average or the maximum of windows of data [n,h,w,c]."""
     shape = shape or (
         int(random.choice([1, 1, 2])),
@@ -202,27 +247,28 @@ def pool(random, shape=None, size=None, dtype="int8", **keys):
     return program(Pool("layer", (data,), (result,), kind, places, *limits))
 
 
-def random_limits(random, dtype, zero):
+def random_limits(random: Random, dtype: str, zero: int) -> tuple[int, int]:
     """Return the limits of results: those of the dtype, from the zero point, any."""
     low, high = RANGES[dtype]
     kind = random.integers(0, 4)
     if kind == 0 and zero < high:
         return zero, high
     if kind == 1:
-        return tuple(sorted(int(one) for one in random.choice(np.arange(low, high + 1), 2, replace=False)))
+        first, second = sorted(int(one) for one in random.choice(np.arange(low, high + 1), 2, replace=False))
+        return first, second
     return low, high
 
 
-def _zero(random, dtype):
+def _zero(random: Random, dtype: str) -> int:
     return 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
 
 
-def _pair(random, size, dtype):
+def _pair(random: Random, size: int | None, dtype: str) -> tuple[tuple[Value, Value], Value]:
     shape = (int(size or random.choice([1, 3, 4, 17, 64, 99])),)
     return (Value("one", "input", dtype, shape), Value("other", "input", dtype, shape)), value("output", dtype, shape)
 
 
-def add(random, size=None, dtype="int8"):
+def add(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
     """A sum or difference of two quantised values."""
     inputs, result = _pair(random, size, dtype)
     left, zero = 15 if dtype == "int16" else 20, _zero(random, dtype)
@@ -233,7 +279,7 @@ def add(random, size=None, dtype="int8"):
     numbers = AddNumbers(
         left,
         (_zero(random, dtype), _zero(random, dtype)),
-        tuple(quantize_multiplier(float(one / twice)) for one in scales),
+        (quantize_multiplier(float(scales[0] / twice)), quantize_multiplier(float(scales[1] / twice))),
         quantize_multiplier(float(twice / ((1 << left) * target))),
         zero,
         *random_limits(random, dtype, zero),
@@ -241,7 +287,7 @@ def add(random, size=None, dtype="int8"):
     return program(Elementwise("layer", inputs, (result,), AddQuantised(numbers, bool(random.random() < 0.3))))
 
 
-def multiply(random, size=None, dtype="int8"):
+def multiply(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
     """A product of two quantised values."""
     inputs, result = _pair(random, size, dtype)
     zero = _zero(random, dtype)
@@ -255,7 +301,7 @@ def multiply(random, size=None, dtype="int8"):
     return program(Elementwise("layer", inputs, (result,), Product(numbers)))
 
 
-def inputs_of(random, made, case):
+def inputs_of(random: Random, made: Program, case: int) -> list[Any]:
     """Return inputs: the least and the greatest values, random ones, usual ones."""
     found = []
     for one in made.inputs:
@@ -272,15 +318,16 @@ def inputs_of(random, made, case):
     return found
 
 
-def elements(random, shape=None, kind=None, dtype="int8", **keys):
+def elements(random: Random, shape: Any = None, kind: str | None = None, dtype: str = "int8") -> Program:
     """The sum, difference or product of two tensors."""
     shape = shape or (1, int(random.integers(1, 200)))
     operands = [value("input", dtype, shape) for _ in range(2)]
     low, high = (-128, 127) if random.random() < 0.6 else (int(random.integers(-128, 0)), int(random.integers(1, 128)))
-    zeros = tuple(int(random.choice([-128, 127, 0, random.integers(-128, 128)])) for _ in range(3))
+    zeros: Any = tuple(int(random.choice([-128, 127, 0, random.integers(-128, 128)])) for _ in range(3))
     if random.random() < 0.4:
         zeros, low = (*zeros[:2], -128), -128
     first, second, target = (float(np.float32(random.uniform(0.01, 0.2))) for _ in range(3))
+    function: Any
     kind = kind or str(random.choice(["add", "add", "subtract", "multiply"]))
     if kind == "multiply":
         real = first * second / target * float(random.choice([1.0, 1.0, 0.01, 4.0]))
@@ -296,11 +343,11 @@ def elements(random, shape=None, kind=None, dtype="int8", **keys):
     return program(Elementwise("layer", tuple(operands), (value("output", dtype, shape),), function))
 
 
-def convolution_sum(random, **keys):
+def convolution_sum(random: Random, **keys: Any) -> Program:
     """A convolution whose results are added to a second input, as either operand."""
-    layer = convolution(random, **keys).operations[0]
+    layer: Any = convolution(random, **keys).operations[0]
     shape = layer.results[0].shape
-    function = elements(random, shape, kind=str(random.choice(["add", "add", "subtract"]))).operations[0].function
+    added: Any = elements(random, shape, kind=str(random.choice(["add", "add", "subtract"]))).operations[0]
     fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
     fields["inputs"] = (*layer.inputs, value("input", "int8", shape))
-    return program(ConvolutionSum(**fields, function=function, place=int(random.integers(0, 2))))
+    return program(ConvolutionSum(**fields, function=added.function, place=int(random.integers(0, 2))))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare variants of operators with the portable ones on random layers in QEMU.
+
+    python -m opwest.tuning.check --core cortex-m4 dsp-bytes [VARIANT...]
+
+The layers contain the numbers that break kernels: weights and data at both ends, shifts from -31 to 30, several shifts
+in a layer, zero points at both ends, padding, dilation. Prints for each variant the layers that it accepts and the
+modelled cycles beside those of the portable variant; exit code 1 if a result differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest.diagnostics import OpwestError
+from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.emit.plugins import load_plugins
+from opwest.importers.models.emit.registry import VARIANTS, candidates
+from opwest.importers.models.ir.program import Program
+from opwest.importers.models.processors import CORES
+from opwest.records import dataclass
+from opwest.tuning import random_layers
+from opwest.tuning.emulator import EmulatorError, run
+from opwest.tuning.image import Candidate
+from opwest.tuning.machines import MACHINES
+
+MAKERS: tuple[Any, ...] = (
+    random_layers.convolution,
+    random_layers.convolution_sum,
+    random_layers.dense,
+    random_layers.depthwise,
+    random_layers.pool,
+    random_layers.elements,
+)
+DTYPES = ("int8", "int16")
+BATCH = 40
+"""The layers in an image."""
+TRIES = 20
+"""The random layers of a kind for each that the variant must accept."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result for a variant."""
+
+    variant: str
+    layers: int
+    wrong: tuple[str, ...]
+    """The layers with wrong results, or with writes outside of their memory."""
+    cycles: int
+    portable: int
+    """The cycles of the portable variant."""
+
+
+def check(variant: str, core: str, count: int, work: Path) -> Checked:
+    """Run random layers that a variant accepts, beside the portable variant. Raises EmulatorError."""
+    found = list(_layers(variant, CORES[core], count))
+    wrong, cycles, portable = [], 0, 0
+    for start in range(0, len(found), BATCH):
+        some = found[start : start + BATCH]
+        measured = run(list(_candidates(some, variant)), MACHINES[core], work / f"{variant}_{start}")
+        for number, (made, _) in enumerate(some):
+            reference, one = measured[2 * number], measured[2 * number + 1]
+            if one.wrong or one.guards:
+                wrong.append(str(made.operations[0]))
+            cycles, portable = cycles + one.cycles, portable + reference.cycles
+    return Checked(variant, len(found), tuple(wrong), cycles, portable)
+
+
+def _layers(variant: str, processor: str, count: int) -> Iterator[tuple[Program, int]]:
+    """Yield random layers that the variant accepts, with the numbers of their inputs."""
+    accepted = 0
+    for number in range(count * TRIES):
+        for place, make in enumerate(MAKERS):
+            for dtype in DTYPES if make is not random_layers.convolution_sum else ("int8",):
+                if make is random_layers.elements and dtype == "int16":
+                    continue
+                made = make(np.random.default_rng((number, place, len(dtype))), dtype=dtype)
+                if variant not in {one.name for one in VARIANTS[type(made.operations[0])]}:
+                    continue
+                if variant in candidates(made.operations[0], processor) and accepted < count:
+                    accepted += 1
+                    yield made, number
+        if accepted >= count:
+            return
+
+
+def _candidates(layers: Sequence[tuple[Program, int]], variant: str) -> Iterator[Candidate]:
+    for place, (made, number) in enumerate(layers):
+        inputs = random_layers.inputs_of(np.random.default_rng(number), made, number)
+        for name in ("portable", variant):
+            prefix = f"c{place}_{name.replace('-', '_')}_"
+            emitted = emit_program(made, "A random layer.", name, prefix=prefix)
+            yield Candidate(made, emitted, inputs, None, None if name == "portable" else 2 * place)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check variants; print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--core", choices=CORES, required=True)
+    parser.add_argument("--layers", type=int, default=200, metavar="N", help="layers for each variant (default: 200)")
+    parser.add_argument("variants", metavar="VARIANT", nargs="+")
+    options = parser.parse_args(arguments)
+    try:
+        load_plugins()
+        names = {one.name for some in VARIANTS.values() for one in some}
+        for name in options.variants:
+            if name not in names:
+                parser.error(f"unknown variant '{name}'")
+        with tempfile.TemporaryDirectory() as work:
+            results = [check(name, options.core, options.layers, Path(work)) for name in options.variants]
+    except OpwestError as error:
+        print("\n".join(f"error: {one.message}" for one in error.diagnostics), file=sys.stderr)
+        return 1
+    except EmulatorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for one in results:
+        ratio = f"{one.portable / one.cycles:.2f} times fewer modelled cycles than portable" if one.cycles else ""
+        print(f"{one.variant} on {options.core}: {one.layers} layers, {len(one.wrong)} wrong; {ratio}")
+        for layer in one.wrong[:3]:
+            print(f"  wrong: {layer[:300]}")
+    return int(any(one.wrong or not one.layers for one in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
