@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of variants: the knapsack against all combinations, limits of flash, objectives, costs."""
+
+import itertools
+
+import numpy as np
+import pytest
+from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, choose
+from opwest.importers.models.choice.geometry import key_of
+from opwest.importers.models.choice.knapsack import MOST_SUMS, Option, solve
+from opwest.importers.models.choice.table import Table
+from opwest.importers.models.ir.program import Program
+from opwest.tuning import random_layers
+
+
+def groups_of(random, count, most):
+    return [
+        [Option(float(random.integers(1, 1000)), int(random.integers(1, most))) for _ in range(random.integers(1, 5))]
+        for _ in range(count)
+    ]
+
+
+def best_of_all(groups, limit):
+    """Return the least cost of all combinations within the limit; None without one."""
+    costs = [
+        sum(one.cost for one in some)
+        for some in itertools.product(*groups)
+        if limit is None or sum(one.size for one in some) <= limit
+    ]
+    return min(costs, default=None)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_knapsack_finds_the_best_combination(seed):
+    random = np.random.default_rng(seed)
+    groups = groups_of(random, int(random.integers(1, 7)), 200)
+    largest = sum(max(one.size for one in group) for group in groups)
+    for limit in (None, largest, int(largest * random.uniform(0.2, 0.9)), sum(min(o.size for o in g) for g in groups)):
+        found, expected = solve(groups, limit), best_of_all(groups, limit)
+        if expected is None:
+            assert found is None
+            continue
+        some = [group[place] for group, place in zip(groups, found.chosen, strict=True)]
+        assert found.cost == pytest.approx(expected)
+        assert found.cost == pytest.approx(sum(one.cost for one in some))
+        assert found.size == sum(one.size for one in some)
+        assert limit is None or found.size <= limit
+        assert found.gap == 0
+
+
+def test_a_limit_below_the_least_sizes_has_no_solution():
+    groups = [[Option(1, 10), Option(9, 5)], [Option(1, 7)]]
+    assert solve(groups, 11) is None
+    assert solve(groups, 12).chosen == (1, 0)
+
+
+def test_a_large_knapsack_states_its_gap():
+    """More sums than are kept: the result is within the limit, and the stated gap contains the optimum."""
+    random = np.random.default_rng(1)
+    groups = [
+        [Option(float(random.uniform(1, 1e6)), int(random.integers(1, 1 << 30))) for _ in range(4)] for _ in range(60)
+    ]
+    limit = sum(sorted(one.size for one in group)[1] for group in groups)
+    found = solve(groups, limit)
+    assert found.size <= limit
+    assert 0 <= found.gap < 0.02
+    assert MOST_SUMS > 1000
+
+
+def layers(count=4):
+    """Return a program of convolutions of different shapes."""
+    made = Program()
+    for number in range(count):
+        random = np.random.default_rng(number)
+        one = random_layers.convolution(random, (1, 6, 6, 8 + 4 * number), (1, 1), 8, kind="relu")
+        made.operations += one.operations
+    return made
+
+
+def table_of(made, costs):
+    """Return a table with the same costs for each layer: by variant, cycles and bytes of code."""
+    return Table("cortex-m4", {key_of(one): costs for one in made.operations}, {})
+
+
+COSTS = {
+    "portable": (9000, 400),
+    "dsp-bytes": (2000, 900),
+    "dsp-halves": (1900, 700),
+    "mla-pairs": (5000, 800),
+    "mla-bytes": (6000, 600),
+}
+
+
+def test_speed_takes_the_fastest_variants_that_are_worth_their_flash():
+    made = layers()
+    found = choose(made, "dsp", table_of(made, COSTS))
+    assert "dsp-halves" in {row.variant for row in found.rows}
+    assert "portable" not in {row.variant for row in found.rows}
+    assert all(row.cost.is_measured for row in found.rows)
+    assert found.cycles == sum(row.cost.cycles for row in found.rows)
+
+
+def test_flash_takes_the_least_bytes():
+    made = layers()
+    table = table_of(made, COSTS)
+    least = choose(made, "dsp", table, FLASH)
+    for objective in (SPEED, RAM):
+        assert least.flash <= choose(made, "dsp", table, objective).flash
+    for row in least.rows:
+        assert row.variant in COSTS
+
+
+def test_a_limit_of_flash_is_kept():
+    made = layers()
+    table = table_of(made, COSTS)
+    fast, least = choose(made, "dsp", table), choose(made, "dsp", table, FLASH)
+    limit = (fast.flash + least.flash) // 2
+    between = choose(made, "dsp", table, SPEED, limit)
+    assert between.flash <= limit < fast.flash
+    assert fast.cycles < between.cycles <= least.cycles
+    assert any("for the limit" in row.why for row in between.rows)
+    assert choose(made, "dsp", table, SPEED, least.flash - 1) is None
+
+
+def test_scratch_memory_is_limited_by_layer():
+    made = layers()
+    table = table_of(made, COSTS)
+    limits = {row.operation: row.scratch for row in choose(made, "dsp", table, RAM).rows}
+    found = choose(made, "dsp", table, max_scratch=limits)
+    assert all(row.scratch <= limits[row.operation] for row in found.rows)
+    assert choose(made, "dsp", table, max_scratch=dict.fromkeys(limits, -1)) is None
+
+
+def test_ram_takes_the_least_scratch_memory():
+    made = layers()
+    table = table_of(made, COSTS)
+    assert max(row.scratch for row in choose(made, "dsp", table, RAM).rows) <= max(
+        row.scratch for row in choose(made, "dsp", table).rows
+    )
+
+
+def test_preferred_variants_are_chosen_at_any_cost():
+    made = layers()
+    found = choose(made, "dsp", table_of(made, COSTS), prefer=["mla-bytes"])
+    assert {row.variant for row in found.rows} == {"mla-bytes"}
+
+
+def test_classes_without_variants_of_their_own_are_portable():
+    made = layers()
+    found = choose(made, "", Table("rv32", {}, {}))
+    assert [row.variant for row in found.rows] == ["portable"] * 4
+    assert not any(row.cost.is_measured for row in found.rows)
+    assert {row.why for row in found.rows} == {"the only one"}
