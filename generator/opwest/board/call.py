@@ -62,7 +62,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     except OSError as error:
         progress.end()
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
-    clock = clock_of(options, build.configuration())
+    clock = clock_of(options, build)
     lines = [f"{call.operator} of {served.name} on {build.board}, {device}"]
     lines += keep_outputs(results, call.results, options.output_dir)
     lines += latency_lines(times, clock)

@@ -125,7 +125,7 @@ def connected(options: argparse.Namespace, build: Build, progress: Progress) -> 
     """Start or flash the image, and yield a connection to it."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
-    simulated = native or configuration.get("CONFIG_QEMU_TARGET") == "y"
+    simulated = native or build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
     if simulated and options.serial is None:
         for name in ("baud", "no_flash"):
             if name in options.given:
@@ -187,11 +187,13 @@ def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None
     return find_model(models, name, link.device)
 
 
-def clock_of(options: argparse.Namespace, configuration: Mapping[str, str]) -> str:
+def clock_of(options: argparse.Namespace, build: Build) -> str:
     """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
+    configuration = build.configuration()
     if configuration.get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"
-    return "emulated" if configuration.get("CONFIG_QEMU_TARGET") == "y" and options.serial is None else "board"
+    is_emulated = build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
+    return "emulated" if is_emulated and options.serial is None else "board"
 
 
 def latency_lines(nanoseconds: Sequence[int], clock: str) -> list[str]:

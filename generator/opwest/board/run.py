@@ -142,7 +142,7 @@ def _result(
     lines += keep_outputs(outcome.outputs, tensors, options.output_dir, frames=bool(arrays.runs.streams))
     errors = differences(outcome.outputs, arrays.references, arrays.tolerances)
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
-    clock = clock_of(options, configuration)
+    clock = clock_of(options, build)
     lines += latency_lines(outcome.nanoseconds, clock)
     extra: dict[str, Any] = {}
     if outcome.profile is not None:

@@ -23,6 +23,8 @@ _NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: comman
 _COUNT = re.compile(rb"\[\d+/\d+\] ")
 """A step of ninja, with the status of `_logged`."""
 _SHOWN = 8
+_MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
+"""Machines of QEMU for boards that Zephyr starts only in Arm's simulator."""
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
@@ -136,8 +138,20 @@ class Build:
         self.progress.show(f"flashing {self.board} (log: {self.log})")
         self._run(["flash", "-d", str(self.folder)], "cannot flash the board")
 
+    @property
+    def is_emulated(self) -> bool:
+        """Whether QEMU runs the image without a runner of Zephyr."""
+        return self.board in _MACHINES
+
     def run_command(self) -> list[str]:
-        """Return the command that runs the image on this machine."""
+        """Return the command that runs the image on this machine. Raises LinkError without QEMU."""
+        if self.is_emulated:
+            emulator = shutil.which("qemu-system-arm")
+            if emulator is None:
+                raise LinkError(f"qemu-system-arm not found, which runs images for '{self.board}'", "install QEMU")
+            image = str(self.folder / "zephyr" / "zephyr.elf")
+            machine = ["-M", _MACHINES[self.board], "-display", "none", "-monitor", "none"]
+            return [emulator, *machine, "-serial", "pty", "-kernel", image]
         return [self.west, "build", "-d", str(self.folder), "-t", "run"]
 
     def _check_service(self) -> None:

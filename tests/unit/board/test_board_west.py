@@ -209,3 +209,20 @@ def test_steps_of_ninja_are_shown_in_one_line_of_a_terminal(west: FakeWest, buil
         assert shown == [*stages, "".join(f"\r{text}\x1b[K" for text in status), ""]
     else:
         assert shown == [*stages, ""]
+
+
+def test_qemu_runs_boards_without_a_runner_of_zephyr(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated = replace(build, board="mps2/an386")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LinkError, match="qemu-system-arm not found, which runs images for 'mps2/an386'"):
+        emulated.run_command()
+    emulator = tmp_path / "qemu-system-arm"
+    emulator.write_text("#!/bin/sh\n")
+    emulator.chmod(0o755)
+    command = emulated.run_command()
+    assert command[:3] == [str(emulator), "-M", "mps2-an386"]
+    assert command[-2:] == ["-kernel", str(build.folder / "zephyr" / "zephyr.elf")]
+    assert emulated.is_emulated and not build.is_emulated
+    assert build.run_command()[-2:] == ["-t", "run"]
