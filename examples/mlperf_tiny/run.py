@@ -64,6 +64,8 @@ def main() -> int:
     for board in given.board if workspace else []:
         folder = work / re.sub(r"\W", "_", board)
         west = [workspace.west, "build", "-p", "auto", "-b", board, "-d", str(folder), str(application)]
+        if not board.startswith("native_"):
+            west += ["--", "-DCONFIG_MINIMAL_LIBC=y"]  # no mathematics is needed
         step(f"building for {board}", west, show=True, env=workspace.environment(board))
     return 0
 
