@@ -62,6 +62,12 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         "(default for speed: the constants of portable operators and 36 KiB, with convolutions 76 KiB)",
     )
     one.add_argument(
+        "--max-ram",
+        metavar="SIZE",
+        type=size,
+        help="bytes of tensors between layers and scratch memory, such as 32KiB: the best variants within it",
+    )
+    one.add_argument(
         "--prefer",
         metavar="VARIANT",
         action="append",

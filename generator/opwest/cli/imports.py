@@ -40,6 +40,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         rounding=options.rounding,
         optimize=options.optimize,
         max_flash=options.max_flash,
+        max_ram=options.max_ram,
         prefer=options.prefer,
         tuning=[str(Path(one).absolute()) for one in options.tuning],
         caller_memory=options.io == "caller",

@@ -12,6 +12,7 @@ from opwest.importers.models.emit.emit import Emitted, Step
 from opwest.importers.models.emit.function import Parameter, check_of
 from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.models.names import declared
 from opwest.importers.models.placement import Placement
 from opwest.importers.models.processors import Processor
 from opwest.importers.models.vectors import Vectors
@@ -150,18 +151,11 @@ def _key(step: Step) -> _Operator:
     return _Operator(
         step.symbol,
         step.function.parameters,
-        tuple(_declared(one).shape for one in step.arguments),
+        tuple(declared(one).shape for one in step.arguments),
         step.function.has_status,
         check_of(step.symbol) if step.function.check else None,
         step.function.user,
     )
-
-
-def _declared(value: Value) -> Value:
-    """Return the value that steps name: a view of all elements is its root."""
-    while value.root is not None and value.root.size == value.size and value.root.dtype == value.dtype:
-        value = value.root
-    return value
 
 
 def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
@@ -246,7 +240,7 @@ def _tensors(of: Implementation) -> Iterator[str]:
     names = of.names
     views: dict[str, writer.Keys] = {}
     for step in of.emitted.steps:
-        for value in map(_declared, step.arguments):
+        for value in map(declared, step.arguments):
             root = value.root
             if root is not None:
                 if root.role == "intermediate":
@@ -267,7 +261,7 @@ def _steps(of: Implementation, operators: Mapping[_Operator, str]) -> Iterator[s
 
 def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | bool]:
     """Return the arguments of a step: names of tensors, and numbers for scalars."""
-    tensors = iter([names[_declared(one)] for one in step.arguments])
+    tensors = iter([names[declared(one)] for one in step.arguments])
     user = step.function.user
     if user is None:
         return list(tensors)

@@ -33,3 +33,10 @@ def name_values(program: Program, emitted: Emitted) -> Mapping[Value, str]:
 
 def _with_roots(value: Value) -> list[Value]:
     return [value] if value.root is None else [*_with_roots(value.root), value]
+
+
+def declared(value: Value) -> Value:
+    """Return the value that steps name: a view of all elements is its root."""
+    while value.root is not None and value.root.size == value.size and value.root.dtype == value.dtype:
+        value = value.root
+    return value

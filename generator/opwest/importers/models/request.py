@@ -47,6 +47,8 @@ class Options:
     """What variants of operators are chosen for."""
     max_flash: int | None = None
     """The bytes of constants and operators of each class of processors; None: those of `choice/limit.py`."""
+    max_ram: int | None = None
+    """The bytes of the planned memory of each class of processors; None: no limit."""
     prefer: Sequence[str] = ()
     """The variants to choose where they apply, whatever they cost."""
     tuning: Sequence[str] = ()

@@ -11,8 +11,8 @@ def layer(label: str) -> str:
     return label.partition(", result ")[0]
 
 
-def table_text(processor: str, core: str, choice: Choice) -> str:
-    """Return the table of a class of processors; ends without a line end."""
+def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
+    """Return the table of a class of processors with the bytes of the planned memory; ends without a line end."""
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     rows = [
         (
@@ -34,6 +34,7 @@ def table_text(processor: str, core: str, choice: Choice) -> str:
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append(f"  {'  '.join(cells).rstrip()}")
+    lines.append(f"  {memory:,} bytes of memory for tensors between layers and scratch memory")
     if choice.gap:
         lines.append(f"  at most {choice.gap:.2%} above the least cycles")
     return "\n".join(lines)

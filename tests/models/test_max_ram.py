@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--max-ram` and `--optimize ram`: choices by the planned memory, which is that of `opwest check`."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("tflite")
+
+from models.made import Model  # noqa: E402
+from models.test_commands import opwest  # noqa: E402
+
+
+def convolutions():
+    """Return a model of convolutions whose variants have scratch memory: 12x12 values, 8 to 24 channels."""
+    random, model = np.random.default_rng(2), Model()
+    data = model.input("int8", (1, 12, 12, 8), 0.05, 3, name="image")
+    before = 8
+    for results, size in ((16, 3), (24, 1), (16, 3)):
+        weights = model.constant(random.integers(-127, 128, (results, size, size, before)).astype(np.int8), 0.01)
+        bias = model.constant(random.integers(-900, 900, results).astype(np.int32), 0.05 * 0.01)
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "RELU"}
+        scale = 0.05 if results == 24 else 0.4
+        data = model.operator("CONV_2D", [data, weights, bias], ("int8", scale, -128), **options)
+        before = results
+    data.name = "features"
+    model.output(data)
+    return model.build()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ram") / "m.tflite"
+    path.write_bytes(convolutions())
+    return path
+
+
+def imported(file, folder, *words):
+    """Return by class: the cycles of all layers, the printed bytes of memory; and those that opwest check plans."""
+    code, out, err = opwest("import", file, "-o", folder, "--vectors", "0", *words)
+    assert code == 0, err
+    printed = {}
+    for part in re.split(r"^(?=\w+ \(cycles of)", out, flags=re.MULTILINE):
+        found = re.search(r"^  all +([\d,]+) .*\n  ([\d,]+) bytes of memory", part, re.MULTILINE)
+        if found:
+            printed[part.split()[0]] = tuple(int(one.replace(",", "")) for one in found.groups())
+    code, text, err = opwest("check", "--json", folder / "manifest.yaml")
+    assert code == 0, err
+    planned = {one.get("variant"): one["pools"]["sram"]["size"] for one in json.loads(text)["result"]}
+    return printed, planned
+
+
+@pytest.mark.parametrize("io", ["caller", "workspace"])
+def test_the_printed_memory_is_that_of_the_plan(file, io, tmp_path):
+    printed, planned = imported(file, tmp_path / "m", "--io", io)
+    assert set(printed) == {"mla", "dsp", "mve"}
+    assert {name: memory for name, (_, memory) in printed.items()} == {name: planned[name] for name in printed}
+
+
+def test_a_limit_of_memory_is_kept(file, tmp_path):
+    free, _ = imported(file, tmp_path / "free")
+    least, _ = imported(file, tmp_path / "least", "--optimize", "ram")
+    largest, smallest = (max(memory for _, memory in one.values()) for one in (free, least))
+    assert smallest < largest
+    for number, limit in enumerate((largest, (largest + smallest) // 2, smallest)):
+        printed, planned = imported(file, tmp_path / str(number), "--max-ram", str(limit))
+        assert all(size <= limit for name, size in planned.items() if name in printed)
+        for name, (cycles, memory) in printed.items():
+            assert memory <= limit
+            assert cycles >= free[name][0]
+            if free[name][1] <= limit:
+                assert (cycles, memory) == free[name]
+
+
+def test_the_least_memory_is_named(file, tmp_path):
+    code, _, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1000")
+    assert code == 1
+    found = re.search(
+        r"error: --max-ram 1000: no choice of operators for mla fits\n  expected: --max-ram of at least (\d+) b", err
+    )
+    assert found, err
+    code, _, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1000", "--max-flash", "10")
+    assert "error: --max-flash 10 --max-ram 1000: no choice of operators for mla fits" in err
+    assert re.search(r"expected: --max-flash of at least \d+ bytes and --max-ram of at least \d+ bytes", err)
+    assert not (tmp_path / "m").exists()
+
+
+def test_portable_operators_above_the_limit_are_named(file, tmp_path):
+    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1MiB")
+    assert code == 0, err
+    assert re.search(r"^all other processors: portable C, [\d,]+ bytes of memory$", out, re.MULTILINE)
