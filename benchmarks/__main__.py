@@ -21,7 +21,16 @@ from typing import Any
 from common import cell
 
 HERE = Path(__file__).parent
-ORDER = ("generation", "registry_lookup", "run_overhead", "metadata_size", "planner", "imported_models", "int8_models")
+ORDER = (
+    "generation",
+    "registry_lookup",
+    "run_overhead",
+    "metadata_size",
+    "planner",
+    "imported_models",
+    "int8_models",
+    "budgets",
+)
 SECONDS = 3600
 """Time limit of one script."""
 

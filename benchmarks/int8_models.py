@@ -109,16 +109,15 @@ def import_words(engine: str, board: str) -> list[str]:
     return [*words, "--io", "workspace"]
 
 
-def measured(file: Path, engine: str, images: Images, plugin: Path, work: Path, modules: list[str]) -> Image:
-    """Import, generate, build and count."""
+def measured(file: Path, words: list[str], images: Images, plugin: Path, work: Path, modules: list[str]) -> Image:
+    """Import with options, generate, build and count; `modules`: options of the build for CMSIS-NN."""
     model, app = work / "model", work / "app"
-    words = import_words(engine, images.board)
     execute([*opwest_command(), "import", "tflite", file, "-o", model, "--vectors", "0", "-q", *words])
     execute([*opwest_command(), "generate", model / "manifest.yaml", "-o", app, "-q"])
     found = json.loads(execute([*opwest_command(), "check", "--json", model / "manifest.yaml"]))["result"]
     one = next((one for one in found if variant_of(images.board) == one.get("variant")), found[0])
     arena = sum(pool["size"] for pool in one["pools"].values())
-    options = [*OPTIONS, *BOARDS[images.board][1], *(modules if engine == "CMSIS-NN" else ())]
+    options = [*OPTIONS, *BOARDS[images.board][1], *modules]
     image, flash, ram = images.build(app, work / "build", *options)
     whole, steps = images.count(image, file.stem, plugin)
     return Image(whole, steps, flash, ram, arena)
@@ -185,7 +184,8 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report) -> 
         engines = [SPEED, FLASH, *([UNLIMITED] if (board, file.stem, UNLIMITED) in MOST_INSTRUCTIONS else [])]
         for number, engine in enumerate([*engines, "CMSIS-NN"]):
             folder = place / f"{file.stem}_{number}"
-            found[file.stem, engine] = measured(file, engine, images, plugin, folder, modules)
+            words, needed = import_words(engine, board), modules if engine == "CMSIS-NN" else []
+            found[file.stem, engine] = measured(file, words, images, plugin, folder, needed)
     has_cycles = board != M55
     rows: list[list[Any]] = []
     for (name, engine), one in found.items():

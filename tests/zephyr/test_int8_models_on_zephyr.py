@@ -22,7 +22,8 @@ pytestmark = pytest.mark.zephyr
 def test_keyword_model_is_within_its_limits(workspace, tmp_path):
     board, name = int8_models.M4, "kws_int8"
     images, plugin = Images(board), built_plugin(tmp_path)
-    found = int8_models.measured(model_file(f"{name}.tflite"), int8_models.SPEED, images, plugin, tmp_path, [])
+    words = int8_models.import_words(int8_models.SPEED, board)
+    found = int8_models.measured(model_file(f"{name}.tflite"), words, images, plugin, tmp_path, [])
     assert len(found.steps) == 12
     steps = sum(one.instructions for _, one in found.steps)
     assert 0.99 * found.whole.instructions < steps <= found.whole.instructions
