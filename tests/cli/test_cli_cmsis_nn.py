@@ -119,7 +119,7 @@ def test_results(opwest, way, request, monkeypatch):
 
 
 def test_only_the_required_sources_are_compiled(app):
-    from opwest.host.cmsis_nn import required_sources
+    from opwest.zephyr.cmsis_nn import required_sources
 
     folder = cmsis_nn()
     names = {path.name for path in required_sources(folder, [app.parent / "dense.c"])}

@@ -13,12 +13,12 @@ import numpy as np
 from cmsis_nn_support import cmsis_nn_modules
 from importers_support import ROOT, Built
 from opwest.diagnostics import Diagnostics
-from opwest.host.cmsis_nn import uses_cmsis_nn
 from opwest.importers.mlf import Imported, Options, import_mlf
 from opwest.importers.mlf.library import read_library
 from opwest.importers.mlf.metadata import read_metadata
 from opwest.importers.mlf.wrapper import read_header
 from opwest.write.writer import read_record
+from opwest.zephyr.cmsis_nn import uses_cmsis_nn
 from projects import generate
 from zephyr_support import Workspace, find_base, find_west
 

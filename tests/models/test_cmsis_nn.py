@@ -15,7 +15,6 @@ from models.executor import Library
 from models.layers import KINDS, quantised
 from models.made import Model
 from opwest.diagnostics import Diagnostics
-from opwest.host.cmsis_nn import required_sources
 from opwest.importers.models.emit.cmsis_nn import sizes
 from opwest.importers.models.emit.cmsis_nn.extensions import EXTENSIONS, VARIANTS
 from opwest.importers.models.emit.emit import emit_program
@@ -23,6 +22,7 @@ from opwest.importers.models.graph.types import Rules
 from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.lower.lower import lower_graph
 from opwest.importers.models.operators.windows import Window
+from opwest.zephyr.cmsis_nn import required_sources
 from requirements_support import need
 
 need("cc", "tflite")

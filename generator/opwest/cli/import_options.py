@@ -10,7 +10,7 @@ from typing import Any
 from opwest.cli import commands
 from opwest.cli.output_options import add_output
 from opwest.cli.run_options import count
-from opwest.importers.models.request import KERNELS, OBJECTIVES, ROUNDINGS, UNLIMITED
+from opwest.importers.models.request import KERNELS, LIBRARIES, OBJECTIVES, ROUNDINGS, UNLIMITED
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -73,6 +73,15 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         action="append",
         default=[],
         help="choose a variant for each layer to which it applies, such as dsp-halves; repeatable",
+    )
+    one.add_argument(
+        "--with",
+        dest="libraries",
+        choices=LIBRARIES,
+        action="append",
+        default=[],
+        help="cmsis-nn: its functions are candidates for each layer whose results are equal, beside the variants of "
+        "opwest; images of processors for which one is chosen need Zephyr's modules cmsis-nn and cmsis-dsp",
     )
     one.add_argument(
         "--tuning",

@@ -37,6 +37,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         dequantise_weights=options.dequantise_weights,
         exact=getattr(options, "exact", False),
         kernels=options.kernels,
+        libraries=options.libraries,
         rounding=options.rounding,
         optimize=options.optimize,
         max_flash=options.max_flash,

@@ -112,6 +112,12 @@ def _add_tune(tune: argparse.ArgumentParser) -> None:
         help="also print what constants of layers in RAM save, if each load from flash takes N more cycles",
     )
     tune.add_argument(
+        "--cmsis-nn",
+        metavar="DIR",
+        type=Path,
+        help="also measure CMSIS-NN in this directory, for 'opwest import --with cmsis-nn' (default: not measured)",
+    )
+    tune.add_argument(
         "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree with the board (default: that of the workspace)"
     )
     add_output(tune)

@@ -33,7 +33,7 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     assert core is not None
     start = time.monotonic()
     progress = _silent if options.quiet else _print
-    done = tune(options.folder, core, options.wait_states is not None, progress)
+    done = tune(options.folder, core, options.wait_states is not None, progress, options.cmsis_nn)
     words = [table_text(core, done.layers)]
     if options.wait_states is not None:
         words.append(offers_text(done.offers, core, options.wait_states))
@@ -86,7 +86,9 @@ def table_text(core: str, layers: Sequence[Layer]) -> str:
 def _next(done: Tuned) -> str:
     """Return the next command."""
     model, file = _shown(done.record.model), _shown(done.file)
-    command = f"opwest import {shlex.quote(model)} -o NEW --tuning {shlex.quote(file)}"
+    new = [one for one in done.libraries if one not in done.record.options.libraries]
+    words = "".join(f" --with {one}" for one in new)
+    command = f"opwest import {shlex.quote(model)} -o NEW{words} --tuning {shlex.quote(file)}"
     return f"next: {command}, with the other options of this import"
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
-from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
 from opwest.host.state import StateCheck
 from opwest.model.builds import ANY_TARGET, SOURCES
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
+from opwest.zephyr.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 
 EMULATION_SOURCES = (
     "accelerator_context.c",

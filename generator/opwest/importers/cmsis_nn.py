@@ -40,6 +40,7 @@ def cmsis_nn_option(function: str) -> str | None:
     return next((option for start, option in _OPTIONS if function.startswith(start)), None)
 
 
-def externals_of(functions: Iterable[str]) -> dict[str, tuple[str, str | None]]:
-    """Return functions of CMSIS-NN as external symbols."""
-    return {name: (PROVIDER, cmsis_nn_option(name)) for name in functions}
+def externals_of(functions: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return functions of CMSIS-NN as external symbols with all options that enable them."""
+    own = {name: cmsis_nn_option(name) for name in functions}
+    return {name: (PROVIDER, tuple(dict.fromkeys([*KCONFIG, option or ""]))) for name, option in own.items()}

@@ -180,12 +180,13 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def externals(symbols: Mapping[str, tuple[str, str | None]]) -> Iterator[str]:
-    """Yield the external symbols: their origin, and the Kconfig symbol that enables each."""
+def externals(symbols: Mapping[str, tuple[str, Sequence[str]]]) -> Iterator[str]:
+    """Yield the external symbols: their origin, and the Kconfig symbols that enable each."""
     if symbols:
         yield "externals:"
-    for symbol, (origin, option) in symbols.items():
-        yield f"  - {flow_map({'symbol': scalar(symbol), 'from': scalar(origin), 'kconfig': option or None})}"
+    for symbol, (origin, options) in symbols.items():
+        given = options[0] if len(options) == 1 else flow_list(options) if options else None
+        yield f"  - {flow_map({'symbol': scalar(symbol), 'from': scalar(origin), 'kconfig': given})}"
 
 
 def kconfig(options: Mapping[str, str]) -> Iterator[str]:

@@ -166,5 +166,6 @@ class External:
 
     symbol: str
     provider: str
-    kconfig: str | None
+    kconfig: tuple[str, ...]
+    """The options that enable the provider."""
     location: Location

@@ -250,7 +250,9 @@ def externals(context: Context) -> dict[str, External]:
                 expected="each symbol once",
                 hint=f"first defined at line {found[symbol].location.line}",
             )
-        found[symbol] = External(symbol, entry["from"], entry.get("kconfig"), place)
+        given = entry.get("kconfig", [])
+        options = (given,) if isinstance(given, str) else tuple(given)
+        found[symbol] = External(symbol, entry["from"], options, place)
     return found
 
 

@@ -191,9 +191,9 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
         variants=variant_rows(variants),
         manifest=cmake_string(manifest_name(model)),
         externals=[
-            {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
+            {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": option}
             for e in model.externals
-            if e.kconfig
+            for option in e.kconfig
         ],
         targets=targets,
         sources=sources,

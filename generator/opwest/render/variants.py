@@ -54,7 +54,7 @@ def kconfig_rows(base: Model, variants: Sequence[Model]) -> list[dict[str, Any]]
     if rows:
         rows.append({"symbol": f"{symbol}_BASE", "conditions": [" && ".join(f"!{row['symbol']}" for row in rows)]})
     for row, model in zip(rows, [*variants, base], strict=bool(rows)):
-        options = {external.kconfig for external in model.externals if external.kconfig} - everywhere
+        options = _options(model) - everywhere
         row["selects"] = [one for one in _selects(model) if one not in common]
         row["implies"] = sorted(option.removeprefix("CONFIG_") for option in options)
     return rows
@@ -62,8 +62,13 @@ def kconfig_rows(base: Model, variants: Sequence[Model]) -> list[dict[str, Any]]
 
 def common_options(models: Sequence[Model]) -> set[str]:
     """Return the options of external symbols that a model and all its variants require."""
-    options = [{external.kconfig for external in model.externals if external.kconfig} for model in models]
+    options = list(map(_options, models))
     return options[0].intersection(*options[1:])
+
+
+def _options(model: Model) -> set[str]:
+    """Return the options of the external symbols of a model or a variant."""
+    return {option for external in model.externals for option in external.kconfig}
 
 
 def _selects(model: Model) -> list[str]:

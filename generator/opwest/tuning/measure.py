@@ -17,6 +17,7 @@ from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.processors import CORES
 from opwest.records import dataclass
+from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn
 from opwest.tuning.emulator import EmulatorError, Measured, run
 from opwest.tuning.estimates import fitted
 from opwest.tuning.image import Candidate
@@ -59,15 +60,23 @@ def distinct(programs: Iterable[Program]) -> list[Operation]:
 
 
 def measure(
-    operations: Sequence[Operation], core: str, work: Path, progress: Callable[[str], None] = lambda _: None
+    operations: Sequence[Operation],
+    core: str,
+    work: Path,
+    progress: Callable[[str], None] = lambda _: None,
+    library: CmsisNn | None = None,
 ) -> list[Result]:
-    """Run all candidates of operations. Raises EmulatorError, also for a wrong result, a defect."""
+    """Run all candidates of operations. Raises EmulatorError, also for a wrong result, a defect.
+
+    `library`: CMSIS-NN, whose calls are candidates too.
+    """
     found: list[Result] = []
-    batches = list(_batches(operations, CORES[core]))
+    batches = list(_batches(operations, CORES[core], () if library is None else (LIBRARY,)))
+    machine = MACHINES[core] if library is None else library.machine
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch))
-        measured = run(made, MACHINES[core], work / f"{core}_{number}")
+        measured = run(made, machine, work / f"{core}_{number}")
         for offer, one in zip(batch, measured, strict=True):
             if one.wrong or one.guards:
                 layer = key_of(offer.operation)
@@ -76,21 +85,24 @@ def measure(
     return found
 
 
-def table_of(results: Sequence[Result], core: str, measured: str, *, has_estimates: bool) -> Table:
+def table_of(
+    results: Sequence[Result], core: str, measured: str, *, has_estimates: bool, library: CmsisNn | None = None
+) -> Table:
     """Return the table of a core. `measured`: the emulator and the compiler."""
     layers: dict[str, dict[str, tuple[int, int]]] = {}
     for one in results:
         layers.setdefault(key_of(one.operation), {})[one.variant] = (one.measured.cycles, one.measured.code)
     estimates = fitted([(one.operation, one.variant, one.measured) for one in results]) if has_estimates else {}
-    return Table(core, layers, estimates, measured)
+    return Table(core, layers, estimates, measured, {} if library is None else library.functions)
 
 
-def _batches(operations: Sequence[Operation], processor: str) -> Iterator[list[_Offer]]:
+def _batches(operations: Sequence[Operation], processor: str, libraries: Sequence[str] = ()) -> Iterator[list[_Offer]]:
     """Yield the candidates of images: all of an operation in one, the portable one first."""
     batch: list[_Offer] = []
     for operation in operations:
         program = alone(operation)
-        some = [_Offer(operation, name, program) for name in candidates(program.operations[0], processor)]
+        names = candidates(program.operations[0], processor, libraries)
+        some = [_Offer(operation, name, program) for name in names]
         is_full = len(batch) + len(some) > MOST_CANDIDATES
         if batch and (is_full or sum(one.size for one in (*batch, *some)) > MOST_BYTES):
             yield batch

@@ -13,7 +13,9 @@ from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation
 from opwest.importers.models.placement import layer_of
 from opwest.importers.models.processors import CORES
+from opwest.importers.models.request import LIBRARIES
 from opwest.records import dataclass
+from opwest.tuning.cmsis_nn import CmsisNn
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
@@ -38,18 +40,23 @@ class Offer:
 
 
 def offers(
-    variants: Mapping[Operation, str], core: str, work: Path, progress: Callable[[str], None] = lambda _: None
+    variants: Mapping[Operation, str],
+    core: str,
+    work: Path,
+    progress: Callable[[str], None] = lambda _: None,
+    library: CmsisNn | None = None,
 ) -> list[Offer]:
     """Run the chosen variant of each layer in QEMU; return the layers with constants. Raises EmulatorError."""
     read: dict[tuple[str, str], int] = {}
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
     progress(f"loads from constants: {len(distinct)} layers in one image")
-    measured = run(list(_candidates(list(distinct.values()), variants)), MACHINES[core], work)
+    machine = MACHINES[core] if library is None else library.machine
+    measured = run(list(_candidates(list(distinct.values()), variants)), machine, work)
     for key, one in zip(distinct, measured, strict=True):
         read[key] = one.constants
     found = []
     for operation, variant in variants.items():
-        size = constant_bytes(candidates(operation, CORES[core])[variant])
+        size = constant_bytes(candidates(operation, CORES[core], LIBRARIES)[variant])
         if size:
             found.append(Offer(layer_of(operation.label), variant, size, read[key_of(operation), variant]))
     return found

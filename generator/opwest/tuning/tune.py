@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opwest.importers.faults import fault
+from opwest.importers.models.choice.report import layer
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.implementations import chosen
@@ -15,14 +17,16 @@ from opwest.importers.models.ir.program import Operation, Program
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES, Processor, processors
 from opwest.importers.models.record import Record, read_record
-from opwest.importers.models.request import KERNELS
+from opwest.importers.models.request import KERNELS, Options
 from opwest.records import dataclass
+from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn, compiled
 from opwest.tuning.emulator import EmulatorError
 from opwest.tuning.machines import MACHINES
 from opwest.tuning.measure import distinct, measure, table_of
 from opwest.tuning.placement import Offer, offers
 from opwest.tuning.tools import tools_of
 from opwest.write.faults import system_faults
+from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 FILE = "tuning.yaml"
 
@@ -46,17 +50,21 @@ class Tuned:
 
     file: Path
     record: Record
+    libraries: Sequence[str]
+    """The libraries whose functions are candidates of `after`."""
     layers: Sequence[Layer]
     candidates: int
     """The number of measured variants of different layers."""
     offers: Sequence[Offer]
 
 
-def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None]) -> Tuned:
+def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None], cmsis_nn: Path | None = None) -> Tuned:
     """Measure the variants of the layers of an import on a core; write its tuning.yaml. Raises OpwestError.
 
-    `places`: whether the loads from the constants of the chosen variants are counted too.
+    `places`: whether the loads from the constants of the chosen variants are counted too. `cmsis_nn`: the directory of
+    CMSIS-NN, whose functions are measured too.
     """
+    root = None if cmsis_nn is None else checked_cmsis_nn(cmsis_nn)
     record = read_record(folder)
     file = folder / FILE
     old = [read_file(file)] if file.exists() else []
@@ -64,45 +72,63 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None])
     if options.kernels != KERNELS[0]:
         message = f"the import has --kernels {options.kernels}: it chooses no variants"
         raise fault(message, str(folder), hint="import the model without --kernels")
+    libraries = tuple(dict.fromkeys([*options.libraries, *(() if root is None else (LIBRARY,))]))
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
     processor = next((one for one in processors() if one.name == CORES[core]), None)
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
-            results = measure(distinct(programs), core, Path(work), progress)
+            operations = distinct(programs)
+            library = None
+            if root is not None:
+                progress(f"compiling CMSIS-NN for {core}")
+                library = compiled(root, operations, core, Path(work) / LIBRARY)
+            results = measure(operations, core, Path(work), progress, library)
             classes = {} if processor is None or processor.core == core else {processor.name: core}
             # Estimates from the layers of one model would be worse than opwest's own.
-            found = Tables({core: table_of(results, core, tools_of(MACHINES[core]), has_estimates=False)}, classes)
+            table = table_of(results, core, tools_of(MACHINES[core]), has_estimates=False, library=library)
+            found = Tables({core: table}, classes)
             tables = merged([*old, found])
             given = read_tables(map(Path, options.tuning))
             before = Tables(given.cores, {**given.classes, **classes})
             after = merged([given, tables])
-            variants = [_variants(program, processor, record, (before, after)) for program in programs]
+            choices = ((before, options), (after, dataclasses.replace(options, libraries=libraries)))
+            variants = [_variants(program, processor, choices) for program in programs]
             made: list[Offer] = []
             if places:
+                _check_library([last for _, last in variants], library)
                 for _, last in variants:
-                    made += offers(last, core, Path(work) / "places", progress)
+                    made += offers(last, core, Path(work) / "places", progress, library)
         except EmulatorError as error:
             raise fault(f"cannot measure: {error}", hint="docs/tuning.md lists the programs that are needed") from None
     _write(file, text_of(tables).encode())
     layers = []
     for program, (first, last) in zip(programs, variants, strict=True):
         for operation in program.operations:
-            cost = {name: after.of(core).cost(operation, name) for name in candidates(operation, CORES[core])}
-            cycles = {name: round(one.cycles) for name, one in cost.items()}
-            layers.append(Layer(operation.label, first[operation], last[operation], cycles))
-    return Tuned(file, record, layers, len(results), made)
+            names = candidates(operation, CORES[core], libraries)
+            cost = {name: after.of(core).cost(operation, name) for name in names}
+            used = (first[operation], last[operation])
+            cycles = {name: round(one.cycles) for name, one in cost.items() if one.is_measured or name in used}
+            layers.append(Layer(operation.label, *used, cycles))
+    return Tuned(file, record, libraries, layers, len(results), made)
 
 
 def _variants(
-    program: Program, processor: Processor | None, record: Record, tables: Sequence[Tables]
+    program: Program, processor: Processor | None, choices: Sequence[tuple[Tables, Options]]
 ) -> tuple[Mapping[Operation, str], Mapping[Operation, str]]:
-    """Return the variants that the tables before and after the measurements choose."""
+    """Return the variants that are chosen before and after the measurements, by tables and options of an import."""
     if processor is None:
         portable = dict.fromkeys(program.operations, "portable")
         return portable, portable
-    before, after = (chosen(program, processor, record.options, one).variants for one in tables)
+    before, after = (chosen(program, processor, options, tables).variants for tables, options in choices)
     return before, after
+
+
+def _check_library(variants: Sequence[Mapping[Operation, str]], library: CmsisNn | None) -> None:
+    """Raise OpwestError if a layer calls CMSIS-NN, and no directory of it is given."""
+    called = [one.label for some in variants for one, name in some.items() if name.startswith(LIBRARY)]
+    if called and library is None:
+        raise fault(f"{layer(called[0])} calls CMSIS-NN, whose loads cannot be counted", hint="--cmsis-nn DIR")
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -131,9 +131,8 @@ def _check_symbols(
         for symbol, at in model.application.kconfig_places:
             required.setdefault(symbol, (symbol, at))
         for external in model.externals:
-            if external.kconfig:
-                what = f"{external.kconfig} of external {external.symbol!r}"
-                required.setdefault(external.kconfig, (what, external.location))
+            for option in external.kconfig:
+                required.setdefault(option, (f"{option} of external {external.symbol!r}", external.location))
     for symbol, near in workspace.lacks_symbols(required, own_kconfig).items():
         what, at = required[symbol]
         mean = f"did you mean {near}? Otherwise " if near else ""

@@ -30,8 +30,8 @@ def of_externals(models: Sequence[Model]) -> dict[str, str]:
     needed: dict[str, str] = {}
     for model in models:
         for external in model.externals:
-            if external.kconfig == "CONFIG_CMSIS_NN":
+            if "CONFIG_CMSIS_NN" in external.kconfig:
                 needed |= {"cmsis-nn": external.provider, "cmsis-dsp": external.provider}
-            if external.kconfig in ("CONFIG_ETHOS_U", "CONFIG_OPWEST_ETHOS_U"):
+            if not {"CONFIG_ETHOS_U", "CONFIG_OPWEST_ETHOS_U"}.isdisjoint(external.kconfig):
                 needed["hal_ethos_u"] = external.provider
     return needed

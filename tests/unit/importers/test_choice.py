@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of variants: the knapsack against all combinations, limits of flash, objectives, costs."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
-from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, choose
+from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, choose, constant_bytes
 from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.knapsack import MOST_SUMS, Option, solve
+from opwest.importers.models.choice.shared import Needing, solve_shared
 from opwest.importers.models.choice.table import Table
+from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Program
+from opwest.importers.models.operators.fixed_point import Multiplier, Rounding
 from opwest.tuning import random_layers
 
 
@@ -65,6 +69,36 @@ def test_a_large_knapsack_states_its_gap():
     assert found.size <= limit
     assert 0 <= found.gap < 0.02
     assert MOST_SUMS > 1000
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_functions_that_several_options_need_count_once(seed):
+    """Against all combinations: the size of each function is part of the sum once, at a price for each byte."""
+    random = np.random.default_rng(seed)
+    sizes = {"convolve": int(random.integers(1, 300)), "pool": int(random.integers(1, 100)), "size": 3}
+    sets = [frozenset(), frozenset({"convolve", "size"}), frozenset({"pool", "size"}), frozenset({"pool"})]
+    groups = [
+        [Needing(one, sets[int(random.integers(0, 4)) if place else 0]) for place, one in enumerate(group)]
+        for group in groups_of(random, int(random.integers(1, 6)), 200)
+    ]
+    price = float(random.choice([0, 0.05, 1]))
+
+    def whole(some):
+        shared = sum(sizes[name] for name in frozenset().union(*(one.needs for one in some)))
+        size = sum(one.option.size for one in some) + shared
+        return sum(one.option.cost for one in some) + shared * price, size
+
+    largest = max(whole(some)[1] for some in itertools.product(*groups))
+    for limit in (None, int(largest * random.uniform(0.2, 1))):
+        each = map(whole, itertools.product(*groups))
+        expected = min((cost for cost, size in each if limit is None or size <= limit), default=None)
+        found = solve_shared(groups, sizes, price, limit)
+        if expected is None:
+            assert found is None
+            continue
+        cost, size = whole([group[place] for group, place in zip(groups, found.chosen, strict=True)])
+        assert cost == pytest.approx(expected) and found.cost == pytest.approx(expected)
+        assert found.size == size and (limit is None or size <= limit)
 
 
 def layers(count=4):
@@ -151,3 +185,57 @@ def test_classes_without_variants_of_their_own_are_portable():
     assert [row.variant for row in found.rows] == ["portable"] * 4
     assert not any(row.cost.is_measured for row in found.rows)
     assert {row.why for row in found.rows} == {"the only one"}
+
+
+FASTER = {**COSTS, "cmsis-nn-dsp": (1000, 300)}
+"""In this table CMSIS-NN has the least cost."""
+CONVOLVE = "arm_convolve_wrapper_s8"
+FUNCTIONS = {CONVOLVE: 5000, f"{CONVOLVE}_get_buffer_size": 100}
+
+
+def test_cmsis_nn_is_a_candidate_on_request():
+    made = layers()
+    table = table_of(made, FASTER)
+    assert "cmsis-nn-dsp" not in {row.variant for row in choose(made, "dsp", table).rows}
+    found = choose(made, "dsp", table, libraries=["cmsis-nn"])
+    assert [row.variant for row in found.rows] == ["cmsis-nn-dsp"] * 4
+    assert {row.why for row in found.rows} == {"fastest, measured"}
+    # Without measurements the estimate of its cost is high.
+    assert "cmsis-nn-dsp" not in {
+        row.variant for row in choose(made, "dsp", table_of(made, COSTS), libraries=["cmsis-nn"]).rows
+    }
+
+
+@pytest.mark.parametrize(("processor", "variant"), [("mla", "cmsis-nn-none"), ("mve", "cmsis-nn-mve"), ("", None)])
+def test_cmsis_nn_has_the_instructions_of_the_class(processor, variant):
+    made = layers(1)
+    named = {name for name in candidates(made.operations[0], processor, ["cmsis-nn"]) if "cmsis" in name}
+    assert named == ({variant} if variant else set())
+
+
+def test_code_of_cmsis_nn_counts_once():
+    made = layers()
+    table = dataclasses.replace(table_of(made, FASTER), functions=FUNCTIONS)
+    found = choose(made, "dsp", table, libraries=["cmsis-nn"])
+    own = [300 + constant_bytes(candidates(row.operation, "dsp", ["cmsis-nn"])[row.variant]) for row in found.rows]
+    assert [row.flash for row in found.rows] == [own[0] + 5100, *own[1:]]
+    # Within this limit two layers could call it if each of them had its own 5100 bytes; all four share them.
+    assert choose(made, "dsp", table, SPEED, sum(own) + 5100, libraries=["cmsis-nn"]).variants == found.variants
+    assert choose(made, "dsp", table, FLASH, libraries=["cmsis-nn"]).flash <= choose(made, "dsp", table, FLASH).flash
+    # The functions cost more flash than their cycles are worth.
+    large = dataclasses.replace(table, functions={**FUNCTIONS, CONVOLVE: 5_000_000})
+    assert "cmsis-nn-dsp" not in choose(made, "dsp", large, libraries=["cmsis-nn"]).variants.values()
+
+
+@pytest.mark.parametrize("rounding", list(Rounding))
+def test_fully_connected_layers_that_round_once_never_call_cmsis_nn(rounding):
+    random = np.random.default_rng(3)
+    made = random_layers.dense(random, dtype="int8")
+    layer = made.operations[0]
+    # Multipliers that CMSIS-NN accepts.
+    few = [Multiplier(1 << 30, -6) for _ in layer.finish.multipliers]
+    finish = dataclasses.replace(layer.finish, multipliers=tuple(few), rounding=rounding)
+    layer = dataclasses.replace(layer, finish=finish)
+    for processor in ("mla", "dsp", "mve"):
+        called = [name for name in candidates(layer, processor, ["cmsis-nn"]) if name.startswith("cmsis-nn")]
+        assert len(called) == (rounding is Rounding.TWICE)

@@ -235,13 +235,13 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
 def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
-        result.externals[symbol] = (cmsis_nn.PROVIDER, option)
+        result.externals[symbol] = (cmsis_nn.PROVIDER, (option,))
     if needs.cmsis_nn or needs.cmsis_nn_headers:
         result.kconfig |= cmsis_nn.KCONFIG
     for header in (one for one in needs.headers if one not in sources.headers):
         result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
     for symbol in _unknown_calls(code, needs, sources.defined):
-        result.externals[symbol] = ("a library that you add to the application", None)
+        result.externals[symbol] = ("a library that you add to the application", ())
         result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
 
 

@@ -91,7 +91,7 @@ class Draft:
     """Bytes of memory in TVM's plan and in opwest's, of an unpacked main."""
     planner: str | None = None
     """The memory planner, if not the default."""
-    externals: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    externals: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """Symbols with their provider, and the Kconfig symbol that enables them."""
     kconfig: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)

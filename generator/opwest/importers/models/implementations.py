@@ -15,12 +15,12 @@ from opwest.importers.models.choice.memory import arena_of, within
 from opwest.importers.models.choice.report import table_text
 from opwest.importers.models.choice.tables import Tables, read_tables
 from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
+from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS, library_variant
 from opwest.importers.models.ir.program import Operation, Program
 from opwest.importers.models.manifest import Implementation
 from opwest.importers.models.names import name_values
 from opwest.importers.models.processors import Processor, processors
-from opwest.importers.models.request import UNLIMITED, Options
+from opwest.importers.models.request import LIBRARIES, UNLIMITED, Options
 
 
 def implementations(
@@ -28,7 +28,7 @@ def implementations(
 ) -> tuple[Implementation, Sequence[Implementation], str]:
     """Return the base, the implementations that differ from it, and the table of the choices. Raises OpwestError."""
     is_auto = options.kernels == "auto"
-    _check_preferred(options.prefer)
+    _check_candidates(options)
     emitted = emit_program(program, heading, "portable" if is_auto else options.kernels)
     base = Implementation(emitted, name_values(program, emitted))
     if not is_auto:
@@ -50,10 +50,16 @@ def implementations(
     return base, found, "\n".join(tables)
 
 
-def _check_preferred(names: Sequence[str]) -> None:
-    """Raise OpwestError for a variant that no operator has."""
+def _check_candidates(options: Options) -> None:
+    """Raise OpwestError for a variant that no operator has, and for libraries that the options exclude."""
+    if options.libraries and options.kernels != "auto":
+        given = f"--with {options.libraries[0]} and --kernels {options.kernels}"
+        raise fault(f"{given}: the second one chooses no variants", expected="one of them")
     known = {one.name for some in VARIANTS.values() for one in some if one.name.split("-")[0] in PROCESSORS}
-    for name in names:
+    known.update(options.libraries)
+    for name in options.prefer:
+        if name in LIBRARIES and name not in known:
+            raise fault(f"--prefer {name}: the import does not use {name}", expected=f"--with {name}")
         if name not in known:
             raise fault(f"--prefer: unknown variant '{name}'", hint=f"variants: {', '.join(sorted(known))}")
 
@@ -66,9 +72,10 @@ def core_of(processor: Processor, measurements: Tables) -> str:
 def chosen(program: Program, processor: Processor, options: Options, measurements: Tables) -> Choice:
     """Return the variants of a program for a class of processors. Raises OpwestError."""
     table = measurements.of(core_of(processor, measurements))
+    prefer = [library_variant(one, processor.name) if one in LIBRARIES else one for one in options.prefer]
 
     def best(objective: str, flash: int | None, scratch: Mapping[Operation, int] | None = None) -> Choice | None:
-        return choose(program, processor.name, table, objective, flash, scratch, options.prefer)
+        return choose(program, processor.name, table, objective, flash, scratch, prefer, options.libraries)
 
     def fitting(objective: str, flash: int | None) -> Choice | None:
         """Return the best choice within the limits of flash and memory."""

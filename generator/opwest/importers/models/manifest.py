@@ -65,10 +65,9 @@ def manifest_text(of: Described) -> str:
         ["objects:", *_objects(base)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
         _constants(base, of.placement),
-        writer.externals(cmsis_nn.externals_of(base.emitted.external)),
+        _externals(base),
         ["run:", *_interfaces(of), *_tensors(base), *_steps(base, operators)],
         _variants(of.variants, of.placement),
-        writer.kconfig(cmsis_nn.KCONFIG if base.emitted.external else {}),
         () if of.vectors is None else _tests(of),
     )
 
@@ -88,6 +87,7 @@ def _variants(variants: Sequence[Implementation], placement: Placement) -> Itera
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
             *_constants(one, placement),
+            *(_externals(one) if one.emitted.external else ()),
             "run:",
             *_tensors(one),
             *_steps(one, operators),
@@ -124,9 +124,14 @@ def _named(of: Described) -> Iterator[list[str]]:
         entries.update(own.get(key, {}))
         if entries:
             yield [f"{key}:", *(line for name, one in entries.items() for line in _entry(name, one))]
-    externals = dict.fromkeys(writer.value(one) for user in users for one in user.sections.get("externals", ()))
-    if externals:
-        yield ["externals:", *(f"  - {one}" for one in externals)]
+
+
+def _externals(of: Implementation) -> Iterator[str]:
+    """Yield the external symbols: those of CMSIS-NN, and those of operators of the user."""
+    own = list(writer.externals(cmsis_nn.externals_of(of.emitted.external)))
+    users = dict.fromkeys(writer.value(one) for user in _users(of) for one in user.sections.get("externals", ()))
+    yield from own or (["externals:"] if users else [])
+    yield from (f"  - {one}" for one in users)
 
 
 @dataclass(frozen=True)

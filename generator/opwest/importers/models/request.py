@@ -11,6 +11,8 @@ from opwest.records import dataclass
 
 KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
 """The variants of operators; auto: those with the least cost on each class of processors."""
+LIBRARIES = ("cmsis-nn",)
+"""Libraries whose functions can be candidates beside the variants of operators."""
 OBJECTIVES = ("speed", "flash", "ram")
 UNLIMITED = 1 << 62
 """The value of `max_flash` without a limit."""
@@ -41,6 +43,8 @@ class Options:
     """Whether quantised operators of ONNX are rounded as in onnxruntime, instead of TFLite's fixed-point rule."""
     kernels: str = KERNELS[0]
     """The variants of operators to prefer."""
+    libraries: Sequence[str] = ()
+    """Those of LIBRARIES whose functions are candidates too: the firmware then needs them."""
     rounding: str = ROUNDINGS[0]
     """The rule of int8 FULLY_CONNECTED: one rounding, or two."""
     optimize: str = OBJECTIVES[0]

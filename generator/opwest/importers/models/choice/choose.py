@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.choice.geometry import geometry_of
-from opwest.importers.models.choice.knapsack import Option, Solution, solve
+from opwest.importers.models.choice.knapsack import Option, Solution
+from opwest.importers.models.choice.shared import Needing, solve_shared
 from opwest.importers.models.choice.table import Cost, Table
 from opwest.importers.models.emit.function import Call
 from opwest.importers.models.emit.registry import candidates
@@ -30,7 +31,7 @@ class Row:
     variant: str
     cost: Cost
     flash: int
-    """The bytes of the constants, and of the code if this is the first layer with it."""
+    """The bytes of the constants, and of the code and the functions of libraries that no layer before it has."""
     scratch: int
     why: str
 
@@ -66,6 +67,8 @@ class _Offer:
     name: str
     calls: Sequence[Call]
     costs: Sequence[Cost]
+    functions: Mapping[str, int]
+    """The functions of libraries that it needs, with their bytes."""
 
     @property
     def cycles(self) -> float:
@@ -78,6 +81,10 @@ class _Offer:
     @property
     def flash(self) -> int:
         return sum(self.constants) + max(one.code for one in self.costs)
+
+    @property
+    def whole(self) -> int:
+        return self.flash + sum(self.functions.values())
 
     @property
     def scratch(self) -> int:
@@ -108,20 +115,26 @@ def choose(
     max_flash: int | None = None,
     max_scratch: Mapping[Operation, int] | None = None,
     prefer: Sequence[str] = (),
+    libraries: Sequence[str] = (),
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
     operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
-    the first one that applies is chosen, whatever it costs.
+    the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
+    code of each function counts once.
     """
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
-    offers = [_preferred(_offers(group, processor, table, max_scratch or {}), prefer) for group in groups.values()]
+    offers = [
+        _preferred(_offers(group, processor, table, max_scratch or {}, libraries), prefer) for group in groups.values()
+    ]
     if not all(offers):
         return None
-    solution = solve([[_option(one, objective) for one in group] for group in offers], max_flash)
+    needing = [[Needing(_option(one, objective), frozenset(one.functions)) for one in group] for group in offers]
+    sizes = {name: size for group in offers for one in group for name, size in one.functions.items()}
+    solution = solve_shared(needing, sizes, _PRICES[objective], max_flash)
     if solution is None:
         return None
     return Choice(
@@ -129,14 +142,26 @@ def choose(
     )
 
 
-def _offers(group: Sequence[Operation], processor: str, table: Table, limits: Mapping[Operation, int]) -> list[_Offer]:
+_PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
+"""By objective: the cost of a byte of code of libraries, in the units of `_option`."""
+
+
+def _offers(
+    group: Sequence[Operation],
+    processor: str,
+    table: Table,
+    limits: Mapping[Operation, int],
+    libraries: Sequence[str],
+) -> list[_Offer]:
     """Return the variants that apply to all layers of a group."""
-    each = [candidates(operation, processor) for operation in group]
+    each = [candidates(operation, processor, libraries) for operation in group]
     found = []
     for name in each[0]:
         if not all(name in one for one in each):
             continue
-        offer = _Offer(name, [one[name] for one in each], [table.cost(operation, name) for operation in group])
+        calls = [one[name] for one in each]
+        functions = {one: table.function_code(one) for call in calls for one in call.function.external}
+        offer = _Offer(name, calls, [table.cost(operation, name) for operation in group], functions)
         least = min((limits[operation] for operation in group if operation in limits), default=None)
         if least is None or offer.scratch <= least:
             found.append(offer)
@@ -167,11 +192,14 @@ def _rows(
     is_limited: bool,
 ) -> Any:
     found: dict[Operation, Row] = {}
+    counted: dict[str, int] = {}
     for group, some, place in zip(groups, offers, solution.chosen, strict=True):
         offer = some[place]
         why = _why(offer, some, objective, is_limited)
         for number, operation in enumerate(group):
             flash = offer.constants[number] + (max(one.code for one in offer.costs) if number == 0 else 0)
+            flash += sum(size for name, size in offer.functions.items() if name not in counted)
+            counted.update(offer.functions)
             scratch = scratch_bytes(offer.calls[number])
             found[operation] = Row(operation, offer.name, offer.costs[number], flash, scratch, why)
     return (found[operation] for operation in program.operations)
@@ -186,9 +214,9 @@ def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bo
     if offer.cycles <= min(one.cycles for one in others):
         return f"fastest, {measured}"
     fastest = min(offers, key=lambda one: one.cycles)
-    if offer.flash < fastest.flash:
+    if offer.whole < fastest.whole:
         limit = ", for the limit" if is_limited else ""
-        return f"{fastest.flash - offer.flash} B less flash than {fastest.name}{limit}"
+        return f"{fastest.whole - offer.whole} B less flash than {fastest.name}{limit}"
     if offer.scratch < fastest.scratch:
         return f"{fastest.scratch - offer.scratch} B less scratch than {fastest.name}"
     return objective

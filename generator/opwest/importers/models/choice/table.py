@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from opwest.importers.models.choice.geometry import key_of, kind_of, numbers_of
 from opwest.importers.models.ir.program import Operation
@@ -13,6 +14,8 @@ TERMS = ("product", "result", "data", "call")
 ABSENT = {"product": 12.0, "result": 40.0, "data": 10.0, "call": 400.0}
 """The estimate for a variant without measurements. It is high: variants with measurements are preferred."""
 ABSENT_CODE = 1500
+ABSENT_FUNCTION = 8000
+"""The bytes of a function of a library that was not measured, with those that it calls."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Cost:
 
     cycles: float
     code: int
-    """Bytes, without constants."""
+    """Bytes, without constants and functions of libraries."""
     is_measured: bool
 
 
@@ -36,6 +39,8 @@ class Table:
     """By kind and variant: cycles of each of TERMS, and bytes of code."""
     measured: str = ""
     """The emulator and the compiler of the measurements."""
+    functions: Mapping[str, int] = field(default_factory=dict)
+    """By function of a library: bytes of code, with the functions that it calls."""
 
     def cost(self, operation: Operation, variant: str) -> Cost:
         """Return the measured cost, or an estimate."""
@@ -48,6 +53,10 @@ class Table:
         cycles = sum(given[term] * numbers[term] for term in TERMS)
         return Cost(cycles, ABSENT_CODE if terms is None else int(terms["code"]), False)
 
+    def function_code(self, name: str) -> int:
+        """Return the bytes of a function of a library, which all layers that call it share."""
+        return self.functions.get(name, ABSENT_FUNCTION)
+
     def replaced_by(self, other: Table) -> Table:
         """Return a table with the entries of both. Those of `other` take precedence."""
         layers = {
@@ -55,4 +64,5 @@ class Table:
         }
         kinds = {**self.estimates, **other.estimates}
         estimates = {kind: {**self.estimates.get(kind, {}), **other.estimates.get(kind, {})} for kind in kinds}
-        return Table(self.core, layers, estimates, other.measured or self.measured)
+        functions = {**self.functions, **other.functions}
+        return Table(self.core, layers, estimates, other.measured or self.measured, functions)

@@ -84,7 +84,8 @@ def _tables(content: Mapping[str, Any]) -> Tables:
             key: {name: (one[0], one[1]) for name, one in variants.items()}
             for key, variants in found.get("layers", {}).items()
         }
-        cores[core] = Table(core, layers, found.get("estimates", {}), found.get("measured", ""))
+        functions = found.get("functions", {})
+        cores[core] = Table(core, layers, found.get("estimates", {}), found.get("measured", ""), functions)
     return Tables(cores, content.get("classes", {}))
 
 
@@ -99,6 +100,9 @@ def _lines(tables: Tables) -> Iterator[str]:
         yield f"  {core}:"
         if table.measured:
             yield f"    measured: {json.dumps(table.measured)}"
+        if table.functions:
+            yield "    functions:  # bytes of code of libraries, with what each function calls"
+            yield from (f"      {name}: {size}" for name, size in sorted(table.functions.items()))
         if table.estimates:
             yield "    estimates:"
         for kind, variants in sorted(table.estimates.items()):
@@ -139,13 +143,15 @@ class _Checker:
                 self.core(found)
 
     def core(self, found: Located) -> None:
-        self.keys(found, ("measured", "estimates", "layers"))
+        self.keys(found, ("measured", "functions", "estimates", "layers"))
         if not isinstance(found.get("measured", ""), str):
             self.faults.error(
                 f"invalid 'measured': {describe(found['measured'])}",
                 found.value_location("measured"),
                 expected="a text",
             )
+        for name, size in self.items(found, "functions"):
+            self.number(size, found["functions"].value_location(name), f"bytes of code of {name!r}", int)
         for kind, variants in self.items(found, "estimates"):
             for name, terms in self.items(found["estimates"], kind):
                 place = variants.value_location(name)

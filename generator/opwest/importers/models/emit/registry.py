@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from opwest.importers.models.emit.function import Call
 from opwest.importers.models.ir.program import Operation
@@ -15,6 +15,8 @@ PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla
 
 mla: Armv7-M without the DSP extension (Cortex-M3); dsp: with it (M4, M7, M33); mve: the vector extension (M55, M85).
 """
+LIBRARY_VARIANTS = {"mla": "none", "dsp": "dsp", "mve": "mve"}
+"""By class of processors: the end of the name of a library's variant with its instructions."""
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 
@@ -27,7 +29,8 @@ class Variant:
     """One way to compute an operation."""
 
     name: str
-    """portable: C for every processor; cmsis-nn; otherwise a class of processors, a hyphen and the technique."""
+    """portable: C for every processor; cmsis-nn...: calls of a library; otherwise a class of processors, a hyphen and
+    the technique."""
     render: Render
 
 
@@ -55,11 +58,18 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     raise AssertionError(f"no variant of {type(operation).__name__}")
 
 
-def candidates(operation: Operation, processor: str) -> dict[str, Call]:
-    """Return the variants that apply on a class of processors, by name: portable, then those of the class."""
+def library_variant(library: str, processor: str) -> str:
+    """Return the variant that calls a library with the instructions of a class of processors, or `library`."""
+    return f"{library}-{LIBRARY_VARIANTS[processor]}" if processor in LIBRARY_VARIANTS else library
+
+
+def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
+    """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
     found: dict[str, Call] = {}
+    called = {library_variant(one, processor) for one in libraries if processor in LIBRARY_VARIANTS}
     for one in sorted(VARIANTS[type(operation)], key=lambda one: (one.name != "portable", _rank(one.name, processor))):
-        if one.name not in found and (one.name == "portable" or _rank(one.name, processor) <= len(PROCESSORS)):
+        applies = one.name == "portable" or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
+        if one.name not in found and applies:
             call = one.render(operation)
             if call is not None:
                 found[one.name] = call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CMSIS-NN for host runs of operators that call it: its C is portable, and only the required sources are compiled."""
+"""The directory of CMSIS-NN, Zephyr's module, and its sources that operators need: for runs on a host and in QEMU."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ def find_cmsis_nn(given: Path | None, model: str, project: Path) -> Path:
     """
     named = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if named is not None:
-        if not _is_cmsis_nn(named):
-            where = "--cmsis-nn" if given else f"${VARIABLE}"
-            raise _fail(f"{where}: '{named}' is not CMSIS-NN", None, _EXPECTED)
-        return named
+        return checked_cmsis_nn(named, "--cmsis-nn" if given else f"${VARIABLE}")
     workspace = find_workspace()
     module = workspace.top / "modules" / "lib" / "cmsis-nn" if workspace is not None else None
     if module is not None and _is_cmsis_nn(module):
@@ -46,6 +43,13 @@ def find_cmsis_nn(given: Path | None, model: str, project: Path) -> Path:
         f"--cmsis-nn DIR or ${VARIABLE}: {_EXPECTED}",
         "in a Zephyr workspace it is modules/lib/cmsis-nn (west update cmsis-nn); set ZEPHYR_BASE to use it",
     )
+
+
+def checked_cmsis_nn(named: Path, where: str = "--cmsis-nn") -> Path:
+    """Return a directory that the user names in an option or a variable. Raises OpwestError if it is not CMSIS-NN."""
+    if not _is_cmsis_nn(named):
+        raise _fail(f"{where}: '{named}' is not CMSIS-NN", None, _EXPECTED)
+    return named
 
 
 def required_sources(root: Path, users: Iterable[Path]) -> list[Path]:
