@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the layers of models on all cores, and write opwest's own table of measurements with estimates.
 
-    python scripts/default_tuning.py [--core CORE]... MODEL...
+    python scripts/default_tuning.py [--core CORE]... [--cmsis-nn DIR] MODEL...
 
-Without --core, all cores. The rows of other cores and other layers remain. QEMU and compilers: docs/tuning.md.
+Without --core, all cores. The rows of other cores and other layers remain. With --cmsis-nn, only the entries of
+CMSIS-NN are written, for both roundings of fully connected layers. QEMU and compilers: docs/tuning.md.
 """
 
 from __future__ import annotations
@@ -19,30 +20,42 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
 from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read_tables, text_of
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES
-from opwest.importers.models.request import Options
+from opwest.importers.models.request import ROUNDINGS, Options
+from opwest.tuning.cmsis_nn import LIBRARY, compiled, functions_of
 from opwest.tuning.machines import MACHINES
 from opwest.tuning.measure import distinct, measure, table_of
 from opwest.tuning.tools import tools_of
+from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 
 def main() -> None:
     """Write choice/tuning.yaml."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", action="append", choices=CORES, default=[])
+    parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="measure CMSIS-NN in this directory")
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
     options = parser.parse_args()
     programs = []
-    for path in options.models:
-        prepared = prepare(path, Options(), print)
-        programs += [program_of(graph, Options(), str(path)) for graph in prepared.graphs]
+    for rounding in ROUNDINGS if options.cmsis_nn else ROUNDINGS[:1]:
+        for path in options.models:
+            given = Options(rounding=rounding)
+            prepared = prepare(path, given, print)
+            programs += [program_of(graph, given, str(path)) for graph in prepared.graphs]
     operations = distinct(programs)
     found = {}
     for core in options.core or CORES:
+        some, library = operations, None
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as work:
-            results = measure(operations, core, Path(work), print)
-        found[core] = table_of(results, core, tools_of(MACHINES[core]), has_estimates=True)
-        print(f"{core}: {len(results)} variants of {len(operations)} layers in {time.monotonic() - start:.0f} s")
+            if options.cmsis_nn:
+                some = [one for one in operations if functions_of(one, CORES[core])]
+                if not some:  # no class of processors whose variants call it
+                    continue
+                library = compiled(checked_cmsis_nn(options.cmsis_nn), some, core, Path(work) / LIBRARY)
+            results = measure(some, core, Path(work), print, library)
+        kept = [one for one in results if library is None or one.variant.startswith(LIBRARY)]
+        found[core] = table_of(kept, core, tools_of(MACHINES[core]), has_estimates=True, library=library)
+        print(f"{core}: {len(results)} variants of {len(some)} layers in {time.monotonic() - start:.0f} s")
     DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
 
 

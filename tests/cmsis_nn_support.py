@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from requirements_support import skip_here
@@ -16,6 +17,25 @@ def cmsis_nn_directory() -> Path:
     if not (found / "Include" / "arm_nnfunctions.h").is_file():
         skip_here(f"no CMSIS-NN at {found}, and CMSIS_NN is not set")
     return found
+
+
+VARIANTS = {"cortex-m3": "cmsis-nn-none", "cortex-m4": "cmsis-nn-dsp", "cortex-m55": "cmsis-nn-mve"}
+"""The variants that call CMSIS-NN, by core."""
+
+
+def planted_table(file: Path, layer: int, cores: Iterable[str], place: Path) -> Path:
+    """Write a table of measurements in which CMSIS-NN is the fastest for one layer of a model, and for no other."""
+    from opwest.importers.models.choice.geometry import key_of
+    from opwest.importers.models.choice.table import Table
+    from opwest.importers.models.choice.tables import Tables, text_of
+    from opwest.importers.models.prepare import prepare, program_of
+    from opwest.importers.models.request import Options
+
+    (graph,) = prepare(file, Options(), lambda _: None).graphs
+    operation = program_of(graph, Options(), str(file)).operations[layer]
+    tables = {core: Table(core, {key_of(operation): {VARIANTS[core]: (1, 100)}}, {}) for core in cores}
+    place.write_text(text_of(Tables(tables, {})), encoding="utf-8")
+    return place
 
 
 _TABLES = "Source/CommonTables"

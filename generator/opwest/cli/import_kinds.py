@@ -11,7 +11,7 @@ KINDS = ("tflite", "onnx", "tvm", "mlf")
 """The kinds of imports."""
 _WITH_VALUES = frozenset(
     "-o --output --model --vectors --signature --compare --kernels --rounding --operator --optimize --max-flash "
-    "--prefer --tuning --io --color".split()
+    "--max-ram --prefer --with --tuning --io --place --pool --color".split()
 )
 """Options whose value is no model."""
 
@@ -19,9 +19,9 @@ _WITH_VALUES = frozenset(
 def with_kind(words: Sequence[str]) -> list[str]:
     """Return the words of a command line; `opwest import MODEL` gets the kind that the file requires."""
     given = list(words)
-    if given[:1] != ["import"] or any(word in (*KINDS, "-h", "--help") for word in given[1:]):
-        return given
     files = [word for before, word in itertools.pairwise(given) if before not in _WITH_VALUES]
+    if given[:1] != ["import"] or any(word in (*KINDS, "-h", "--help") for word in files):
+        return given
     found = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
     if found is None:
         found = next((word.rpartition(".")[2] for word in files if word.endswith((".tflite", ".onnx"))), None)

@@ -2,6 +2,7 @@
 """Compare variants of operators with the portable ones on random layers in QEMU.
 
     python -m opwest.tuning.check --core cortex-m4 dsp-bytes [VARIANT...]
+    python -m opwest.tuning.check --core cortex-m4 --cmsis-nn DIR cmsis-nn-dsp
 
 The layers contain the numbers that break kernels: weights and data at both ends, shifts from -31 to 30, several shifts
 in a layer, zero points at both ends, padding, dilation. Prints for each variant the layers that it accepts and the
@@ -25,11 +26,14 @@ from opwest.importers.models.emit.plugins import load_plugins
 from opwest.importers.models.emit.registry import VARIANTS, candidates
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.processors import CORES
+from opwest.importers.models.request import LIBRARIES
 from opwest.records import dataclass
 from opwest.tuning import random_layers
+from opwest.tuning.cmsis_nn import LIBRARY, compiled
 from opwest.tuning.emulator import EmulatorError, run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 MAKERS: tuple[Any, ...] = (
     random_layers.convolution,
@@ -59,13 +63,19 @@ class Checked:
     """The cycles of the portable variant."""
 
 
-def check(variant: str, core: str, count: int, work: Path) -> Checked:
-    """Run random layers that a variant accepts, beside the portable variant. Raises EmulatorError."""
+def check(variant: str, core: str, count: int, work: Path, cmsis_nn: Path | None = None) -> Checked:
+    """Run random layers that a variant accepts, beside the portable variant. Raises EmulatorError.
+
+    `cmsis_nn`: the directory of CMSIS-NN, for the variants that call it.
+    """
     found = list(_layers(variant, CORES[core], count))
+    machine = MACHINES[core]
+    if cmsis_nn is not None:
+        machine = compiled(cmsis_nn, [made.operations[0] for made, _ in found], core, work / LIBRARY).machine
     wrong, cycles, portable = [], 0, 0
     for start in range(0, len(found), BATCH):
         some = found[start : start + BATCH]
-        measured = run(list(_candidates(some, variant)), MACHINES[core], work / f"{variant}_{start}")
+        measured = run(list(_candidates(some, variant)), machine, work / f"{variant}_{start}")
         for number, (made, _) in enumerate(some):
             reference, one = measured[2 * number], measured[2 * number + 1]
             if one.wrong or one.guards:
@@ -85,7 +95,7 @@ def _layers(variant: str, processor: str, count: int) -> Iterator[tuple[Program,
                 made = make(np.random.default_rng((number, place, len(dtype))), dtype=dtype)
                 if variant not in {one.name for one in VARIANTS[type(made.operations[0])]}:
                     continue
-                if variant in candidates(made.operations[0], processor) and accepted < count:
+                if variant in candidates(made.operations[0], processor, LIBRARIES) and accepted < count:
                     accepted += 1
                     yield made, number
         if accepted >= count:
@@ -106,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", choices=CORES, required=True)
     parser.add_argument("--layers", type=int, default=200, metavar="N", help="layers for each variant (default: 200)")
+    parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="CMSIS-NN, for the variants that call it")
     parser.add_argument("variants", metavar="VARIANT", nargs="+")
     options = parser.parse_args(arguments)
     try:
@@ -114,8 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.variants:
             if name not in names:
                 parser.error(f"unknown variant '{name}'")
+            if name.startswith(LIBRARY) and options.cmsis_nn is None:
+                parser.error(f"variant '{name}' calls CMSIS-NN: --cmsis-nn DIR")
+        root = None if options.cmsis_nn is None else checked_cmsis_nn(options.cmsis_nn)
         with tempfile.TemporaryDirectory() as work:
-            results = [check(name, options.core, options.layers, Path(work)) for name in options.variants]
+            results = [check(name, options.core, options.layers, Path(work), root) for name in options.variants]
     except OpwestError as error:
         print("\n".join(f"error: {one.message}" for one in error.diagnostics), file=sys.stderr)
         return 1

@@ -114,8 +114,9 @@ def _layer(
     lines.add("const cmsis_nn_per_channel_quant_params scales = {(int32_t *)multiplier, (int32_t *)shift};")
     bias = "bias" if operation.bias is not None else "NULL"
     if dtype == "int16" and kind == "cmsis_nn_conv_params":
+        # CMSIS-NN reads this structure also without a bias.
         lines.add(f"const cmsis_nn_bias_data sums = {{{bias}, false}};")
-        bias = f"{'&sums' if operation.bias is not None else 'NULL'}"
+        bias = "&sums"
     arguments = f"&context, &layer, &scales, &in, data, &filter, weights, &channels, {bias}, &out, result"
     _return(lines, f"{called}_{suffix}", arguments)
     arrays: list[tuple[str, str, Any]] = [
