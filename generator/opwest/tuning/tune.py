@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opwest.importers.faults import fault
+from opwest.importers.models.choice.block import Layouts
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.implementations import chosen
@@ -101,7 +102,8 @@ def _variants(
     if processor is None:
         portable = dict.fromkeys(program.operations, "portable")
         return portable, portable
-    before, after = (chosen(program, processor, record.options, one).variants for one in tables)
+    layouts = Layouts(program)
+    before, after = (chosen(program, layouts, processor, record.options, one)[1].variants for one in tables)
     return before, after
 
 

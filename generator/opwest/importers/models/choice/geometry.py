@@ -5,21 +5,28 @@ from __future__ import annotations
 
 from math import prod
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Operation
+from opwest.importers.models.ir.stripes import Striped
 from opwest.importers.models.operators.fixed_point import Requantisation
 
 GROUP = 8
 """The neighbouring taps whose weights are added for variants that sum several products in 16 bits."""
+
+_KEYS: WeakKeyDictionary[Operation, str] = WeakKeyDictionary()
+"""The keys of the operations in use: sums over weights take time."""
 
 
 def kind_of(operation: Operation) -> str:
     """Return the name of the operation: estimates are by kind."""
     if isinstance(operation, Convolution):
         return "dense" if operation.results[0].size == len(operation.weights) else "convolution"
+    if isinstance(operation, Striped):
+        return "stripes"
     if isinstance(operation, Elementwise):
         return type(operation.function).__name__.lower()
     return type(operation).__name__.lower()
@@ -27,12 +34,21 @@ def kind_of(operation: Operation) -> str:
 
 def key_of(operation: Operation) -> str:
     """Return the geometry, the dtype and what the legality of variants depends on."""
+    if operation not in _KEYS:
+        _KEYS[operation] = _key_of(operation)
+    return _KEYS[operation]
+
+
+def _key_of(operation: Operation) -> str:
     words = _legality(operation) if isinstance(operation, Convolution | Depthwise) else []
     return " ".join([geometry_of(operation), *words])
 
 
 def geometry_of(operation: Operation) -> str:
     """Return the shapes, the window and the dtype: layers that agree in them can share code."""
+    if isinstance(operation, Striped):
+        # Two blocks never share code.
+        return operation.label
     words = [kind_of(operation), operation.inputs[0].dtype, *(_shape(one.shape) for one in operation.inputs)]
     words.append(f"to {_shape(operation.results[0].shape)}")
     window = getattr(operation, "window", None)

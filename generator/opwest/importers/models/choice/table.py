@@ -7,12 +7,15 @@ from collections.abc import Mapping
 
 from opwest.importers.models.choice.geometry import key_of, kind_of, numbers_of
 from opwest.importers.models.ir.program import Operation
+from opwest.importers.models.ir.stripes import Striped
 from opwest.records import dataclass
 
 TERMS = ("product", "result", "data", "call")
 ABSENT = {"product": 12.0, "result": 40.0, "data": 10.0, "call": 400.0}
 """The estimate for a variant without measurements. It is high: variants with measurements are preferred."""
 ABSENT_CODE = 1500
+MOVED, CALL = 1.0, 40.0
+"""The cycles for a byte that a block in stripes copies, and for a call of a layer in it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class Table:
     """The emulator and the compiler of the measurements."""
 
     def cost(self, operation: Operation, variant: str) -> Cost:
-        """Return the measured cost, or an estimate."""
+        """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
+        if isinstance(operation, Striped):
+            return self._striped(operation)
         found = self.layers.get(key_of(operation), {}).get(variant)
         if found is not None:
             return Cost(found[0], found[1], True)
@@ -47,6 +52,13 @@ class Table:
         given: Mapping[str, float] = ABSENT if terms is None else terms
         cycles = sum(given[term] * numbers[term] for term in TERMS)
         return Cost(cycles, ABSENT_CODE if terms is None else int(terms["code"]), False)
+
+    def _striped(self, block: Striped) -> Cost:
+        costs = [self.cost(one.operation, one.variant) for one in block.layers]
+        calls = [one.height // one.count for one in block.layers]
+        cycles = sum(count * (one.cycles + CALL) for count, one in zip(calls, costs, strict=True))
+        code = sum({key_of(one.operation): cost.code for one, cost in zip(block.layers, costs, strict=True)}.values())
+        return Cost(cycles + block.moved * MOVED, code, all(one.is_measured for one in costs))
 
     def replaced_by(self, other: Table) -> Table:
         """Return a table with the entries of both. Those of `other` take precedence."""

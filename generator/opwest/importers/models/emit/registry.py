@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
 
-from opwest.importers.models.emit.function import Call
+from opwest.importers.models.emit.function import Call, Function
 from opwest.importers.models.ir.program import Operation
 from opwest.records import dataclass
 
@@ -15,6 +16,8 @@ PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla
 
 mla: Armv7-M without the DSP extension (Cortex-M3); dsp: with it (M4, M7, M33); mve: the vector extension (M55, M85).
 """
+EVERYWHERE = ("portable", "stripes")
+"""The variants that run on all processors. An operation has one of them."""
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 
@@ -34,6 +37,9 @@ class Variant:
 VARIANTS: dict[type, list[Variant]] = {}
 """Importing `emit` fills it."""
 
+_CALLS: WeakKeyDictionary[Operation, dict[tuple[Render, bool], Call | None]] = WeakKeyDictionary()
+"""The calls of the operations in use."""
+
 
 def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]:
     """Register a variant."""
@@ -49,7 +55,7 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
     variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
     for one in variants:
-        call = one.render(operation, shared=True) if shared and can_share(one.render) else one.render(operation)
+        call = _rendered(one, operation, shared and can_share(one.render))
         if call is not None:
             return one.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
@@ -58,12 +64,22 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
 def candidates(operation: Operation, processor: str) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, then those of the class."""
     found: dict[str, Call] = {}
-    for one in sorted(VARIANTS[type(operation)], key=lambda one: (one.name != "portable", _rank(one.name, processor))):
-        if one.name not in found and (one.name == "portable" or _rank(one.name, processor) <= len(PROCESSORS)):
-            call = one.render(operation)
+    some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
+    for one in some:
+        if one.name not in found and (one.name in EVERYWHERE or _rank(one.name, processor) <= len(PROCESSORS)):
+            call = _rendered(one, operation, False)
             if call is not None:
                 found[one.name] = call
     return found
+
+
+def _rendered(variant: Variant, operation: Operation, shared: bool) -> Call | None:
+    """Return the call of a variant. The search for variants requests each many times."""
+    calls = _CALLS.setdefault(operation, {})
+    key = (variant.render, shared)
+    if key not in calls:
+        calls[key] = variant.render(operation, shared=True) if shared else variant.render(operation)
+    return calls[key]
 
 
 def _rank(name: str, preferred: str) -> int:
@@ -74,6 +90,22 @@ def _rank(name: str, preferred: str) -> int:
         if name.startswith(f"{prefix}-"):
             return 1 + place
     return len(PROCESSORS) + 1
+
+
+def joint_calls(pairs: Iterable[tuple[Operation, str]]) -> list[tuple[str, Call]]:
+    """Return the variant and the call of each operation in a preferred variant.
+
+    Operations that differ only in their numbers share one function.
+    """
+    some = list(pairs)
+    folded = [render(operation, name) for operation, name in some]
+    shared = [render(operation, name, shared=True) for operation, name in some]
+    distinct: dict[Function, set[Function]] = {}
+    for (_, one), (_, other) in zip(folded, shared, strict=True):
+        distinct.setdefault(other.function, set()).add(one.function)
+    return [
+        second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
+    ]
 
 
 def can_share(render: Render) -> bool:
