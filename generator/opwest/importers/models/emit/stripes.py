@@ -14,6 +14,7 @@ import numpy as np
 
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
 from opwest.importers.models.emit.kernels.copies import FILL
+from opwest.importers.models.emit.kernels.mla.assembly import NAKED
 from opwest.importers.models.emit.kernels.mla.copying import COPY
 from opwest.importers.models.emit.registry import emits, joint_calls
 from opwest.importers.models.emit.text import Lines
@@ -40,7 +41,8 @@ def render(operation: Striped) -> Call:
     block = _Block(operation, name, calls, names)
     functions = list(names)
     text = [block.structure(), *block.functions(), block.body()]
-    copies = [text for name, text in (("mla_copy(", COPY), ("fill_bytes(", FILL)) if any(name in one for one in text)]
+    copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (FILL,)}
+    copies = [one for call, some in copying.items() for one in some if call in "".join(text)]
     function = Function(
         "stripes",
         (*block.parameters(), Parameter("rows", "int8", "scratch", elements=operation.scratch, align=ALIGN)),
