@@ -10,9 +10,11 @@ from opwest.diagnostics import OpwestError
 from opwest.importers.faults import fault
 from opwest.importers.models.choice.arena import arena
 from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, Choice, choose
+from opwest.importers.models.choice.joins import joined_in_place, least_cycles
 from opwest.importers.models.choice.limit import default_limit
 from opwest.importers.models.choice.memory import arena_of, within
 from opwest.importers.models.choice.report import table_text
+from opwest.importers.models.choice.table import Table
 from opwest.importers.models.choice.tables import Tables, read_tables
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
@@ -29,22 +31,24 @@ def implementations(
     """Return the base, the implementations that differ from it, and the table of the choices. Raises OpwestError."""
     is_auto = options.kernels == "auto"
     _check_preferred(options.prefer)
-    emitted = emit_program(program, heading, "portable" if is_auto else options.kernels)
-    base = Implementation(emitted, name_values(program, emitted))
+    # Stores between other channels are as fast as others for the portable variants; CMSIS-NN has none.
+    general = joined_in_place(program) if is_auto or options.kernels == "portable" else program
+    emitted = emit_program(general, heading, "portable" if is_auto else options.kernels)
+    base = Implementation(emitted, name_values(general, emitted))
     if not is_auto:
         return base, (), ""
     measurements = read_tables(map(Path, options.tuning))
     found, tables = [], []
     for processor in processors():
-        choice = chosen(program, processor, options, measurements)
+        own, choice = chosen(program, processor, options, measurements)
         if all(row.variant == "portable" for row in choice.rows):
             continue
-        emitted = emit_program(program, heading, choice.variants)
-        found.append(Implementation(emitted, name_values(program, emitted), processor))
-        size = arena(program, emitted, options.caller_memory).plan.size
+        emitted = emit_program(own, heading, choice.variants)
+        found.append(Implementation(emitted, name_values(own, emitted), processor))
+        size = arena(own, emitted, options.caller_memory).plan.size
         tables.append(table_text(processor.name, core_of(processor, measurements), choice, size))
     if options.max_ram is not None:
-        size = arena(program, base.emitted, options.caller_memory).plan.size
+        size = arena(general, base.emitted, options.caller_memory).plan.size
         beyond = ", more than --max-ram" if size > options.max_ram else ""
         tables.append(f"all other processors: portable C, {size:,} bytes of memory{beyond}")
     return base, found, "\n".join(tables)
@@ -63,9 +67,31 @@ def core_of(processor: Processor, measurements: Tables) -> str:
     return measurements.classes.get(processor.name, processor.core)
 
 
-def chosen(program: Program, processor: Processor, options: Options, measurements: Tables) -> Choice:
-    """Return the variants of a program for a class of processors. Raises OpwestError."""
+def chosen(program: Program, processor: Processor, options: Options, measurements: Tables) -> tuple[Program, Choice]:
+    """Return the program of a class of processors, and its variants. Raises OpwestError.
+
+    Concatenations of channels are in place where that saves time. Where the least memory is wanted or a limit of
+    memory needs it, all that can be are in place, or none.
+    """
     table = measurements.of(core_of(processor, measurements))
+    fast, small = joined_in_place(program, least_cycles(processor.name, table)), joined_in_place(program)
+    if options.optimize != RAM and options.max_ram is None:
+        return fast, _chosen(fast, processor, options, table)
+    found, faults = [], []
+    for one in dict.fromkeys([fast, small, program]):
+        try:
+            found.append((one, _chosen(one, processor, options, table)))
+        except OpwestError as error:
+            faults.append(error)
+        if found and options.optimize != RAM:
+            return found[0]
+    if not found:
+        raise faults[0]
+    return min(found, key=lambda one: (arena_of(one[0], one[1], options.caller_memory), one[1].cycles))
+
+
+def _chosen(program: Program, processor: Processor, options: Options, table: Table) -> Choice:
+    """Return the variants of a program for a class of processors. Raises OpwestError."""
 
     def best(objective: str, flash: int | None, scratch: Mapping[Operation, int] | None = None) -> Choice | None:
         return choose(program, processor.name, table, objective, flash, scratch, options.prefer)

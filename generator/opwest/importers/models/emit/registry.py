@@ -29,17 +29,25 @@ class Variant:
     name: str
     """portable: C for every processor; cmsis-nn; otherwise a class of processors, a hyphen and the technique."""
     render: Render
+    has_pitch: bool
+    """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
+
+    def call(self, operation: Operation, shared: bool = False) -> Call | None:
+        """Return the call; None if the variant does not apply."""
+        if not self.has_pitch and any(one.pitch for one in operation.results):
+            return None
+        return self.render(operation, shared=True) if shared and can_share(self.render) else self.render(operation)
 
 
 VARIANTS: dict[type, list[Variant]] = {}
 """Importing `emit` fills it."""
 
 
-def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]:
-    """Register a variant."""
+def emits(operation: type, name: str = "portable", *, has_pitch: bool = False) -> Callable[[Render], Render]:
+    """Register a variant. `has_pitch`: it writes results with a pitch, too; others do not get them."""
 
     def register(render: Render) -> Render:
-        VARIANTS.setdefault(operation, []).append(Variant(name, render))
+        VARIANTS.setdefault(operation, []).append(Variant(name, render, has_pitch))
         return render
 
     return register
@@ -49,7 +57,7 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
     variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
     for one in variants:
-        call = one.render(operation, shared=True) if shared and can_share(one.render) else one.render(operation)
+        call = one.call(operation, shared)
         if call is not None:
             return one.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
@@ -60,10 +68,15 @@ def candidates(operation: Operation, processor: str) -> dict[str, Call]:
     found: dict[str, Call] = {}
     for one in sorted(VARIANTS[type(operation)], key=lambda one: (one.name != "portable", _rank(one.name, processor))):
         if one.name not in found and (one.name == "portable" or _rank(one.name, processor) <= len(PROCESSORS)):
-            call = one.render(operation)
+            call = one.call(operation)
             if call is not None:
                 found[one.name] = call
     return found
+
+
+def takes_pitch(operation: Operation) -> bool:
+    """Whether the portable variant can write results with a pitch."""
+    return any(one.name == "portable" and one.has_pitch for one in VARIANTS.get(type(operation), ()))
 
 
 def _rank(name: str, preferred: str) -> int:
