@@ -3,8 +3,8 @@
 
     python scripts/default_tuning.py [--core CORE]... [--estimates-of KIND] MODEL...
 
-Without --core, all cores. The rows of other cores and other layers remain. With --estimates-of, only the estimates of one
-kind of layers are written, such as move: copies. QEMU and compilers: docs/tuning.md.
+Without --core, all cores. The rows of other cores and other layers remain. With --estimates-of, only the estimates of
+one kind of layers are written, such as move: copies. QEMU and compilers: docs/tuning.md.
 """
 
 from __future__ import annotations

@@ -11,10 +11,13 @@ from models.campaigns import cases_of, graph_of  # noqa: E402
 from models.executor import Library  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
+from opwest.cli.main import main  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.importers.models.choice.geometry import key_of, key_without_pitch  # noqa: E402
 from opwest.importers.models.choice.joined_channels import in_place  # noqa: E402
-from opwest.importers.models.choice.joins import joined_in_place, least_cycles  # noqa: E402
+from opwest.importers.models.choice.joins import Needs, joined_in_place  # noqa: E402
 from opwest.importers.models.choice.table import Table  # noqa: E402
+from opwest.importers.models.convert import import_model  # noqa: E402
 from opwest.importers.models.ir.movement import Move  # noqa: E402
 from opwest.importers.models.ir.operations import Convolution, Depthwise  # noqa: E402
 from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
@@ -118,8 +121,15 @@ def test_random_models(tmp_path):
 def test_some_operands_in_place(tmp_path):
     """Each operand is written in place or copied, whatever the others are."""
     models = [random_model(np.random.default_rng((6, number))) for number in range(sized(20, 400))]
-    costs = np.random.default_rng(1)
-    after = [joined_in_place(program_of(model), lambda _: float(costs.random())) for model in models]
+    chosen = np.random.default_rng(1)
+
+    class Any(Needs):
+        """Random decisions."""
+
+        def is_faster(self, after, before):
+            return bool(chosen.random() < 0.5)
+
+    after = [joined_in_place(program_of(model), Any()) for model in models]
     compare(models, after, tmp_path)
 
 
@@ -140,6 +150,8 @@ def test_no_copy_remains():
     model.output(convolution(model, np.random.default_rng(2), joined, 20, 4))
     program = joined_in_place(program_of(model))
     assert results_of(program) == [("Convolution", 20), ("Convolution", 20), ("Convolution", 0)]
+    assert [" pitch 20 " in key_of(one) for one in program.operations] == [True, True, False]
+    assert key_without_pitch(program.operations[0]) == key_of(program_of(model).operations[0])
     first, second = (one.results[0] for one in program.operations[:2])
     assert first.root is second.root is program.operations[2].inputs[0]
     assert (first.offset, second.offset) == (0, 8)
@@ -195,7 +207,7 @@ def test_layers_that_only_a_slow_variant_writes_in_place_are_copied():
         "depthwise": {"portable": {"product": 9.0, **terms}, "dsp-planes": {"product": 1.0, **terms}},
         "move": {"portable": {"product": 20.0, **terms}},
     }
-    found = joined_in_place(program, least_cycles("dsp", Table("cortex-m4", {}, estimates)))
+    found = joined_in_place(program, Needs("dsp", Table("cortex-m4", {}, estimates)))
     pitches = {type(one): one.results[0].pitch for one in found.operations}
     assert pitches == {Depthwise: 0, Convolution: 48, Move: 48}
     assert all(one.results[0].pitch == 48 for one in joined_in_place(program).operations)
@@ -208,3 +220,38 @@ def test_nothing_changes_without_a_concatenation():
     program = program_of(model)
     assert joined_in_place(program) is program
     assert [in_place(program, one) for one in program.operations] == [[]]
+
+
+def test_nothing_is_in_place_where_that_needs_more_memory():
+    """The joined tensor would be live beside the data of the last layer, which is larger than the other operand."""
+    random = np.random.default_rng(1)
+    model = Model()
+    data = model.input("int8", (1, 8, 8, 4), SCALE, ZERO)
+    first = convolution(model, random, data, 4, 4)
+    wide = convolution(model, random, convolution(model, random, data, 4, 64), 64, 64)
+    joined = concatenation(model, first, convolution(model, random, wide, 64, 56))
+    model.output(convolution(model, random, joined, 60, 4))
+    program = program_of(model)
+    assert in_place(program, program.operations[4])
+    assert joined_in_place(program) is program
+
+
+def test_an_import_in_place(tmp_path):
+    """The manifest is valid, and a run gives the golden vectors: of the base, and of the plans of all variants."""
+    random = np.random.default_rng(1)
+    model, joined = fire(random)
+    model.output(convolution(model, random, joined, 20, 4))
+    file = tmp_path / "fire.tflite"
+    file.write_bytes(model.build())
+    import_model(file, tmp_path / "model")
+    text = (tmp_path / "model" / "manifest.yaml").read_text()
+    # The base and three classes of processors, two layers each: an argument and a view.
+    assert text.count("pitch: 20") == 16
+    assert main(["check", str(tmp_path / "model" / "manifest.yaml")]) == 0
+    assert main(["generate", str(tmp_path / "model" / "manifest.yaml"), "-o", str(tmp_path / "app")]) == 0
+    vectors = np.load(tmp_path / "model" / "vectors.npz")
+    arguments = []
+    for option, name in (("--input", model.graph.inputs[0].name), ("--reference", model.graph.outputs[0].name)):
+        np.save(tmp_path / f"{name}.npy", vectors[name][3])
+        arguments += [option, f"{name}={tmp_path / name}.npy"]
+    assert main(["run", str(tmp_path / "app"), "--host", *arguments]) == 0

@@ -44,8 +44,9 @@ class Coverage:
         # Rows of several views together can be whole ranges.
         missing = bytearray(b"\1") * (end - begin)
         for low, high in self._ranges[tensor]:
-            low, high = max(low, begin), min(high, end)
-            missing[low - begin : high - begin] = bytes(max(0, high - low))
+            start, stop = max(low, begin), min(high, end)
+            if start < stop:
+                missing[start - begin : stop - begin] = bytes(stop - start)
         for start, type_ in self._rows[tensor]:
             item = type_.dtype.size
             for at in range(start, start + type_.shape[-1] * item):
@@ -53,7 +54,8 @@ class Coverage:
                 skipped = max(0, -(-(begin - at) // (type_.pitch * item)))
                 stop = min(end, start + type_.size) - begin
                 some = range(at + skipped * type_.pitch * item - begin, stop, type_.pitch * item)
-                missing[some.start : some.stop : some.step] = bytes(len(some))
+                if some:
+                    missing[some.start : some.stop : some.step] = bytes(len(some))
         low = missing.find(1)
         if low < 0:
             return None

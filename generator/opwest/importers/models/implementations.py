@@ -9,8 +9,8 @@ from pathlib import Path
 from opwest.diagnostics import OpwestError
 from opwest.importers.faults import fault
 from opwest.importers.models.choice.arena import arena
-from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, Choice, choose
-from opwest.importers.models.choice.joins import joined_in_place, least_cycles
+from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, WORTH, Choice, choose
+from opwest.importers.models.choice.joins import Needs, joined_in_place
 from opwest.importers.models.choice.limit import default_limit
 from opwest.importers.models.choice.memory import arena_of, within
 from opwest.importers.models.choice.report import table_text
@@ -32,7 +32,8 @@ def implementations(
     is_auto = options.kernels == "auto"
     _check_preferred(options.prefer)
     # Stores between other channels are as fast as others for the portable variants; CMSIS-NN has none.
-    general = joined_in_place(program) if is_auto or options.kernels == "portable" else program
+    is_portable = is_auto or options.kernels == "portable"
+    general = joined_in_place(program, caller_memory=options.caller_memory) if is_portable else program
     emitted = emit_program(general, heading, "portable" if is_auto else options.kernels)
     base = Implementation(emitted, name_values(general, emitted))
     if not is_auto:
@@ -70,24 +71,28 @@ def core_of(processor: Processor, measurements: Tables) -> str:
 def chosen(program: Program, processor: Processor, options: Options, measurements: Tables) -> tuple[Program, Choice]:
     """Return the program of a class of processors, and its variants. Raises OpwestError.
 
-    Concatenations of channels are in place where that saves time. Where the least memory is wanted or a limit of
-    memory needs it, all that can be are in place, or none.
+    Concatenations of channels are in place where that saves time. For the least flash or memory, or a limit of
+    memory, all that can be are in place, or none, if that is better.
     """
-    table = measurements.of(core_of(processor, measurements))
-    fast, small = joined_in_place(program, least_cycles(processor.name, table)), joined_in_place(program)
-    if options.optimize != RAM and options.max_ram is None:
-        return fast, _chosen(fast, processor, options, table)
+    table, memory = measurements.of(core_of(processor, measurements)), options.caller_memory
+    fast = joined_in_place(program, Needs(processor.name, table), caller_memory=memory)
+    ways = [fast, program]
+    if options.optimize != SPEED or options.max_ram is not None:
+        ways.append(joined_in_place(program, caller_memory=memory))
     found, faults = [], []
-    for one in dict.fromkeys([fast, small, program]):
+    for one in dict.fromkeys(ways):
         try:
             found.append((one, _chosen(one, processor, options, table)))
         except OpwestError as error:
             faults.append(error)
-        if found and options.optimize != RAM:
-            return found[0]
     if not found:
         raise faults[0]
-    return min(found, key=lambda one: (arena_of(one[0], one[1], options.caller_memory), one[1].cycles))
+    if options.optimize == FLASH:
+        return min(found, key=lambda one: (one[1].flash, one[1].cycles))
+    if options.optimize == RAM:
+        return min(found, key=lambda one: (arena_of(one[0], one[1], memory), one[1].cycles))
+    # Layers that write at different distances share less code.
+    return min(found, key=lambda one: one[1].cycles + one[1].flash / WORTH)
 
 
 def _chosen(program: Program, processor: Processor, options: Options, table: Table) -> Choice:
