@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the layers of models on all cores, and write opwest's own table of measurements with estimates.
 
-    python scripts/default_tuning.py [--core CORE]... MODEL...
+    python scripts/default_tuning.py [--core CORE]... [--estimates-of KIND] MODEL...
 
-Without --core, all cores. The rows of other cores and other layers remain. QEMU and compilers: docs/tuning.md.
+Without --core, all cores. The rows of other cores and other layers remain. With --estimates-of, only the estimates of
+one kind of layers are written, such as move: copies. QEMU and compilers: docs/tuning.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import tempfile
 import time
@@ -16,6 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
 
+from opwest.importers.models.choice.geometry import kind_of
+from opwest.importers.models.choice.joins import joined_in_place
 from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read_tables, text_of
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES
@@ -29,19 +33,26 @@ def main() -> None:
     """Write choice/tuning.yaml."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", action="append", choices=CORES, default=[])
+    parser.add_argument("--estimates-of", metavar="KIND")
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
     options = parser.parse_args()
     programs = []
     for path in options.models:
         prepared = prepare(path, Options(), print)
         programs += [program_of(graph, Options(), str(path)) for graph in prepared.graphs]
-    operations = distinct(programs)
+    # Layers that can write channels of a concatenation in place are measured in both ways.
+    operations = distinct([*programs, *map(joined_in_place, programs)])
+    kind = options.estimates_of
+    if kind is not None:
+        operations = [one for one in operations if kind_of(one) == kind]
     found = {}
     for core in options.core or CORES:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as work:
             results = measure(operations, core, Path(work), print)
         found[core] = table_of(results, core, tools_of(MACHINES[core]), has_estimates=True)
+        if kind is not None:
+            found[core] = dataclasses.replace(found[core], layers={})
         print(f"{core}: {len(results)} variants of {len(operations)} layers in {time.monotonic() - start:.0f} s")
     DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
 

@@ -64,7 +64,7 @@ def chain(random, length, dtype="int8"):
 
 def striped(random, program, processor, turn, most):
     """Return the program as one block, each layer in any of its variants; None if its layers cannot be one."""
-    layout = Layouts(program).of(0, len(program.operations), turn, most)
+    layout = Layouts().of(program.operations, turn, most)
     if layout is None:
         return None
 

@@ -125,7 +125,7 @@ def test_the_least_division_is_that_of_all_combinations(caller_memory):
     sizes = []
     for number in range(25):
         program = chain(np.random.default_rng((3, number)), 6)
-        segments = Segments(program, Layouts(program), "dsp", Table("cortex-m4", {}, {}), caller_memory)
+        segments = Segments(program, Layouts(), "dsp", Table("cortex-m4", {}, {}), caller_memory)
         assert segments.least == min(divisions(segments, 6)), number
         divided = segments.within(segments.least)
         assert segments.within(segments.least - 1) is None

@@ -106,11 +106,16 @@ def alone(operation: Operation) -> Program:
     def fresh(value: Value, role: str) -> Value:
         return Value(role, role, value.dtype, value.shape, value.quantization)
 
+    def part(value: Value) -> Value:
+        """Return the first channels of an output whose other channels are not written."""
+        whole = Value("output", "output", value.dtype, (*value.shape[:-1], value.pitch))
+        return dataclasses.replace(value, name="part", root=whole, offset=0)
+
     inputs = tuple(one if one.role == "constant" else fresh(one, "input") for one in operation.inputs)
-    results = tuple(fresh(one, "output") for one in operation.results)
+    results = tuple(part(one) if one.pitch else fresh(one, "output") for one in operation.results)
     program = Program()
     program.inputs = [one for one in inputs if one.role == "input"]
-    program.outputs = list(results)
+    program.outputs = [one.base for one in results]
     program.operations = [dataclasses.replace(operation, inputs=inputs, results=results)]
     return program
 

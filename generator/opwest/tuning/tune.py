@@ -9,9 +9,10 @@ from pathlib import Path
 
 from opwest.importers.faults import fault
 from opwest.importers.models.choice.block import Layouts
+from opwest.importers.models.choice.decide import decided
+from opwest.importers.models.choice.joins import joined_in_place
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
-from opwest.importers.models.implementations import chosen
 from opwest.importers.models.ir.program import Operation, Program
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES, Processor, processors
@@ -70,7 +71,9 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None])
     processor = next((one for one in processors() if one.name == CORES[core]), None)
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
-            results = measure(distinct(programs), core, Path(work), progress)
+            # Layers that can write in place are measured in both ways.
+            ways = [*programs, *map(joined_in_place, programs)]
+            results = measure(distinct(ways), core, Path(work), progress)
             classes = {} if processor is None or processor.core == core else {processor.name: core}
             # Estimates from the layers of one model would be worse than opwest's own.
             found = Tables({core: table_of(results, core, tools_of(MACHINES[core]), has_estimates=False)}, classes)
@@ -87,23 +90,27 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None])
             raise fault(f"cannot measure: {error}", hint="docs/tuning.md lists the programs that are needed") from None
     _write(file, text_of(tables).encode())
     layers = []
-    for program, (first, last) in zip(programs, variants, strict=True):
-        for operation in program.operations:
+    for first, last in variants:
+        earlier = {(one.label, type(one)): variant for one, variant in first.items()}
+        for operation, variant in last.items():
             cost = {name: after.of(core).cost(operation, name) for name in candidates(operation, CORES[core])}
             cycles = {name: round(one.cycles) for name, one in cost.items()}
-            layers.append(Layer(operation.label, first[operation], last[operation], cycles))
+            # A layer that writes its results to another place has the same label.
+            other = earlier.get((operation.label, type(operation)), variant)
+            name = first.get(operation, other if other in cycles else variant)
+            layers.append(Layer(operation.label, name, variant, cycles))
     return Tuned(file, record, layers, len(results), made)
 
 
 def _variants(
     program: Program, processor: Processor | None, record: Record, tables: Sequence[Tables]
 ) -> tuple[Mapping[Operation, str], Mapping[Operation, str]]:
-    """Return the variants that the tables before and after the measurements choose."""
+    """Return the operations and variants that the tables before and after the measurements choose."""
     if processor is None:
-        portable = dict.fromkeys(program.operations, "portable")
+        portable = dict.fromkeys(joined_in_place(program).operations, "portable")
         return portable, portable
-    layouts = Layouts(program)
-    before, after = (chosen(program, layouts, processor, record.options, one)[1].variants for one in tables)
+    layouts = Layouts()
+    before, after = (decided(program, layouts, processor, record.options, one).choice.variants for one in tables)
     return before, after
 
 

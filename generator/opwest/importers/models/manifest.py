@@ -136,6 +136,7 @@ class _Operator:
     symbol: str
     parameters: tuple[Parameter, ...]
     shapes: tuple[tuple[int, ...], ...]
+    pitches: tuple[int, ...]
     has_status: bool
     check: str | None
     """The function that `open` calls."""
@@ -152,6 +153,7 @@ def _key(step: Step) -> _Operator:
         step.symbol,
         step.function.parameters,
         tuple(declared(one).shape for one in step.arguments),
+        tuple(declared(one).pitch for one in step.arguments),
         step.function.has_status,
         check_of(step.symbol) if step.function.check else None,
         step.function.user,
@@ -175,10 +177,10 @@ def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
 def _operator(name: str, key: _Operator) -> Iterator[str]:
     if key.user is not None:
         return _user_operator(name, key.user, key.shapes)
-    shapes = iter(key.shapes)
+    shapes, pitches = iter(key.shapes), iter(key.pitches)
     arguments = []
     for one in key.parameters:
-        shape = (one.elements,) if one.direction == "scratch" else next(shapes)
+        shape, pitch = ((one.elements,), 0) if one.direction == "scratch" else (next(shapes), next(pitches))
         arguments.append(
             writer.argument(
                 one.name,
@@ -188,6 +190,7 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
                 direction=one.direction,
                 in_place=one.in_place,
                 align=one.align,
+                pitch=pitch,
             )
         )
     keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
@@ -301,6 +304,7 @@ def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
         "view_of": names[value.root],
         "offset": str(value.offset) if value.offset else None,
         "shape": writer.shape_of(value.shape),
+        "pitch": str(value.pitch) if value.pitch else None,
     }
 
 

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
-from opwest.importers.models.ir.program import Operation, Program, Value
+from opwest.importers.models.ir.program import Operation, Value
 from opwest.importers.models.ir.stripes import Buffer, Layer, Source, Striped
 from opwest.importers.models.operators.fixed_point import RANGES
 from opwest.records import dataclass
@@ -52,7 +52,7 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
         return None
     data = [one for one in operation.inputs if one.role != "constant"]
     [result] = operation.results
-    if not data or any(len(one.shape) != 4 or one.shape[0] != 1 for one in (*data, result)):
+    if not data or any(len(one.shape) != 4 or one.shape[0] != 1 or one.pitch for one in (*data, result)):
         return None
     if isinstance(operation, Elementwise):
         constants = [one for one in operation.inputs if one.role == "constant"]
@@ -113,21 +113,20 @@ def pitch_of(value: Value) -> int:
 
 
 class Layouts:
-    """The layouts of the blocks of a program: the same for all processors."""
+    """The layouts of blocks: the same for all processors."""
 
-    def __init__(self, program: Program) -> None:
-        self._operations = program.operations
-        self._found: dict[tuple[int, int, int, int], Layout | None] = {}
+    def __init__(self) -> None:
+        self._found: dict[tuple[tuple[Operation, ...], int, int], Layout | None] = {}
 
-    def of(self, first: int, end: int, turn: int, most: int) -> Layout | None:
-        """Return the layout of the operations from `first` to before `end`; None if they cannot be a block.
+    def of(self, operations: Sequence[Operation], turn: int, most: int) -> Layout | None:
+        """Return the layout of a block of operations; None if they cannot be one.
 
         Only the last result is read after the block. A call of the last layer computes `turn` rows, calls of the others
         at most `most`.
         """
-        key = (first, end, turn, most)
+        key = (tuple(operations), turn, most)
         if key not in self._found:
-            shape = _shape(self._operations[first:end], turn, most)
+            shape = _shape(operations, turn, most)
             self._found[key] = None if shape is None else _layout(shape)
         return self._found[key]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opwest.importers.models.choice.geometry import key_of, kind_of, numbers_of
+from opwest.importers.models.choice.geometry import key_of, key_without_pitch, kind_of, numbers_of
 from opwest.importers.models.ir.program import Operation
 from opwest.importers.models.ir.stripes import Striped
 from opwest.records import dataclass
@@ -45,6 +45,9 @@ class Table:
         if isinstance(operation, Striped):
             return self._striped(operation)
         found = self.layers.get(key_of(operation), {}).get(variant)
+        if found is None and any(one.pitch for one in operation.results):
+            # The stores have other addresses, and hardly any variant needs more instructions for them.
+            found = self.layers.get(key_without_pitch(operation), {}).get(variant)
         if found is not None:
             return Cost(found[0], found[1], True)
         terms = self.estimates.get(kind_of(operation), {}).get(variant)

@@ -32,20 +32,32 @@ class Variant:
     name: str
     """portable: C for every processor; cmsis-nn; otherwise a class of processors, a hyphen and the technique."""
     render: Render
+    has_pitch: bool
+    """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
+
+    def call(self, operation: Operation, shared: bool = False) -> Call | None:
+        """Return the call; None if the variant does not apply."""
+        if not self.has_pitch and any(one.pitch for one in operation.results):
+            return None
+        # The search for variants requests each call many times.
+        calls = _CALLS.setdefault(operation, {})
+        key = (self.render, shared and can_share(self.render))
+        if key not in calls:
+            calls[key] = self.render(operation, shared=True) if key[1] else self.render(operation)
+        return calls[key]
 
 
 VARIANTS: dict[type, list[Variant]] = {}
 """Importing `emit` fills it."""
-
 _CALLS: WeakKeyDictionary[Operation, dict[tuple[Render, bool], Call | None]] = WeakKeyDictionary()
 """The calls of the operations in use."""
 
 
-def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]:
-    """Register a variant."""
+def emits(operation: type, name: str = "portable", *, has_pitch: bool = False) -> Callable[[Render], Render]:
+    """Register a variant. `has_pitch`: it writes results with a pitch, too; others do not get them."""
 
     def register(render: Render) -> Render:
-        VARIANTS.setdefault(operation, []).append(Variant(name, render))
+        VARIANTS.setdefault(operation, []).append(Variant(name, render, has_pitch))
         return render
 
     return register
@@ -55,7 +67,7 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
     variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
     for one in variants:
-        call = _rendered(one, operation, shared and can_share(one.render))
+        call = one.call(operation, shared)
         if call is not None:
             return one.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
@@ -67,19 +79,15 @@ def candidates(operation: Operation, processor: str) -> dict[str, Call]:
     some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
     for one in some:
         if one.name not in found and (one.name in EVERYWHERE or _rank(one.name, processor) <= len(PROCESSORS)):
-            call = _rendered(one, operation, False)
+            call = one.call(operation)
             if call is not None:
                 found[one.name] = call
     return found
 
 
-def _rendered(variant: Variant, operation: Operation, shared: bool) -> Call | None:
-    """Return the call of a variant. The search for variants requests each many times."""
-    calls = _CALLS.setdefault(operation, {})
-    key = (variant.render, shared)
-    if key not in calls:
-        calls[key] = variant.render(operation, shared=True) if shared else variant.render(operation)
-    return calls[key]
+def takes_pitch(operation: Operation) -> bool:
+    """Whether the portable variant can write results with a pitch."""
+    return any(one.name == "portable" and one.has_pitch for one in VARIANTS.get(type(operation), ()))
 
 
 def _rank(name: str, preferred: str) -> int:

@@ -111,7 +111,7 @@ class Tile:
 
 
 @emits(ConvolutionSum, "mla-bytes")
-@emits(Convolution, "mla-bytes")
+@emits(Convolution, "mla-bytes", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None: a layer of other dtypes or with groups."""
     layer = layer_of(operation)
@@ -174,7 +174,7 @@ class _Writer:
             if is_copied:
                 lines.add(f"mla_copy(rows, from, {self.rows * length});")
             self._tile(lines, self.rows)
-            lines.add(f"{source} += {self.rows * length};", f"y += {self.rows * layer.channels};")
+            lines.add(f"{source} += {self.rows * length};", f"y += {self.rows * layer.pitch};")
         if rest:
             if is_copied:
                 lines.add(f"mla_copy(rows, from, {rest * length});")
@@ -194,7 +194,7 @@ class _Writer:
                     lines.add("continue;")
                 lines.add("filled = 0;")
                 self._tile(lines, self.rows)
-                lines.add(f"y += {self.rows * layer.channels};")
+                lines.add(f"y += {self.rows * layer.pitch};")
         if layer.rows % self.rows:
             self._tile(lines, layer.rows % self.rows)
 
