@@ -28,6 +28,10 @@ _MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
+class SpaceError(LinkError):
+    """An image that is larger than a memory of the board."""
+
+
 def find_west(workspace: Workspace) -> str | None:
     """Return the west of the workspace, else one in PATH.
 
@@ -133,6 +137,15 @@ class Build:
         self._run(build_words, "the build failed")
         stamp.write_text(json.dumps(command), encoding="utf-8")
 
+    def compiler(self) -> str | None:
+        """Return the C compiler of the build; None without a build."""
+        try:
+            text = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        found = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
+        return found[1] if found else None
+
     def flash(self) -> None:
         """Write the image to the board and start it."""
         self.progress.show(f"flashing {self.board} (log: {self.log})")
@@ -193,9 +206,8 @@ class Build:
             with self.log.open(encoding="utf-8", errors="replace") as text:
                 text.seek(begin)
                 output = text.read()
-            raise LinkError(
-                f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self)
-            )
+            kind = SpaceError if "overflowed by" in output else LinkError
+            raise kind(f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self))
 
     def _logged(self, command: list[str], log: BinaryIO) -> int:
         """Run a command with its output in `log`, show ninja's counts of steps, and return its exit code."""

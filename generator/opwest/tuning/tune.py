@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opwest.importers.faults import fault
+from opwest.importers.models.choice.geometry import key_of
+from opwest.importers.models.choice.table import Table
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.implementations import chosen
@@ -17,11 +19,9 @@ from opwest.importers.models.processors import CORES, Processor, processors
 from opwest.importers.models.record import Record, read_record
 from opwest.importers.models.request import KERNELS
 from opwest.records import dataclass
-from opwest.tuning.emulator import EmulatorError
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import distinct, measure, table_of
+from opwest.tuning.measure import distinct
 from opwest.tuning.placement import Offer, offers
-from opwest.tuning.tools import tools_of
+from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.write.faults import system_faults
 
 FILE = "tuning.yaml"
@@ -49,13 +49,18 @@ class Tuned:
     layers: Sequence[Layer]
     candidates: int
     """The number of measured variants of different layers."""
+    source: str
+    """That of the measurements."""
+    left_out: Sequence[str]
+    """The labels of the layers that could not be measured: their cycles are those of earlier tables."""
     offers: Sequence[Offer]
 
 
-def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None]) -> Tuned:
-    """Measure the variants of the layers of an import on a core; write its tuning.yaml. Raises OpwestError.
+def tune(folder: Path, core: str, measure: Measure, places: bool, progress: Progress) -> Tuned:
+    """Measure the variants of the layers of an import; write its tuning.yaml. Raises OpwestError.
 
-    `places`: whether the loads from the constants of the chosen variants are counted too.
+    `core`: the core of the measurements. `places`: whether the loads from the constants of the chosen variants are
+    counted too, in QEMU.
     """
     record = read_record(folder)
     file = folder / FILE
@@ -67,31 +72,39 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None])
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
     processor = next((one for one in processors() if one.name == CORES[core]), None)
-    with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
-        try:
-            results = measure(distinct(programs), core, Path(work), progress)
-            classes = {} if processor is None or processor.core == core else {processor.name: core}
-            # Estimates from the layers of one model would be worse than opwest's own.
-            found = Tables({core: table_of(results, core, tools_of(MACHINES[core]), has_estimates=False)}, classes)
-            tables = merged([*old, found])
-            given = read_tables(map(Path, options.tuning))
-            before = Tables(given.cores, {**given.classes, **classes})
-            after = merged([given, tables])
-            variants = [_variants(program, processor, record, (before, after)) for program in programs]
-            made: list[Offer] = []
-            if places:
+    classes = {} if processor is None or processor.core == core else {processor.name: core}
+    made: list[Offer] = []
+    try:
+        done = measure(distinct(programs), progress)
+        # Estimates from the layers of one model would be worse than opwest's own.
+        table = table_of(done.results, core, done.source, has_estimates=False)
+        tables = merged([*(_without(one, table) for one in old), Tables({core: table}, classes)])
+        given = read_tables(map(Path, options.tuning))
+        before = Tables(given.cores, {**given.classes, **classes})
+        after = merged([given, tables])
+        variants = [_variants(program, processor, record, (before, after)) for program in programs]
+        if places:
+            with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
                 for _, last in variants:
-                    made += offers(last, core, Path(work) / "places", progress)
-        except EmulatorError as error:
-            raise fault(f"cannot measure: {error}", hint="docs/tuning.md lists the programs that are needed") from None
+                    made += offers(last, core, Path(work), progress)
+    except MeasurementError as error:
+        raise fault(f"cannot measure: {error}", hint=error.hint) from None
     _write(file, text_of(tables).encode())
-    layers = []
+    layers, left_out = [], []
+    absent = set(map(key_of, done.left_out))
     for program, (first, last) in zip(programs, variants, strict=True):
         for operation in program.operations:
             cost = {name: after.of(core).cost(operation, name) for name in candidates(operation, CORES[core])}
             cycles = {name: round(one.cycles) for name, one in cost.items()}
             layers.append(Layer(operation.label, first[operation], last[operation], cycles))
-    return Tuned(file, record, layers, len(results), made)
+            left_out += [operation.label] if key_of(operation) in absent else []
+    return Tuned(file, record, layers, len(done.results), done.source, left_out, made)
+
+
+def _without(tables: Tables, new: Table) -> Tables:
+    """Return measurements without those of the core of a new table, if these are of another source."""
+    cores = {name: one for name, one in tables.cores.items() if name != new.core or one.measured == new.measured}
+    return Tables(cores, tables.classes)
 
 
 def _variants(
