@@ -105,6 +105,8 @@ class BoardRunner:
         configuration = build.configuration()
         counter = next((text for name, text in _COUNTERS.items() if configuration.get(name) == "y"), "clock")
         speed = f" at {profile.frequency} Hz" if profile.frequency else ""
+        # Such a board can be real, but its counter may then be that of the emulator.
+        speed += ", configured for QEMU" if configuration.get("CONFIG_QEMU_TARGET") == "y" else ""
         compiler = build.compiler()
         words = [build.board, f"{counter}{speed}", *([] if compiler is None else [named(compiler)])]
         return ", ".join(words)
