@@ -134,7 +134,11 @@ class Build:
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
             build_words = [*words, "--", *options, f"{overlays}{overlay}"]
         self.progress.show(f"building for {self.board}")
-        self._run(build_words, "the build failed")
+        try:
+            self._run(build_words, "the build failed")
+        except SpaceError:  # the linker reports it: the configuration is complete
+            stamp.write_text(json.dumps(command), encoding="utf-8")
+            raise
         stamp.write_text(json.dumps(command), encoding="utf-8")
 
     def compiler(self) -> str | None:

@@ -100,6 +100,9 @@ def test_failed_build_output_is_shortened(west: FakeWest, build: Build) -> None:
     west.tell(fails="build", build="ld.bfd: region `ISRAM' overflowed by 812 bytes")
     found = fault(build)
     assert "additional memory" in (found.hint or "") and isinstance(found, SpaceError)
+    assert len(west.calls) > 2
+    assert isinstance(fault(build), SpaceError)
+    assert west.calls == [["build", "-d", str(build.folder)]], "it does not configure again"
 
 
 def test_compiler_of_a_build(build: Build) -> None:
