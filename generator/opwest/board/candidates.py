@@ -13,7 +13,7 @@ from opwest.board.connection import connected, need_smpclient, prepare, served_m
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.board.session import run_model
-from opwest.board.west import Build, SpaceError
+from opwest.board.west import Build, SpaceError, configuration_of
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.arrays import Runs
 from opwest.host.profile import Profile
@@ -56,7 +56,7 @@ class BoardRunner:
 
     def __call__(self, model: CandidatesModel) -> BoardRun:
         """Run a model of candidates. Raises TooLargeError or OpwestError."""
-        self._generate(model.files)
+        self._check_ram(self._generate(model.files))
         try:
             need_smpclient()
             return self._run(model)
@@ -67,14 +67,22 @@ class BoardRunner:
         finally:
             self._progress.end()
 
-    def _generate(self, files: Mapping[str, bytes]) -> None:
-        """Write the sources of the application. Raises OpwestError."""
+    def _generate(self, files: Mapping[str, bytes]) -> int:
+        """Write the sources of the application; return the bytes of its planned memory. Raises OpwestError."""
         source = self._folder / MODEL
         for folder in (source, self._options.directory):
             if folder.exists():
                 shutil.rmtree(folder)
         write_folder(source, files)
-        pipeline.run(Request((source / "manifest.yaml",), self._options.directory), Diagnostics())
+        project = pipeline.run(Request((source / "manifest.yaml",), self._options.directory), Diagnostics())
+        return sum(pool.size for pool in project.found[0].plan.pools.values())
+
+    def _check_ram(self, needed: int) -> None:
+        """Raise TooLargeError, without a build, for more memory than an earlier configuration has."""
+        size = configuration_of(self._options.build_dir).get("CONFIG_SRAM_SIZE", "0")
+        limit = int(size) << 10 if size.isdecimal() else 0
+        if limit and needed > limit:
+            raise TooLargeError(f"the data of the layers need {needed} bytes, the board has {limit} bytes of RAM")
 
     def _run(self, model: CandidatesModel) -> BoardRun:
         record = project_record(self._options.directory)

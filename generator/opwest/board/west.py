@@ -44,6 +44,15 @@ def find_west(workspace: Workspace) -> str | None:
     return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
 
 
+def configuration_of(folder: Path) -> dict[str, str]:
+    """Return the Kconfig symbols of a build directory with their CONFIG_ prefix; empty without a build."""
+    try:
+        text = (folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+
+
 @dataclass(frozen=True)
 class Build:
     """A build directory of one application for one board."""
@@ -103,11 +112,7 @@ class Build:
 
     def configuration(self) -> dict[str, str]:
         """Return the Kconfig symbols of the build with their CONFIG_ prefix; empty without a build."""
-        try:
-            text = (self.folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return {}
-        return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+        return configuration_of(self.folder)
 
     def build(self) -> None:
         """Build the image with the opwest service."""
