@@ -24,9 +24,8 @@ from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES
 from opwest.importers.models.request import Options
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import distinct, measure, table_of
-from opwest.tuning.tools import tools_of
+from opwest.tuning.measure import distinct, measure
+from opwest.tuning.results import table_of
 
 
 def main() -> None:
@@ -49,11 +48,11 @@ def main() -> None:
     for core in options.core or CORES:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as work:
-            results = measure(operations, core, Path(work), print)
-        found[core] = table_of(results, core, tools_of(MACHINES[core]), has_estimates=True)
+            done = measure(operations, core, Path(work), print)
+        found[core] = table_of(done.results, core, done.source, has_estimates=True)
         if kind is not None:
             found[core] = dataclasses.replace(found[core], layers={})
-        print(f"{core}: {len(results)} variants of {len(operations)} layers in {time.monotonic() - start:.0f} s")
+        print(f"{core}: {len(done.results)} variants of {len(operations)} layers in {time.monotonic() - start:.0f} s")
     DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
 
 

@@ -199,3 +199,41 @@ def test_boards_and_tools(file, tmp_path):
     code, _, err = opwest("tune", tmp_path / "portable", "--core", "cortex-m3")
     assert code == 1
     assert "error: the import has --kernels portable: it chooses no variants" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--core", "cortex-m4", "--serial", "/dev/x"], "--serial requires --board\n  hint: --core measures in QEMU"),
+        (["--board", "mps2/an385", "--baud", "9600"], "--baud requires --serial"),
+        (["--board", "mps2/an385", "--timeout", "9"], "--timeout requires --serial"),
+        (["--board", "mps2/an385", "--serial", "/dev/x", "--wait-states", "2"], "--wait-states excludes --serial"),
+        (["--board", "none", "--serial", "/dev/x"], "--board none: unknown board, or no variants for its core\n  exp"),
+        (["--board", "native_sim", "--serial", "/dev/x"], "--board native_sim: unknown board, or no variants for"),
+    ],
+)
+def test_options_of_boards(words, message, tmp_path):
+    code, _, err = opwest("tune", tmp_path, *words)
+    assert code == 1
+    assert f"error: {message}" in err
+
+
+def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
+    imported(file, tmp_path / "model")
+    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
+    assert code == 0, err
+    path = tmp_path / "model/tuning.yaml"
+    table = yaml.safe_load(path.read_text())
+    (key,) = table["cores"]["cortex-m3"]["layers"]
+    emulated = table["cores"]["cortex-m3"]["measured"]
+    table["cores"]["cortex-m3"]["measured"] = "some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1"
+    table["cores"]["cortex-m3"]["layers"]["a layer of the board"] = {"portable": [1, 2]}
+    path.write_text(yaml.safe_dump(table))
+    # The import prints the source of the cycles.
+    out = imported(file, tmp_path / "new", "--tuning", path)
+    assert "mla (cycles of some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1; bytes)" in out
+    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
+    assert code == 0, err
+    table = yaml.safe_load(path.read_text())
+    assert table["cores"]["cortex-m3"]["measured"] == emulated
+    assert list(table["cores"]["cortex-m3"]["layers"]) == [key]

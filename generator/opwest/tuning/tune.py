@@ -4,26 +4,27 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opwest.importers.faults import fault
 from opwest.importers.models.choice.block import Layouts
-from opwest.importers.models.choice.decide import decided
+from opwest.importers.models.choice.decide import decided, decided_without_class
+from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.joins import joined_in_place
+from opwest.importers.models.choice.table import Table
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation, Program
+from opwest.importers.models.ir.stripes import Striped
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES, Processor, processors
 from opwest.importers.models.record import Record, read_record
 from opwest.importers.models.request import KERNELS
 from opwest.records import dataclass
-from opwest.tuning.emulator import EmulatorError
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import distinct, measure, table_of
+from opwest.tuning.measure import distinct
 from opwest.tuning.placement import Offer, offers
-from opwest.tuning.tools import tools_of
+from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.write.faults import system_faults
 
 FILE = "tuning.yaml"
@@ -51,13 +52,18 @@ class Tuned:
     layers: Sequence[Layer]
     candidates: int
     """The number of measured variants of different layers."""
+    source: str
+    """That of the measurements."""
+    left_out: Sequence[str]
+    """The labels of the layers that could not be measured: their cycles are those of earlier tables."""
     offers: Sequence[Offer]
 
 
-def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None]) -> Tuned:
-    """Measure the variants of the layers of an import on a core; write its tuning.yaml. Raises OpwestError.
+def tune(folder: Path, core: str, measure: Measure, places: bool, progress: Progress) -> Tuned:
+    """Measure the variants of the layers of an import; write its tuning.yaml. Raises OpwestError.
 
-    `places`: whether the loads from the constants of the chosen variants are counted too.
+    `core`: the core of the measurements. `places`: whether the loads from the constants of the chosen variants are
+    counted too, in QEMU.
     """
     record = read_record(folder)
     file = folder / FILE
@@ -69,49 +75,63 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None])
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
     processor = next((one for one in processors() if one.name == CORES[core]), None)
-    with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
-        try:
-            # Layers that can write in place are measured in both ways.
-            ways = [*programs, *map(joined_in_place, programs)]
-            results = measure(distinct(ways), core, Path(work), progress)
-            classes = {} if processor is None or processor.core == core else {processor.name: core}
-            # Estimates from the layers of one model would be worse than opwest's own.
-            found = Tables({core: table_of(results, core, tools_of(MACHINES[core]), has_estimates=False)}, classes)
-            tables = merged([*old, found])
-            given = read_tables(map(Path, options.tuning))
-            before = Tables(given.cores, {**given.classes, **classes})
-            after = merged([given, tables])
-            variants = [_variants(program, processor, record, (before, after)) for program in programs]
-            made: list[Offer] = []
-            if places:
-                for _, last in variants:
-                    made += offers(last, core, Path(work) / "places", progress)
-        except EmulatorError as error:
-            raise fault(f"cannot measure: {error}", hint="docs/tuning.md lists the programs that are needed") from None
+    classes = {} if processor is None or processor.core == core else {processor.name: core}
+    given = read_tables(map(Path, options.tuning))
+    before = Tables(given.cores, {**given.classes, **classes})
+    made: list[Offer] = []
+    try:
+        layouts = Layouts()
+        first = [_variants(program, layouts, processor, record, before) for program in programs]
+        done = measure(distinct(_measured(programs, first)), progress)
+        # Estimates from the layers of one model would be worse than opwest's own.
+        table = table_of(done.results, core, done.source, has_estimates=False)
+        tables = merged([*(_without(one, table) for one in old), Tables({core: table}, classes)])
+        after = merged([given, tables])
+        last = [_variants(program, layouts, processor, record, after) for program in programs]
+        if places:
+            with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
+                for one in last:
+                    made += offers(one, core, Path(work), progress)
+    except MeasurementError as error:
+        raise fault(f"cannot measure: {error}", hint=error.hint) from None
     _write(file, text_of(tables).encode())
-    layers = []
-    for first, last in variants:
-        earlier = {(one.label, type(one)): variant for one, variant in first.items()}
-        for operation, variant in last.items():
+    layers, left_out = [], []
+    absent = set(map(key_of, done.left_out))
+    for old_variants, variants in zip(first, last, strict=True):
+        earlier = {(one.label, type(one)): variant for one, variant in old_variants.items()}
+        for operation, variant in variants.items():
             cost = {name: after.of(core).cost(operation, name) for name in candidates(operation, CORES[core])}
             cycles = {name: round(one.cycles) for name, one in cost.items()}
             # A layer that writes its results to another place has the same label.
             other = earlier.get((operation.label, type(operation)), variant)
-            name = first.get(operation, other if other in cycles else variant)
+            name = old_variants.get(operation, other if other in cycles else variant)
             layers.append(Layer(operation.label, name, variant, cycles))
-    return Tuned(file, record, layers, len(results), made)
+            left_out += [operation.label] if key_of(operation) in absent else []
+    return Tuned(file, record, layers, len(done.results), done.source, left_out, made)
+
+
+def _without(tables: Tables, new: Table) -> Tables:
+    """Return measurements without those of the core of a new table, if these are of another source."""
+    cores = {name: one for name, one in tables.cores.items() if name != new.core or one.measured == new.measured}
+    return Tables(cores, tables.classes)
+
+
+def _measured(programs: Sequence[Program], chosen: Sequence[Mapping[Operation, str]]) -> list[Program]:
+    """Return the programs with the operations to measure.
+
+    Layers that can write in place are measured in both ways, and layers in stripes for the rows of their calls.
+    """
+    parts = [part.operation for some in chosen for one in some if isinstance(one, Striped) for part in one.layers]
+    return [*programs, *map(joined_in_place, programs), Program(operations=parts)]
 
 
 def _variants(
-    program: Program, processor: Processor | None, record: Record, tables: Sequence[Tables]
-) -> tuple[Mapping[Operation, str], Mapping[Operation, str]]:
-    """Return the operations and variants that the tables before and after the measurements choose."""
+    program: Program, layouts: Layouts, processor: Processor | None, record: Record, tables: Tables
+) -> Mapping[Operation, str]:
+    """Return the operations of a program, and their variants, that tables result in."""
     if processor is None:
-        portable = dict.fromkeys(joined_in_place(program).operations, "portable")
-        return portable, portable
-    layouts = Layouts()
-    before, after = (decided(program, layouts, processor, record.options, one).choice.variants for one in tables)
-    return before, after
+        return decided_without_class(program, layouts, record.options, tables).choice.variants
+    return decided(program, layouts, processor, record.options, tables).choice.variants
 
 
 def _write(file: Path, content: bytes) -> None:

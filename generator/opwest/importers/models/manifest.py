@@ -31,6 +31,8 @@ class Implementation:
     names: Mapping[Value, str]
     processor: Processor | None = None
     """None: hosts and all processors without an implementation of their own."""
+    sources: tuple[str, ...] = (SOURCE,)
+    """The C files of the operators."""
 
     def path(self, name: str) -> str:
         """Return the path of a file: variants have a directory of their own."""
@@ -103,7 +105,7 @@ def _users(of: Implementation) -> list[UserOperator]:
 
 def _objects(of: Implementation) -> Iterator[str]:
     if of.emitted.source:
-        yield from writer.object_entry([ObjectFile(of.path(SOURCE)).name])
+        yield from writer.object_entry([ObjectFile(of.path(name)).name for name in of.sources])
     for user in _users(of):
         yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from opwest.importers.models.choice.geometry import key_of, key_without_pitch, kind_of, numbers_of
 from opwest.importers.models.ir.program import Operation
@@ -26,6 +27,13 @@ class Cost:
     code: int
     """Bytes, without constants."""
     is_measured: bool
+    source: str = ""
+    """That of a measurement, if it is known."""
+
+    @property
+    def is_of_board(self) -> bool:
+        """Whether the cycles are of the counter of a board, not of instructions that QEMU counted."""
+        return bool(self.source) and not self.source.startswith("qemu-system-")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,9 @@ class Table:
     estimates: Mapping[str, Mapping[str, Mapping[str, float]]]
     """By kind and variant: cycles of each of TERMS, and bytes of code."""
     measured: str = ""
-    """The emulator and the compiler of the measurements."""
+    """The source of the measurements: the emulator or the board with its counter, and the compiler."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By key: the source of a layer in a table that was made of several."""
 
     def cost(self, operation: Operation, variant: str) -> Cost:
         """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
@@ -49,7 +59,7 @@ class Table:
             # The stores have other addresses, and hardly any variant needs more instructions for them.
             found = self.layers.get(key_without_pitch(operation), {}).get(variant)
         if found is not None:
-            return Cost(found[0], found[1], True)
+            return Cost(found[0], found[1], True, self._source(key_of(operation)))
         terms = self.estimates.get(kind_of(operation), {}).get(variant)
         numbers = numbers_of(operation)
         given: Mapping[str, float] = ABSENT if terms is None else terms
@@ -70,4 +80,8 @@ class Table:
         }
         kinds = {**self.estimates, **other.estimates}
         estimates = {kind: {**self.estimates.get(kind, {}), **other.estimates.get(kind, {})} for kind in kinds}
-        return Table(self.core, layers, estimates, other.measured or self.measured)
+        sources = {key: table._source(key) for table in (self, other) for key in table.layers}
+        return Table(self.core, layers, estimates, other.measured or self.measured, sources)
+
+    def _source(self, key: str) -> str:
+        return self.sources.get(key, self.measured)
