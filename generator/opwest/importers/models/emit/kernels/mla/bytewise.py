@@ -131,7 +131,8 @@ def render(operation: Convolution) -> Call | None:
         lines.add(*(line for line in layer.ending.prologue if " fill " not in line))
     lines.add(f"{c_type(layer.result)} *y = result;")
     scratch = []
-    is_copied = not layer.is_plain or layer.channels <= layer.length
+    # Copies of rows let results replace the data. A copy of all data needs no less memory than separate results.
+    is_copied = not layer.is_plain or (layer.channels <= layer.length and rows < layer.rows)
     if is_copied:
         scratch.append(Parameter("rows", "int8", "scratch", elements=rows * layer.length))
     writer = _Writer(layer, rows, parts, tiles)
@@ -139,8 +140,9 @@ def render(operation: Convolution) -> Call | None:
         writer.plain(lines, is_copied)
     else:
         writer.windows(lines)
-    definitions = (NAKED, COPY, *dict.fromkeys(one.text() for some in tiles.values() for one in some))
-    return call_of(operation, layer, np.concatenate(words), str(lines), scratch, rows, definitions)
+    copies = (COPY,) if is_copied else ()
+    definitions = (NAKED, *copies, *dict.fromkeys(one.text() for some in tiles.values() for one in some))
+    return call_of(operation, layer, np.concatenate(words), str(lines), scratch, rows, definitions, is_copied)
 
 
 def _stream(weights: Any, numbers: Any, channels: int) -> Any:

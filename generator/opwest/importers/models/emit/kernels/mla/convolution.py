@@ -147,9 +147,10 @@ def call_of(
     scratch: list[Parameter],
     rows: int,
     definitions: tuple[str, ...],
+    is_copied: bool = True,
 ) -> Call:
-    """Return the call of a body for tiles of some rows, which are copied before their results are written."""
-    can_replace = layer.is_plain and layer.channels <= layer.length and layer.result == "int8"
+    """Return the call of a body for tiles of some rows; `is_copied`: rows are read before their results are written."""
+    can_replace = is_copied and layer.is_plain and layer.channels <= layer.length and layer.result == "int8"
     can_replace = can_replace and layer.pitch == layer.channels
     arrays = layer.ending.arrays if layer.ending else ()
     if layer.end.is_sum and layer.result == "int8":
