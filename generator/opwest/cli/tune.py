@@ -40,9 +40,8 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     words = [table_text(core, done.layers, where)]
     if done.left_out:
         names = ", ".join(map(layer, done.left_out))
-        words.append(
-            f"not measured, because they do not fit on {options.board}: layers {names}; their cycles are of {QEMU}"
-        )
+        words.append(f"not measured, because they do not fit on {options.board}: {names}")
+        words.append("  their variants are chosen by the costs of the other tables")
     if options.wait_states is not None:
         words.append(offers_text(done.offers, core, options.wait_states))
     seconds = time.monotonic() - start

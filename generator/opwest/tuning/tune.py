@@ -50,12 +50,13 @@ class Tuned:
     file: Path
     record: Record
     layers: Sequence[Layer]
+    """Those that were measured."""
     candidates: int
     """The number of measured variants of different layers."""
     source: str
     """That of the measurements."""
     left_out: Sequence[str]
-    """The labels of the layers that could not be measured: their cycles are those of earlier tables."""
+    """The labels of the layers that could not be measured: their costs are those of other tables."""
     offers: Sequence[Offer]
 
 
@@ -102,11 +103,14 @@ def tune(folder: Path, core: str, measure: Measure, places: bool, progress: Prog
         for operation, variant in variants.items():
             cost = {name: after.of(core).cost(operation, name) for name in candidates(operation, CORES[core])}
             cycles = {name: round(one.cycles) for name, one in cost.items()}
+            # Cycles of another source cannot be compared with measured ones, nor added to them.
+            if key_of(operation) in absent:
+                left_out.append(operation.label)
+                continue
             # A layer that writes its results to another place has the same label.
             other = earlier.get((operation.label, type(operation)), variant)
             name = old_variants.get(operation, other if other in cycles else variant)
             layers.append(Layer(operation.label, name, variant, cycles))
-            left_out += [operation.label] if key_of(operation) in absent else []
     return Tuned(file, record, layers, len(done.results), done.source, left_out, made)
 
 
