@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of an import: FLASH, RAM and modelled cycles of whole images for limits of flash and memory.
 
-Three models of MLPerf Tiny (keywords, visual wake words, images) on mps2/an386 in QEMU, with the options of int8_models.py. Each point
+Three models of MLPerf Tiny on mps2/an386 in QEMU, with the options of int8_models.py. Each point
 is imported, built with `west build` and run once. Cycles are those of generator/opwest/tuning/qemu/count.c, not
 of silicon. More flash or memory must not make a model slower by more than a hundredth.
 

@@ -89,7 +89,9 @@ def planted(change):
 
     found = {}
     for kind, some in VARIANTS.items():
-        right = next(one for one in some if one.name == "portable")
+        right = next((one for one in some if one.name == "portable"), None)
+        if right is None:
+            continue
         found[kind] = [right, Variant("mla-planted", functools.partial(render, right))]
     return found
 

@@ -57,7 +57,7 @@ def decided(
     if options.optimize != SPEED or options.max_ram is not None:
         ways.append(joined_in_place(program, caller_memory=caller))
     ways = list(dict.fromkeys(ways))
-    chooser = _Chooser(processor.name, layouts, table, options)
+    chooser = _Chooser(processor.name, layouts, table, options, default_limit(program))
     found = [one for one in map(chooser.plain, ways) if one is not None]
     if not found or options.optimize == RAM:
         found += [one for one in map(chooser.striped, ways) if one is not None]
@@ -79,7 +79,7 @@ def decided_without_class(program: Program, layouts: Layouts, options: Options, 
     caller, table = options.caller_memory, measurements.of(PORTABLE_CORE)
     # Stores between other channels are as fast as others.
     joined = joined_in_place(program, caller_memory=caller)
-    chooser = _Chooser("", layouts, table, options)
+    chooser = _Chooser("", layouts, table, options, None)
     plain = chooser.portable(joined)
     limit = options.max_ram
     if options.optimize != RAM and (limit is None or plain.memory <= limit):
@@ -95,8 +95,12 @@ def decided_without_class(program: Program, layouts: Layouts, options: Options, 
 class _Chooser:
     """The choices for a class of processors."""
 
-    def __init__(self, processor: str, layouts: Layouts, table: Table, options: Options) -> None:
+    def __init__(
+        self, processor: str, layouts: Layouts, table: Table, options: Options, default_flash: int | None
+    ) -> None:
+        """`default_flash`: the limit of flash without one of the user."""
         self.processor, self.layouts, self.table, self.options = processor, layouts, table, options
+        self.default_flash = default_flash
 
     def portable(self, program: Program) -> Decision:
         """Return the decision for portable operators."""
@@ -108,7 +112,7 @@ class _Chooser:
         """Return the best choice for a program within the limits."""
         options = self.options
         is_default = options.max_flash is None and options.optimize == SPEED
-        limit = default_limit(program) if is_default else options.max_flash
+        limit = self.default_flash if is_default else options.max_flash
         found = self._fitting(program, None if limit == UNLIMITED else limit)
         if found is None and is_default:
             # Without a limit of the user, a model with much code gets the least flash that is possible.

@@ -32,7 +32,7 @@ class Variant:
     name: str
     """portable: C for every processor; cmsis-nn; otherwise a class of processors, a hyphen and the technique."""
     render: Render
-    has_pitch: bool
+    has_pitch: bool = False
     """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
 
     def call(self, operation: Operation, shared: bool = False) -> Call | None:
