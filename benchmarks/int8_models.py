@@ -22,20 +22,38 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import riscv
 from common import Report, SkippedError, execute, opwest_command, parser, require
 from untuned_models import write
-from zephyr_images import EMULATOR, Counts, Images
+from zephyr_images import EMULATOR, MACHINES, Counts, Images
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 OPTIONS = ("-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n")
-M3, M4, M55 = "mps2/an385", "mps2/an386", "mps3/corstone300/an547"
+M3, M4, M55, RV32 = "mps2/an385", "mps2/an386", "mps3/corstone300/an547", "qemu_riscv32"
+
+
+class Board(NamedTuple):
+    """How a board is measured."""
+
+    kernels: str
+    """The value of --kernels for CMSIS-NN."""
+    variant: str
+    """The class of processors; empty for portable operators."""
+    options: tuple[str, ...] = OPTIONS
+    """Of the build."""
+    has_cycles: bool = False
+    """Whether the model of cycles applies."""
+
+
 BOARDS = {
-    M3: ("cmsis-nn-none", ()),
-    M4: ("cmsis-nn-dsp", ()),
-    M55: ("cmsis-nn-mve", ("-DCONFIG_FPU=y",)),
+    M3: Board("cmsis-nn-none", "mla", has_cycles=True),
+    M4: Board("cmsis-nn-dsp", "dsp", has_cycles=True),
+    # GCC has MVE only with the registers of the FPU.
+    M55: Board("cmsis-nn-mve", "mve", (*OPTIONS, "-DCONFIG_FPU=y")),
+    # Distributions have no newlib for RISC-V.
+    RV32: Board("cmsis-nn-none", "", ("-DCONFIG_MINIMAL_LIBC=y", "-DCONFIG_MULTITHREADING=n")),
 }
-"""The value of --kernels for CMSIS-NN, and options of the build: GCC has MVE only with the registers of the FPU."""
 MODELS = ("kws_int8", "ic_int8", "vww_int8", "ad01_int8")
 
 
@@ -102,30 +120,25 @@ class Image(NamedTuple):
 def import_words(engine: str, board: str) -> list[str]:
     """Return the options of the import."""
     if engine == "CMSIS-NN":
-        return ["--kernels", BOARDS[board][0], "--rounding", "cmsis-nn"]
+        return ["--kernels", BOARDS[board].kernels, "--rounding", "cmsis-nn"]
     words = {SPEED: [], FLASH: ["--optimize", "flash"], UNLIMITED: ["--max-flash", "none", "--prefer", "dsp-halves"]}[
         engine
     ]
     return [*words, "--io", "workspace"]
 
 
-def measured(file: Path, words: list[str], images: Images, plugin: Path, work: Path, modules: list[str]) -> Image:
-    """Import with options, generate, build and count; `modules`: options of the build for CMSIS-NN."""
+def measured(file: Path, words: list[str], images: Images, plugin: Path, work: Path, more: list[str]) -> Image:
+    """Import with options, generate, build with more options, and count."""
     model, app = work / "model", work / "app"
     execute([*opwest_command(), "import", "tflite", file, "-o", model, "--vectors", "0", "-q", *words])
     execute([*opwest_command(), "generate", model / "manifest.yaml", "-o", app, "-q"])
     found = json.loads(execute([*opwest_command(), "check", "--json", model / "manifest.yaml"]))["result"]
-    one = next((one for one in found if variant_of(images.board) == one.get("variant")), found[0])
+    board = BOARDS[images.board]
+    one = next((one for one in found if board.variant == one.get("variant")), found[0])
     arena = sum(pool["size"] for pool in one["pools"].values())
-    options = [*OPTIONS, *BOARDS[images.board][1], *modules]
-    image, flash, ram = images.build(app, work / "build", *options)
+    image, flash, ram = images.build(app, work / "build", *board.options, *more)
     whole, steps = images.count(image, file.stem, plugin)
     return Image(whole, steps, flash, ram, arena)
-
-
-def variant_of(board: str) -> str:
-    """Return the class of processors of a board."""
-    return {M3: "mla", M4: "dsp", M55: "mve"}[board]
 
 
 def constants_of(file: Path) -> int:
@@ -137,9 +150,11 @@ def constants_of(file: Path) -> int:
 
 
 def cmsis_nn_modules(images: Images, work: Path) -> list[str]:
-    """Return the options that select the modules of CMSIS-NN."""
+    """Return the options of the build that select the modules of CMSIS-NN."""
     from cmsis_nn_support import cmsis_nn_modules as modules
 
+    if images.board == RV32:
+        return riscv.cmsis_nn(work / "cmsis_nn")
     try:
         return modules(images.base, work)
     except FileNotFoundError as missing:
@@ -152,11 +167,11 @@ def main() -> int:
     options.add_argument("--models", type=Path, metavar="DIR", help="the directory with .tflite files")
     options.add_argument("--only", nargs="+", metavar="MODEL", help="names of models (default: all)")
     options.add_argument("--board", action="append", choices=BOARDS, help="repeatable (default: all)")
+    options.add_argument("--link-printf", action="store_true", help="put newlib's printf into the images on Arm")
     given = options.parse_args()
     report = Report("int8 models")
     try:
         opwest_command()
-        require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", "cc", EMULATOR)
         folder = given.models or Path(os.environ.get("OPWEST_MODELS", ROOT.parent / "shared" / "models"))
         with tempfile.TemporaryDirectory(prefix="opwest-int8-") as work:
             files = [folder / f"{name}.tflite" for name in MODELS] + write(Path(work) / "untuned")
@@ -164,20 +179,28 @@ def main() -> int:
             for file in [file for file in files if not file.is_file()]:
                 report.skip(file.stem, f"{file} does not exist: set --models or OPWEST_MODELS")
                 files.remove(file)
-            for board in given.board or BOARDS:
-                measure_board(files, board, given.keep or Path(work), report)
+            for board in (given.board or BOARDS) if files else []:
+                more = ["-DEXTRA_LDFLAGS=-Wl,-u,printf"] if given.link_printf and board != RV32 else []
+                try:
+                    measure_board(files, board, given.keep or Path(work), report, more)
+                except SkippedError as reason:
+                    report.skip(board, reason)
     except SkippedError as reason:
         report.skip("int8 models", reason)
     return report.finish(given.json)
 
 
-def measure_board(files: list[Path], board: str, work: Path, report: Report) -> None:
-    """Measure all models on a board."""
+def measure_board(files: list[Path], board: str, work: Path, report: Report, more: list[str]) -> None:
+    """Measure all models on a board, with more options of the build."""
     from opwest.tuning.emulator import built_plugin
 
+    machine = MACHINES[board]
+    require(*(f"{machine.prefix}{tool}" for tool in ("gcc", "objdump", "nm")), "cc", EMULATOR, machine.emulator[0])
     images = Images(board)
     place = work / board.replace("/", "_")
     place.mkdir(parents=True)
+    if board == RV32:
+        images.env |= riscv.toolchain(place / "toolchain")
     plugin, modules = built_plugin(place), cmsis_nn_modules(images, place)
     found: dict[tuple[str, str], Image] = {}
     for file in files:
@@ -185,8 +208,8 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report) -> 
         for number, engine in enumerate([*engines, "CMSIS-NN"]):
             folder = place / f"{file.stem}_{number}"
             words, needed = import_words(engine, board), modules if engine == "CMSIS-NN" else []
-            found[file.stem, engine] = measured(file, words, images, plugin, folder, needed)
-    has_cycles = board != M55
+            found[file.stem, engine] = measured(file, words, images, plugin, folder, [*needed, *more])
+    has_cycles = BOARDS[board].has_cycles
     rows: list[list[Any]] = []
     for (name, engine), one in found.items():
         cycles = [one.whole.cycles] if has_cycles else []
@@ -195,7 +218,7 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report) -> 
         if engine == "CMSIS-NN" and peer:
             none = ["-"] if has_cycles else []
             rows.append([f"{name}, tflite-micro", peer.instructions, *none, peer.flash or "-", peer.ram or "-", "-"])
-    version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
+    version = execute([f"{machine.prefix}gcc", "-dumpversion"]).strip()
     columns = ["model", "instructions", *(["modelled cycles"] if has_cycles else []), "FLASH", "RAM", "arena"]
     report.table(f"{board} in QEMU, not silicon; -Os, gcc {version}; bytes.", columns, rows)
     for file in files:
@@ -240,7 +263,7 @@ def check(file: Path, board: str, found: dict[tuple[str, str], Image], report: R
     own, flash = found[name, SPEED], found[name, FLASH]
     direct = found[name, "CMSIS-NN"].whole.instructions
     ratio = own.whole.instructions / direct
-    if name not in MODELS and board != M3:
+    if name not in MODELS and board in (M4, M55):
         least = 1.6 if "dense" in name else 1.8
         report.limit(f"{name}, {board}: instructions / CMSIS-NN's (at least {least} times fewer)", ratio, 1 / least)
     peer = PEERS.get((board, name))

@@ -9,14 +9,35 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import riscv
 from common import ProcessError, SkippedError, execute
 
 EMULATOR = "qemu-system-arm"
 SECONDS = 300
-MACHINES = {"mps2/an385": "mps2-an385", "mps2/an386": "mps2-an386", "mps3/corstone300/an547": "mps3-an547"}
-"""QEMU's machines by board. Zephyr itself has no QEMU runner for mps2/an386."""
+ARM = "arm-none-eabi-"
+
+
+class Machine(NamedTuple):
+    """A board in QEMU."""
+
+    emulator: tuple[str, ...]
+    prefix: str = ARM
+    """Of the names of the tools."""
+
+
+MACHINES = {
+    "mps2/an385": Machine((EMULATOR, "-M", "mps2-an385")),
+    "mps2/an386": Machine((EMULATOR, "-M", "mps2-an386")),
+    "mps3/corstone300/an547": Machine((EMULATOR, "-M", "mps3-an547")),
+    "qemu_riscv32": Machine(("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-m", "256"), riscv.PREFIX),
+}
+"""By board. Zephyr itself has no QEMU runner for mps2/an386."""
+_CALL = r"(?:bl|jal)\s+\S+"
+"""Of Arm and RISC-V, in objdump's listing."""
+PADDING = "rom_mpu_padding"
+"""A section without content, up to the boundary that memory protection requires."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +65,10 @@ class Images:
         if west is None or missing:
             raise SkippedError(f"{', '.join(missing)} not found")
         self.west, self.top, self.base, self.board = west, workspace.top, base, board
+        self.machine = MACHINES[board]
         nowhere = Path()
         self.env = Build(workspace, west, nowhere, board, nowhere, lambda _: None, nowhere).environment
-        if "ZEPHYR_SDK_INSTALL_DIR" not in self.env:
+        if self.machine.prefix == ARM and "ZEPHYR_SDK_INSTALL_DIR" not in self.env:
             self.env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
             self.env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
 
@@ -57,18 +79,22 @@ class Images:
         units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20}
         rows = re.findall(r"^\s*(FLASH|RAM):\s+(\d+) (B|KB|MB)", log, re.MULTILINE)
         found = {name: int(size) * units[unit] for name, size, unit in rows}
-        return folder / "zephyr" / "zephyr.elf", found["FLASH"], found["RAM"]
+        image = folder / "zephyr" / "zephyr.elf"
+        if "FLASH" in found:
+            return image, found["FLASH"], found["RAM"]
+        return image, *sizes_of(image, self.machine.prefix)
 
     def count(self, image: Path, model: str, plugin: Path) -> tuple[Counts, list[tuple[str, Counts]]]:
         """Return the counts of one run, and those of each step with the name of its operator."""
-        call, after = call_of_run(image, model)
-        steps = calls_of_steps(image, model)
+        prefix = self.machine.prefix
+        call, after = call_of_run(image, model, prefix)
+        steps = calls_of_steps(image, model, prefix)
         out = image.with_suffix(".counts")
         out.unlink(missing_ok=True)
         marks = "".join(f",mark={address:#x}" for address, _ in steps)
         is_m3 = int(self.board == "mps2/an385")
         arguments = f"{plugin},from={call:#x},to={after:#x},m3={is_m3}{marks},out={out}"
-        machine = [EMULATOR, "-M", MACHINES[self.board], "-nographic", "-monitor", "none"]
+        machine = [*self.machine.emulator, "-nographic", "-monitor", "none"]
         rows = _lines([*machine, "-kernel", image, "-plugin", arguments], out, len(steps) + 1)
         points = [Counts(row[0], row[5]) for row in rows]
         parts = [
@@ -91,7 +117,7 @@ def _lines(command: list[Any], out: Path, wanted: int) -> list[list[int]]:
                 return [[int(word) for word in line.split()] for line in lines[:wanted]]
             if process.poll() is not None:
                 output = process.stdout.read().decode(errors="replace") if process.stdout else ""
-                raise ProcessError(f"{EMULATOR} ended:\n{output}")
+                raise ProcessError(f"{command[0]} ended:\n{output}")
             time.sleep(0.1)
     finally:
         process.kill()
@@ -99,25 +125,37 @@ def _lines(command: list[Any], out: Path, wanted: int) -> list[list[int]]:
     raise ProcessError(f"{command}: no inference within {SECONDS} s")
 
 
-def symbols(image: Path) -> dict[str, int]:
+def symbols(image: Path, prefix: str = ARM) -> dict[str, int]:
     """Return the addresses of an image's symbols."""
-    rows = [line.split() for line in execute(["arm-none-eabi-nm", image]).splitlines()]
+    rows = [line.split() for line in execute([f"{prefix}nm", image]).splitlines()]
     return {row[-1]: int(row[0], 16) for row in rows if len(row) == 3}
 
 
-def call_of_run(image: Path, model: str) -> tuple[int, int]:
+def sizes_of(image: Path, prefix: str) -> tuple[int, int]:
+    """Return the bytes of FLASH and RAM of an image that its board has in one memory.
+
+    FLASH: sections with content, initial values of variables too. RAM: sections that are writable.
+    """
+    listing = execute([f"{prefix}readelf", "-SW", image])
+    rows = re.findall(r"^\s*\[ *\d+\] (\S+) +(\S+) +\w+ +\w+ +(\w+) +\w+ +(\w+) ", listing, re.MULTILINE)
+    held = [(kind, int(size, 16), flags) for name, kind, size, flags in rows if "A" in flags and name != PADDING]
+    flash = sum(size for kind, size, _ in held if kind != "NOBITS")
+    return flash, sum(size for _, size, flags in held if "W" in flags)
+
+
+def call_of_run(image: Path, model: str, prefix: str) -> tuple[int, int]:
     """Return the addresses of the instruction that calls run, and of the one after it."""
-    if f"{model}_run" not in symbols(image):
+    if f"{model}_run" not in symbols(image, prefix):
         raise ProcessError(f"{image} has no {model}_run")
-    listing = execute(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", image])
-    found = re.findall(rf"^\s*([0-9a-f]+):\s+bl\s+\S+ <{model}_run>\n\s*([0-9a-f]+):", listing, re.MULTILINE)
+    listing = execute([f"{prefix}objdump", "-d", "--no-show-raw-insn", image])
+    found = re.findall(rf"^\s*([0-9a-f]+):\s+{_CALL} <{model}_run>\n\s*([0-9a-f]+):", listing, re.MULTILINE)
     if len(found) != 1:
         raise ProcessError(f"{image}: {len(found)} calls of {model}_run, 1 expected")
     return int(found[0][0], 16), int(found[0][1], 16)
 
 
-def calls_of_steps(image: Path, model: str) -> list[tuple[int, str]]:
+def calls_of_steps(image: Path, model: str, prefix: str) -> list[tuple[int, str]]:
     """Return the addresses of the calls of operators in run, and the operators."""
-    listing = execute(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", f"--disassemble={model}_run", image])
-    found = re.findall(rf"^\s*([0-9a-f]+):\s+bl\s+\S+ <{model}__op_(\w+)>", listing, re.MULTILINE)
+    listing = execute([f"{prefix}objdump", "-d", "--no-show-raw-insn", f"--disassemble={model}_run", image])
+    found = re.findall(rf"^\s*([0-9a-f]+):\s+{_CALL} <{model}__op_(\w+)>", listing, re.MULTILINE)
     return [(int(address, 16), name) for address, name in found]

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the layers of models on all cores, and write opwest's own table of measurements with estimates.
 
-    python scripts/default_tuning.py [--core CORE]... [--cmsis-nn DIR] MODEL...
+    python scripts/default_tuning.py [--core CORE]... [--cmsis-nn DIR] [--estimates-of KIND] MODEL...
 
 Without --core, all cores. The rows of other cores and other layers remain. With --cmsis-nn, only the entries of
-CMSIS-NN are written, for both roundings of fully connected layers. QEMU and compilers: docs/tuning.md.
+CMSIS-NN are written, for both roundings of fully connected layers. With --estimates-of, only the estimates of one kind
+of layers are written, such as move: copies. QEMU and compilers: docs/tuning.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import tempfile
 import time
@@ -17,14 +19,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
 
+from opwest.importers.models.choice.geometry import kind_of
+from opwest.importers.models.choice.joins import joined_in_place
 from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read_tables, text_of
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES
 from opwest.importers.models.request import ROUNDINGS, Options
 from opwest.tuning.cmsis_nn import LIBRARY, compiled, functions_of
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import distinct, measure, table_of
-from opwest.tuning.tools import tools_of
+from opwest.tuning.measure import distinct, measure
+from opwest.tuning.results import table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 
@@ -33,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", action="append", choices=CORES, default=[])
     parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="measure CMSIS-NN in this directory")
+    parser.add_argument("--estimates-of", metavar="KIND")
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
     options = parser.parse_args()
     programs = []
@@ -41,7 +45,11 @@ def main() -> None:
             given = Options(rounding=rounding)
             prepared = prepare(path, given, print)
             programs += [program_of(graph, given, str(path)) for graph in prepared.graphs]
-    operations = distinct(programs)
+    # Layers that can write channels of a concatenation in place are measured in both ways.
+    operations = distinct([*programs, *map(joined_in_place, programs)])
+    kind = options.estimates_of
+    if kind is not None:
+        operations = [one for one in operations if kind_of(one) == kind]
     found = {}
     for core in options.core or CORES:
         some, library = operations, None
@@ -52,10 +60,12 @@ def main() -> None:
                 if not some:  # no class of processors whose variants call it
                     continue
                 library = compiled(checked_cmsis_nn(options.cmsis_nn), some, core, Path(work) / LIBRARY)
-            results = measure(some, core, Path(work), print, library)
-        kept = [one for one in results if library is None or one.variant.startswith(LIBRARY)]
-        found[core] = table_of(kept, core, tools_of(MACHINES[core]), has_estimates=True, library=library)
-        print(f"{core}: {len(results)} variants of {len(some)} layers in {time.monotonic() - start:.0f} s")
+            done = measure(some, core, Path(work), print, library)
+        kept = [one for one in done.results if library is None or one.variant.startswith(LIBRARY)]
+        found[core] = table_of(dataclasses.replace(done, results=kept), core, has_estimates=True)
+        if kind is not None:
+            found[core] = dataclasses.replace(found[core], layers={})
+        print(f"{core}: {len(done.results)} variants of {len(some)} layers in {time.monotonic() - start:.0f} s")
     DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
 
 

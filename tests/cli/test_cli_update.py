@@ -41,7 +41,7 @@ def app(opwest, manifest, tmp_path):
 @pytest.fixture
 def edited(app, manifest):
     """A project with edits of the user and a changed manifest."""
-    change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintf("mine\\n");\n')
+    change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintk("mine\\n");\n')
     change(app / "prj.conf", "4096", "8192")
     change(app / "CMakeLists.txt", "cmake_minimum", "# mine\ncmake_minimum")
     change(manifest, "model: minimal", "model: minimal\napplication: {overlays: {qemu_cortex_m3: new.overlay}}")
@@ -72,7 +72,7 @@ def test_edits_are_kept_after_changes_of_manifest_and_template(opwest, edited, t
     done = opwest("update", app, "--template", tmp_path / "template")
     assert done.code == 0, done.err
     text = (app / "src/main.c").read_text()
-    assert text.startswith("/* Of our company. */\n") and 'printf("mine\\n")' in text
+    assert text.startswith("/* Of our company. */\n") and 'printk("mine\\n")' in text
     assert (app / "boards/mine.overlay").read_text() == "/ { };\n"
     assert "# mine\n" in (app / "CMakeLists.txt").read_text()
     assert opwest("update", "--check", app).code == 0

@@ -57,6 +57,24 @@ def test_random_layers(kind, variant, most_portable, level, tmp_path):
     assert wrong(candidates, tmp_path, level) == []
 
 
+def test_bytes_are_copied_only_if_results_can_replace_a_part_of_the_data():
+    """Data of one tile is not copied: the copy would have more bytes than separate results."""
+    found = set()
+    for number in range(120):
+        made = random_layers.dense(np.random.default_rng((78, number)))
+        operation = made.operations[0]
+        data, result = operation.inputs[0], operation.results[0]
+        rows = result.size // operation.weights.shape[0]
+        function = emit_program(made, "test", "mla-bytes").steps[0].function
+        parameters = {one.name: one for one in function.parameters}
+        is_copied = rows > 2 and result.size <= data.size
+        assert ("rows" in parameters) == is_copied
+        assert "data" not in parameters["result"].in_place or is_copied
+        assert ("mla_copy" in "".join((function.body, *function.definitions))) == is_copied
+        found.add((is_copied, result.size <= data.size))
+    assert {(False, True), (False, False)} <= found
+
+
 def small_weights(random, shape):
     return np.clip(np.rint(random.normal(0, 25, shape)), -127, 127).astype(np.int8)
 

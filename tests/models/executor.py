@@ -63,7 +63,8 @@ class Library:
     def _memory(self, value, memory):
         if value.root is not None:
             whole = self._memory(value.base, memory).reshape(-1)
-            return whole[value.offset : value.offset + value.size]
+            rows = value.size // value.shape[-1] if value.pitch else 1
+            return whole[value.offset : value.offset + (rows - 1) * value.pitch + value.size // rows]
         if value not in memory:
             content = value.content
             memory[value] = (

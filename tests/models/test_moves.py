@@ -19,6 +19,7 @@ from models.executor import Library  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.importers.models.choice.geometry import key_of  # noqa: E402
 from opwest.importers.models.convert import import_model  # noqa: E402
 from opwest.importers.models.emit.emit import emit_program  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
@@ -150,6 +151,57 @@ def test_producers_write_into_the_concatenation(tmp_path):
         (True, 0),
     ]
     check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+
+
+def test_producers_write_into_the_concatenation_of_reshaped_results(tmp_path):
+    """The heads of detectors: results as rows, then joined."""
+    result = ("int8", 0.2, 0)
+    model = Model()
+    data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
+    rows = [model.operator("RESHAPE", [one, moves.numbers(model, [1, 6, 4])], result) for one in _twice(model, data, 2)]
+    joined = model.operator("CONCATENATION", rows, result, axis=1)
+    model.output(joined)
+    program = _program(model)
+    assert [(type(one).__name__, one.results[0].offset) for one in program.operations] == [
+        ("Elementwise", 0),
+        ("Elementwise", 24),
+    ]
+    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "offset", "fills"),
+    [
+        ([[0, 0], [1, 2], [0, 0], [0, 0]], 12, [(0, 12), (36, 24)]),
+        ([[0, 0], [0, 1], [0, 0], [0, 0]], 0, [(24, 12)]),
+        ([[2, 0], [0, 0], [0, 0], [0, 0]], 48, [(0, 48)]),
+    ],
+)
+def test_the_producer_writes_between_the_edges_of_padding(tmp_path, amounts, offset, fills):
+    model = Model()
+    data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
+    inner = _twice(model, data)
+    padded = model.operator("PAD", [inner, moves.numbers(model, amounts)], ("int8", 0.2, 0))
+    # The data has another reader.
+    model.output(_twice(model, inner), _twice(model, padded))
+    producer, *edges = _program(model).operations[: 1 + len(fills)]
+    assert producer.results[0].offset == offset
+    assert [(one.results[0].offset, one.results[0].size) for one in edges] == fills
+    assert all(one.inputs == () for one in edges)
+    assert key_of(edges[0]) == f"move int8 to {fills[0][1]}"
+    assert {one.results[0].root for one in (producer, *edges)} == {producer.results[0].base}
+    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+
+
+@pytest.mark.parametrize("amounts", [[[0, 0], [0, 0], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 0], [0, 1]]])
+def test_padding_of_rows_is_a_copy(amounts):
+    model = Model()
+    data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
+    padded = model.operator("PAD", [_twice(model, data), moves.numbers(model, amounts)], ("int8", 0.2, 0))
+    model.output(_twice(model, padded))
+    producer, copied, _ = _program(model).operations
+    assert producer.results[0].root is None
+    assert copied.inputs == producer.results
 
 
 def test_views_and_indices_in_a_generated_application(tmp_path):

@@ -13,6 +13,9 @@ from requirements_support import need
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
 from models.test_commands import dense, opwest  # noqa: E402
+from opwest.importers.models.emit.registry import candidates  # noqa: E402
+from opwest.tuning.results import Measurements, Result  # noqa: E402
+from opwest.tuning.tune import tune  # noqa: E402
 
 CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
 
@@ -199,3 +202,66 @@ def test_boards_and_tools(file, tmp_path):
     code, _, err = opwest("tune", tmp_path / "portable", "--core", "cortex-m3")
     assert code == 1
     assert "error: the import has --kernels portable: it chooses no variants" in err
+
+
+def test_layers_that_were_left_out_have_no_row(tmp_path):
+    """A source of measurements that has no costs of the second of two different layers."""
+    path = tmp_path / "m.tflite"
+    path.write_bytes(dense("int8", results=12, layers=2).build())
+    imported(path, tmp_path / "model")
+
+    def measure(operations, _):
+        first, second = operations
+        names = candidates(first, "mla")
+        results = [Result(first, name, 70 + number, 9) for number, name in enumerate(names)]
+        return Measurements(results, "some_board, cycle counter at 9 Hz", [second])
+
+    done = tune(tmp_path / "model", "cortex-m3", measure, False, lambda _: None)
+    assert [one.label[:2] for one in done.layers] == ["0 "] and [one[:2] for one in done.left_out] == ["1 "]
+    assert min(done.layers[0].cycles.values()) == 70
+    table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
+    assert len(table["cores"]["cortex-m3"]["layers"]) == 1
+    out = imported(path, tmp_path / "new", "--tuning", tmp_path / "model/tuning.yaml")
+    source = (
+        "cycles of some_board, cycle counter at 9 Hz; of layers 1 (FULLY_CONNECTED): of a cortex-m3 in QEMU's model"
+    )
+    assert source in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--core", "cortex-m4", "--serial", "/dev/x"], "--serial requires --board\n  hint: --core measures in QEMU"),
+        (["--board", "mps2/an385", "--baud", "9600"], "--baud requires --serial"),
+        (["--board", "mps2/an385", "--timeout", "9"], "--timeout requires --serial"),
+        (["--board", "mps2/an385", "--serial", "/dev/x", "--wait-states", "2"], "--wait-states excludes --serial"),
+        (["--board", "mps2/an385", "--serial", "/dev/x", "--cmsis-nn", "d"], "--cmsis-nn excludes --serial"),
+        (["--board", "none", "--serial", "/dev/x"], "--board none: unknown board, or no variants for its core\n  exp"),
+        (["--board", "native_sim", "--serial", "/dev/x"], "--board native_sim: unknown board, or no variants for"),
+    ],
+)
+def test_options_of_boards(words, message, tmp_path):
+    code, _, err = opwest("tune", tmp_path, *words)
+    assert code == 1
+    assert f"error: {message}" in err
+
+
+def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
+    imported(file, tmp_path / "model")
+    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
+    assert code == 0, err
+    path = tmp_path / "model/tuning.yaml"
+    table = yaml.safe_load(path.read_text())
+    (key,) = table["cores"]["cortex-m3"]["layers"]
+    emulated = table["cores"]["cortex-m3"]["measured"]
+    table["cores"]["cortex-m3"]["measured"] = "some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1"
+    table["cores"]["cortex-m3"]["layers"]["a layer of the board"] = {"portable": [1, 2]}
+    path.write_text(yaml.safe_dump(table))
+    # The import prints the source of the cycles.
+    out = imported(file, tmp_path / "new", "--tuning", path)
+    assert "mla (cycles of some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1; bytes)" in out
+    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
+    assert code == 0, err
+    table = yaml.safe_load(path.read_text())
+    assert table["cores"]["cortex-m3"]["measured"] == emulated
+    assert list(table["cores"]["cortex-m3"]["layers"]) == [key]

@@ -106,6 +106,7 @@ def call_operator(
                 fetch_part(link, model, index, result["name"], result["offset"], result["size"], progress),
                 DTYPES[result["dtype"]],
                 result["shape"],
+                result.get("pitch", 0),
             )
             for result in call.results
         }

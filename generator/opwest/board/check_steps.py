@@ -176,7 +176,7 @@ def _compare(link: Link, model: Served, expected: Expected, tolerances: Toleranc
             index = places[root]
             if view:
                 data = fetch_part(link, model, index, name, view["offset"], view["size"], progress)
-                actual = numbers_from(data, DTYPES[view["dtype"]], view["shape"])
+                actual = numbers_from(data, DTYPES[view["dtype"]], view["shape"], view.get("pitch", 0))
             else:
                 actual = fetch(link, model, index, progress)
             reference = expected.values[point, name]

@@ -100,12 +100,17 @@ def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagno
     faults.raise_if_errors()
 
 
+def build_workspace(base: Path | None) -> Workspace:
+    """Return the workspace for builds: the given one, that of the environment, or the usual one in the home."""
+    return find_workspace(base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
+
+
 def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
     """Return the workspace and its west."""
     wrong = fault_of_base() if options.zephyr_base is None else None
     if wrong is not None:
         raise LinkError(wrong, "correct or unset ZEPHYR_BASE, or give --zephyr-base")
-    workspace = find_workspace(options.zephyr_base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
+    workspace = build_workspace(options.zephyr_base)
     west = find_west(workspace)
     if options.no_build and options.no_flash and options.serial:
         return workspace, west or "west"  # neither is needed

@@ -28,6 +28,10 @@ _MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
+class SpaceError(LinkError):
+    """An image that is larger than a memory of the board."""
+
+
 def find_west(workspace: Workspace) -> str | None:
     """Return the west of the workspace, else one in PATH.
 
@@ -38,6 +42,15 @@ def find_west(workspace: Workspace) -> str | None:
     wests = [workspace.top / ".venv" / "bin" / "west", *(folder / "west" for folder in folders), own / "west"]
     existing = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
     return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
+
+
+def configuration_of(folder: Path) -> dict[str, str]:
+    """Return the Kconfig symbols of a build directory with their CONFIG_ prefix; empty without a build."""
+    try:
+        text = (folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
 
 
 @dataclass(frozen=True)
@@ -99,11 +112,7 @@ class Build:
 
     def configuration(self) -> dict[str, str]:
         """Return the Kconfig symbols of the build with their CONFIG_ prefix; empty without a build."""
-        try:
-            text = (self.folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return {}
-        return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+        return configuration_of(self.folder)
 
     def build(self) -> None:
         """Build the image with the opwest service."""
@@ -130,8 +139,21 @@ class Build:
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
             build_words = [*words, "--", *options, f"{overlays}{overlay}"]
         self.progress.show(f"building for {self.board}")
-        self._run(build_words, "the build failed")
+        try:
+            self._run(build_words, "the build failed")
+        except SpaceError:  # the linker reports it: the configuration is complete
+            stamp.write_text(json.dumps(command), encoding="utf-8")
+            raise
         stamp.write_text(json.dumps(command), encoding="utf-8")
+
+    def compiler(self) -> str | None:
+        """Return the C compiler of the build; None without a build."""
+        try:
+            text = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        found = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
+        return found[1] if found else None
 
     def flash(self) -> None:
         """Write the image to the board and start it."""
@@ -193,9 +215,8 @@ class Build:
             with self.log.open(encoding="utf-8", errors="replace") as text:
                 text.seek(begin)
                 output = text.read()
-            raise LinkError(
-                f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self)
-            )
+            kind = SpaceError if "overflowed by" in output else LinkError
+            raise kind(f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self))
 
     def _logged(self, command: list[str], log: BinaryIO) -> int:
         """Run a command with its output in `log`, show ninja's counts of steps, and return its exit code."""

@@ -179,13 +179,17 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Measure all variants of the layers of an imported model in QEMU; store the costs in its tuning.yaml.
+    """Measure all variants of the layers of an imported model; store the costs in its tuning.yaml.
 
-    DIR is the output of 'opwest import' of a TFLite or ONNX model. 'opwest import --tuning DIR/tuning.yaml' chooses
-    the variants by these costs, without QEMU.
+    They run in QEMU, or with --serial on a board. DIR is the output of 'opwest import' of a TFLite or ONNX model.
+    'opwest import --tuning DIR/tuning.yaml' chooses the variants by these costs, without QEMU and boards.
     """
+    from opwest.cli.run_options import check_tune_options, set_defaults
     from opwest.cli.tune import tune_import
 
+    check_tune_options(options, faults)
+    faults.raise_if_errors()
+    set_defaults(options)
     return tune_import(options, faults)
 
 

@@ -13,7 +13,7 @@ from opwest.cli import commands
 from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
-from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, add_runs, count
+from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
 from opwest.importers.models.processors import CORES
 
 _DESCRIPTION = """\
@@ -25,7 +25,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest import mlf model.tar -o model          import a model in microTVM's Model Library Format
   opwest check manifest.yaml                    report every error in a manifest, with its line
   opwest generate manifest.yaml -o app          generate the application; then: west build -b BOARD app
-  opwest tune model --board mps2/an386          measure the variants of its layers in QEMU
+  opwest tune model --board mps2/an386          measure the variants of its layers, in QEMU or on a board
   opwest report app -o report.html              show memory, schedule and sizes as a page
   opwest update app                             generate the application again, keeping your changes
   opwest run app --host                         run the application on this machine, without Zephyr
@@ -103,7 +103,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
 def _add_tune(tune: argparse.ArgumentParser) -> None:
     tune.add_argument("folder", metavar="DIR", type=Path, help="the output of 'opwest import' of a trained model")
     where = tune.add_mutually_exclusive_group(required=True)
-    where.add_argument("--board", metavar="BOARD", help="measure on the core of a board of Zephyr, in QEMU")
+    where.add_argument(
+        "--board",
+        metavar="BOARD",
+        help="measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU",
+    )
     where.add_argument("--core", choices=CORES, help="measure on a core, in QEMU")
     tune.add_argument(
         "--wait-states",
@@ -120,6 +124,7 @@ def _add_tune(tune: argparse.ArgumentParser) -> None:
     tune.add_argument(
         "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree with the board (default: that of the workspace)"
     )
+    add_device(tune.add_argument_group("on a board"), "serial device of the board: measure by its cycle counter")
     add_output(tune)
     tune.set_defaults(function=commands.tune)
 

@@ -72,6 +72,21 @@ def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -
             faults.error(f"--no-flash has no effect on board '{options.board}' without --serial")
 
 
+def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Report options of `opwest tune` that have no effect with the others."""
+    if options.serial is None:
+        for name in ("baud", "timeout"):
+            if getattr(options, name) is not None:
+                faults.error(f"--{name} requires --serial")
+        return
+    if options.board is None:
+        faults.error("--serial requires --board", hint="--core measures in QEMU")
+    if options.wait_states is not None:
+        faults.error("--wait-states excludes --serial", hint="only QEMU counts the loads from flash")
+    if options.cmsis_nn is not None:
+        faults.error("--cmsis-nn excludes --serial", hint="CMSIS-NN is measured in QEMU: leave out --serial")
+
+
 def _is_given(options: argparse.Namespace, action: argparse.Action) -> bool:
     return bool(getattr(options, action.dest) != action.default)
 
@@ -178,19 +193,27 @@ def add_connection(group: argparse._ArgumentGroup) -> list[argparse.Action]:
     """Add the options of an image and the connection to it."""
     add = group.add_argument
     return [
-        add("--serial", metavar="DEV", help="serial device of the board (default: the only one found)"),
+        *add_device(group, "serial device of the board (default: the only one found)"),
+        add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
+        add("--no-build", action="store_true", help="use the existing image of the build directory"),
+        add("--no-flash", action="store_true", help="do not flash: the board already runs the image"),
+        add(
+            "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
+        ),
+    ]
+
+
+def add_device(group: argparse._ArgumentGroup, serial: str) -> list[argparse.Action]:
+    """Add the options of the serial device. `serial`: the help of --serial."""
+    add = group.add_argument
+    return [
+        add("--serial", metavar="DEV", help=serial),
         add("--baud", metavar="N", type=count, help="baud rate (default: 115200)"),
         add(
             "--timeout",
             metavar="S",
             type=_seconds,
             help="timeout for a response in seconds (default: 30)",
-        ),
-        add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
-        add("--no-build", action="store_true", help="use the existing image of the build directory"),
-        add("--no-flash", action="store_true", help="do not flash: the board already runs the image"),
-        add(
-            "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
         ),
     ]
 

@@ -4,37 +4,45 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import shlex
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from opwest.board.candidates import BoardRunner
+from opwest.board.connection import build_workspace
+from opwest.board.progress import make_progress
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.choice.report import layer
 from opwest.importers.models.processors import CORES
 from opwest.result import Result
 from opwest.tuning.boards import core_of_board
+from opwest.tuning.measure import measure_in_qemu
+from opwest.tuning.on_board import measure_on_board
 from opwest.tuning.placement import offers_text
+from opwest.tuning.results import Measure
 from opwest.tuning.tune import Layer, Tuned, tune
 from opwest.zephyr.workspace import find_workspace
 
+QEMU = "counted instructions in QEMU, in a model: not of silicon"
+
 
 def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Measure on the core of a board; print a table of the layers."""
-    core: str | None = options.core or core_of_board(options.board, find_workspace(options.zephyr_base))
-    if core is None:
-        faults.error(
-            f"--board {options.board}: its core is unknown, or QEMU has no machine for it",
-            expected=f"--core {'|'.join(CORES)}",
-            hint="other boards are known with their Zephyr tree: --zephyr-base DIR, or in a workspace",
-        )
-    faults.raise_if_errors()
-    assert core is not None
+    """Measure on a board or on its core in QEMU; print a table of the layers."""
+    core = options.core or _core(options, faults)
     start = time.monotonic()
     progress = _silent if options.quiet else _print
-    done = tune(options.folder, core, options.wait_states is not None, progress, options.cmsis_nn)
-    words = [table_text(core, done.layers)]
+    places = options.wait_states is not None
+    done = tune(options.folder, core, _measure(options, core), places, progress, options.cmsis_nn)
+    where = done.source if options.serial else QEMU
+    words = [table_text(core, done.layers, where)]
+    if done.left_out:
+        names = ", ".join(map(layer, done.left_out))
+        words.append(f"not measured, because they do not fit on {options.board}: {names}")
+        words.append("  their variants are chosen by the costs of the other tables")
     if options.wait_states is not None:
         words.append(offers_text(done.offers, core, options.wait_states))
     seconds = time.monotonic() - start
@@ -44,7 +52,8 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
         {"layer": layer(one.label), "before": one.before, "after": one.after, "cycles": dict(one.cycles)}
         for one in done.layers
     ]
-    result = {"file": str(done.file), "core": core, "layers": layers}
+    result: dict[str, Any] = {"file": str(done.file), "core": core, "measured": done.source, "layers": layers}
+    result["left_out"] = [layer(one) for one in done.left_out]
     if options.wait_states is not None:
         result["constants"] = [
             {
@@ -59,8 +68,36 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result("\n".join(words), result)
 
 
-def table_text(core: str, layers: Sequence[Layer]) -> str:
-    """Return the table of the layers; ends without a line end."""
+def _core(options: argparse.Namespace, faults: Diagnostics) -> str:
+    """Return the core of the board. Raises OpwestError if it is unknown."""
+    workspace = build_workspace(options.zephyr_base) if options.serial else find_workspace(options.zephyr_base)
+    core = core_of_board(options.board, workspace)
+    if core is None and options.serial:
+        faults.error(
+            f"--board {options.board}: unknown board, or no variants for its core",
+            expected=f"a board of the Zephyr tree '{workspace and workspace.base}' with one of: {', '.join(CORES)}",
+        )
+    elif core is None:
+        faults.error(
+            f"--board {options.board}: its core is unknown, or QEMU has no machine for it",
+            expected=f"--core {'|'.join(CORES)}",
+            hint="other boards are known with their Zephyr tree: --zephyr-base DIR, or in a workspace",
+        )
+    faults.raise_if_errors()
+    assert core is not None
+    return core
+
+
+def _measure(options: argparse.Namespace, core: str) -> Measure:
+    """Return the measurement on the board of --serial, or in QEMU."""
+    if options.serial is None:
+        return functools.partial(measure_in_qemu, core=core)
+    run = BoardRunner(options.folder, options, make_progress(quiet=options.json or options.quiet))
+    return functools.partial(measure_on_board, core=core, execute=run)
+
+
+def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
+    """Return the table of the layers; ends without a line end. `where`: the origin of the cycles."""
     heads = ("layer", "variant", "cycles", "other variants")
     rows = [heads]
     for one in layers:
@@ -76,7 +113,7 @@ def table_text(core: str, layers: Sequence[Layer]) -> str:
     before, after = (sum(one.cycles[getattr(one, name)] for one in layers) for name in ("before", "after"))
     rows.append(("all", "", f"{after:,}", f"before: {before:,}" if after != before else ""))
     widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
-    lines = [f"{core} (cycles of counted instructions in QEMU, in a model: not of silicon)"]
+    lines = [f"{core} (cycles of {where})"]
     for row in rows:
         cells = [row[i].rjust(widths[i]) if i == 2 else row[i].ljust(widths[i]) for i in range(len(heads))]
         lines.append(f"  {'  '.join(cells).rstrip()}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.files import is_inside
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, TensorType
 from opwest.render.arguments import ENTRY
 from opwest.render.records.layout import DIRECTION
 
@@ -150,8 +150,9 @@ def _fault_of_elements(tensor: Mapping[str, Any]) -> str | None:
     """Return why the dtype, the shape and the size of a tensor disagree."""
     if tensor["dtype"] not in DTYPES:
         return f"unknown dtype {tensor['dtype']!r}"
-    shape = tensor["shape"]
-    if any(n < 1 for n in shape) or math.prod(shape) * DTYPES[tensor["dtype"]].size != tensor["size"]:
+    shape, pitch = tensor["shape"], tensor.get("pitch", 0)
+    is_invalid = any(n < 1 for n in shape) or type(pitch) is not int or (pitch and (not shape or pitch < shape[-1]))
+    if is_invalid or TensorType(DTYPES[tensor["dtype"]], tuple(shape), pitch).size != tensor["size"]:
         return f"{tensor['name']!r} has {tensor['size']} bytes, {tensor['dtype']} {shape}"
     return None
 

@@ -79,5 +79,6 @@ def host_results(
             part, data = data[: tensor["size"]], data[tensor["size"] :]
             if len(part) != tensor["size"]:
                 raise fail(f"the host run of model '{model['name']}' ended before point {stop['point']}", project)
-            results[stop["point"], tensor["name"]] = numbers_from(bytes(part), DTYPES[tensor["dtype"]], tensor["shape"])
+            numbers = numbers_from(bytes(part), DTYPES[tensor["dtype"]], tensor["shape"], tensor.get("pitch", 0))
+            results[stop["point"], tensor["name"]] = numbers
     return results

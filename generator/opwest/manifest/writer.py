@@ -129,6 +129,7 @@ def argument(
     align: int | None = None,
     pointer: bool = False,
     in_place: Sequence[str] = (),
+    pitch: int = 0,
     struct: str | None = None,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
@@ -140,6 +141,7 @@ def argument(
         "scalar": "true" if by_value else None,
         "shape": shape,
         "direction": direction if direction != "in" and not by_value else None,
+        "pitch": str(pitch) if pitch else None,
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
         "in_place": flow_list(map(_scalar, in_place)) if in_place else None,

@@ -151,8 +151,8 @@ def located_items(items: Items) -> list[tuple[Any, Location]]:
 
 
 def tensor_type(context: Context, entry: Mapping) -> TensorType:
-    """Return the type of an entry with `dtype` and `shape`; report one larger than the limit."""
-    type_ = TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())))
+    """Return the type of an entry with `dtype` and `shape`; report one larger than the limit, and a small pitch."""
+    type_ = TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())), pitch_of(context, entry))
     if type_.size > MAX_TENSOR_BYTES:
         context.faults.error(
             f"tensor type {type_} has {type_.size} bytes",
@@ -160,6 +160,22 @@ def tensor_type(context: Context, entry: Mapping) -> TensorType:
             expected=f"at most {MAX_TENSOR_BYTES} bytes",
         )
     return type_
+
+
+def pitch_of(context: Context, entry: Mapping) -> int:
+    """Return the pitch of an entry with a shape, 0 for none; report one that is smaller than a row."""
+    pitch: int = entry.get("pitch", 0)
+    shape = entry.get("shape", ())
+    if pitch and (not shape or pitch < shape[-1]):
+        row = f"rows of {shape[-1]} elements" if shape else "no dimension"
+        context.faults.error(
+            f"a pitch of {pitch} for {row}",
+            entry.value_location("pitch"),
+            expected=f"at least {shape[-1]}" if shape else "a shape with dimensions",
+            hint="the pitch counts the elements from the start of one row, the last dimension, to the next",
+        )
+        return 0
+    return pitch
 
 
 def size_in_bytes(value: float | str) -> int:

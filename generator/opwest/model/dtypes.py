@@ -259,6 +259,8 @@ class TensorType:
 
     dtype: DType
     shape: tuple[int, ...]
+    pitch: int = 0
+    """The elements from one row, the last dimension, to the next in memory; 0: rows follow each other."""
 
     @property
     def elements(self) -> int:
@@ -267,11 +269,19 @@ class TensorType:
 
     @property
     def size(self) -> int:
-        """Bytes in C order without padding."""
-        return self.elements * self.dtype.size
+        """Bytes in C order without padding; with a pitch, from the start of the first row to the end of the last."""
+        if not self.pitch:
+            return self.elements * self.dtype.size
+        return ((self.rows - 1) * self.pitch + self.shape[-1]) * self.dtype.size
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of a tensor with dimensions."""
+        return prod(self.shape[:-1])
 
     def __str__(self) -> str:
-        return f"{self.dtype.name} {list(self.shape)}"
+        pitch = f" with a pitch of {self.pitch}" if self.pitch else ""
+        return f"{self.dtype.name} {list(self.shape)}{pitch}"
 
 
 def round_to_float32(value: float) -> float:

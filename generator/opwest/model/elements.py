@@ -65,11 +65,15 @@ def reference_of(array: Elements, dtype: DType) -> Elements:
     return array if found is None else numbers_of(found[0], dtype)
 
 
-def numbers_from(content: bytes, dtype: DType, shape: Sequence[int]) -> Elements:
-    """Return the values in memory of this machine's byte order: see `numbers_of`."""
+def numbers_from(content: bytes, dtype: DType, shape: Sequence[int], pitch: int = 0) -> Elements:
+    """Return the values in memory of this machine's byte order: see `numbers_of`. `pitch`: that of the type."""
     import numpy as np
 
-    return numbers_of(np.frombuffer(content, dtype.numpy), dtype).reshape(shape)
+    found = numbers_of(np.frombuffer(content, dtype.numpy), dtype)
+    if pitch:
+        # The last row ends at its last element.
+        found = np.pad(found, (0, -len(found) % pitch)).reshape(-1, pitch)[:, : shape[-1]]
+    return found.reshape(shape)
 
 
 def converted(array: Array, dtype: DType) -> tuple[Array, int] | None:

@@ -49,12 +49,31 @@ def check_passing(context: Context, entry: Mapping, convention: Convention) -> N
             entry.value_location("struct"),
             expected="dtype: uint8 and shape: [SIZE], in an unpacked operator",
         )
+    if "pitch" in entry:
+        _check_pitch(context, entry, convention)
     if entry.get("pointer") and (scalar or convention.arrays is None):
         what = "is a scalar" if scalar else f"belongs to an operator with the convention {convention.name}"
         context.faults.error(
             f"argument {entry['name']!r} {what}",
             entry.value_location("pointer"),
             expected="pointer: true for tensors of packed and ffi operators",
+        )
+
+
+def _check_pitch(context: Context, entry: Mapping, convention: Convention) -> None:
+    """Report a pitch of an argument that is no plain result: operators read tensors whose rows follow each other."""
+    what = None
+    if entry.get("scalar", False) or "shape" not in entry:
+        what = "has a pitch and no shape"
+    elif entry.get("direction", "in") != "out" or "in_place" in entry:
+        what = "has a pitch and is read" if "in_place" not in entry else "has a pitch and 'in_place'"
+    elif convention.arrays is not None or convention.descriptors is not None:
+        what = f"has a pitch in an operator with the convention {convention.name}"
+    if what is not None:
+        context.faults.error(
+            f"argument {entry['name']!r} {what}",
+            entry.value_location("pitch"),
+            expected="'pitch' at a result (direction: out) with a shape, in an unpacked operator",
         )
 
 

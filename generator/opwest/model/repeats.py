@@ -99,8 +99,10 @@ def _used(context: Context) -> set[str]:
 
 
 def _parts(tensor: str, whole: TensorType, view: View | None, at: Location) -> dict[str, View]:
-    part = TensorType(whole.dtype, whole.shape[1:])
-    size = whole.dtype.size * prod(part.shape)
+    rank = len(whole.shape)
+    # A single row has no pitch.
+    part = TensorType(whole.dtype, whole.shape[1:], whole.pitch if rank > 2 else 0)
+    size = whole.dtype.size * (prod(whole.shape[1:-1]) * whole.pitch if whole.pitch else prod(part.shape))
     root, start = (view.root, view.offset) if view else (tensor, 0)
     names = (slice_name(tensor, turn) for turn in range(whole.shape[0]))
     return {name: View(name, part, root, start + turn * size, at) for turn, name in enumerate(names)}

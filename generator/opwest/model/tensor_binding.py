@@ -82,7 +82,7 @@ class TensorBinding:
         bound = self._bind_root(index, argument, value, place)
         view = self.names.views.get(value)
         if bound is not None and argument.is_written:
-            self.written.add(root, *extent) if view else self.written.add_whole(root)
+            self.written.add_view(root, view.offset, view.type) if view else self.written.add_whole(root)
         if bound is None or view is None:
             return bound
         if view.offset % argument.align:
@@ -191,7 +191,14 @@ class TensorBinding:
     def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
         """Return a new intermediate tensor with the type of its first writer; report a declaration that differs."""
         check_name("tensor", name, place, self.faults)
-        tensor = Intermediate(name, place, argument.type, argument.location not in self.context.untyped)
+        type_ = replace(argument.type, pitch=0)
+        if argument.type.pitch:
+            self.faults.error(
+                f"argument {argument.name!r} takes {argument.type}, tensor {name!r} has rows that follow each other",
+                place,
+                expected=f"a view with pitch: {argument.type.pitch}",
+            )
+        tensor = Intermediate(name, place, type_, argument.location not in self.context.untyped)
         entry = self.declared.get(name, {})
         tensor.align = max(tensor.align, entry.get("align", 1))
         for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):

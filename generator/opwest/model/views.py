@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve views: contiguous parts of other tensors, `view_of` in `run.tensors`."""
+"""Resolve views: parts of other tensors, `view_of` in `run.tensors`."""
 
 from __future__ import annotations
 
 from opwest.diagnostics import nearest
 from opwest.manifest.located import Mapping
-from opwest.model.context import Context, tensor_type
+from opwest.model.context import Context, pitch_of, tensor_type
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name
 from opwest.model.model import View
@@ -40,12 +40,14 @@ class _Views:
         for name, entry in self.section.items():
             if "view_of" in entry:
                 self._view(name)
-            elif "offset" in entry:
-                self.faults.error(
-                    f"tensor {name!r} has an offset, but is no view",
-                    entry.key_location("offset"),
-                    expected="'offset' with 'view_of' only",
-                )
+                continue
+            for key, what in (("offset", "an offset"), ("pitch", "a pitch")):
+                if key in entry:
+                    self.faults.error(
+                        f"tensor {name!r} has {what}, but is no view",
+                        entry.key_location(key),
+                        expected=f"'{key}' with 'view_of' only",
+                    )
         return self.found
 
     def _view(self, name: str) -> None:
@@ -81,6 +83,13 @@ class _Views:
         """Add a view, whose root is no view, unless it or its base has an error."""
         base = entry["view_of"]
         inner = self.found.get(base)
+        if inner is not None and inner.type.pitch:
+            self.faults.error(
+                f"view {name!r} is a part of {base!r}, whose rows do not follow each other",
+                entry.value_location("view_of"),
+                expected=f"a view of {inner.root!r}",
+            )
+            return
         type_ = inner.type if inner else self.types.get(base)
         if type_ is None:
             if base not in self.failed:
@@ -110,7 +119,7 @@ class _Views:
             self.faults.error(f"view {name!r} has no shape", entry.location, expected="shape: [...]")
             return None
         dtype = DTYPES[entry["dtype"]] if "dtype" in entry else whole.dtype
-        type_ = TensorType(dtype, tuple(entry["shape"]))
+        type_ = TensorType(dtype, tuple(entry["shape"]), pitch_of(self.context, entry))
         start = entry.get("offset", 0) * whole.dtype.size
         if start + type_.size > whole.size:
             self.faults.error(

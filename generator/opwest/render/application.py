@@ -155,7 +155,7 @@ def _main_row(model: Model, variants: Sequence[Model]) -> dict[str, Any]:
 
 
 def _printed(tensor: dict[str, Any]) -> dict[str, str]:
-    """Return the printf format of an element in main.c, without floating point, which small C libraries lack."""
+    """Return the printf format of an element in main.c, without floating point, which printk() lacks by default."""
     dtype = DTYPES[tensor["dtype"]]
     value = f"{dtype.print.cast}{tensor['buffer']}[i]"
     if dtype.is_float:

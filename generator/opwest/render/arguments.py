@@ -53,6 +53,7 @@ def operator_rows(model: Model) -> list[dict[str, Any]]:
                 "direction": a.direction,
                 "scalar": a.scalar,
                 "offset": offset,
+                **({"pitch": a.type.pitch} if a.type.pitch else {}),
             }
             for a, offset in zip(operator.args, offsets, strict=True)
         ]

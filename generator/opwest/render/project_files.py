@@ -166,7 +166,8 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _typed(name: str, type_: TensorType) -> dict[str, Any]:
-    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}
+    pitch = {"pitch": type_.pitch} if type_.pitch else {}
+    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size, **pitch}
 
 
 def _options_record(source: SourceFile) -> dict[str, Any]:

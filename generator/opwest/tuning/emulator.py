@@ -12,6 +12,7 @@ from opwest.activity import command
 from opwest.records import dataclass
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine
+from opwest.tuning.results import MeasurementError
 
 HERE = Path(__file__).resolve().parent / "qemu"
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
@@ -19,8 +20,10 @@ SECONDS = 600
 PLUGIN_VERSIONS = range(1, 6)
 
 
-class EmulatorError(Exception):
+class EmulatorError(MeasurementError):
     """A program that failed, with its output."""
+
+    hint = "docs/tuning.md lists the programs that are needed"
 
 
 @dataclass(frozen=True)

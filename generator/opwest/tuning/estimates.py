@@ -11,22 +11,21 @@ import numpy as np
 from opwest.importers.models.choice.geometry import kind_of, numbers_of
 from opwest.importers.models.choice.table import TERMS
 from opwest.importers.models.ir.program import Operation
-from opwest.tuning.emulator import Measured
 
 ROUNDS = 2000
 
 
-def fitted(results: Sequence[tuple[Operation, str, Measured]]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the coefficients by kind and variant."""
-    rows: dict[tuple[str, str], list[tuple[dict[str, int], Measured]]] = {}
-    for operation, variant, measured in results:
-        rows.setdefault((kind_of(operation), variant), []).append((numbers_of(operation), measured))
+def fitted(results: Sequence[tuple[Operation, str, int, int]]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the coefficients by kind and variant. `results`: a layer, the variant, its cycles, its bytes of code."""
+    rows: dict[tuple[str, str], list[tuple[dict[str, int], int, int]]] = {}
+    for operation, variant, cycles, code in results:
+        rows.setdefault((kind_of(operation), variant), []).append((numbers_of(operation), cycles, code))
     found: dict[str, dict[str, dict[str, float]]] = {}
     for (kind, variant), some in rows.items():
-        matrix = np.asarray([[numbers[term] for term in TERMS] for numbers, _ in some], np.float64)
-        cycles = np.asarray([one.cycles for _, one in some], np.float64)
-        terms = dict(zip(TERMS, map(float, not_negative(matrix, cycles)), strict=True))
-        terms["code"] = float(np.median([one.code for _, one in some]))
+        matrix = np.asarray([[numbers[term] for term in TERMS] for numbers, _, _ in some], np.float64)
+        measured = np.asarray([cycles for _, cycles, _ in some], np.float64)
+        terms = dict(zip(TERMS, map(float, not_negative(matrix, measured)), strict=True))
+        terms["code"] = float(np.median([code for _, _, code in some]))
         found.setdefault(kind, {})[variant] = terms
     return found
 

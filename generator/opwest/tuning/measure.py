@@ -4,37 +4,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from opwest.importers.models.choice.geometry import key_of
-from opwest.importers.models.choice.table import Table
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.processors import CORES
 from opwest.records import dataclass
 from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn
-from opwest.tuning.emulator import EmulatorError, Measured, run
-from opwest.tuning.estimates import fitted
+from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from opwest.tuning.results import Measurements, Progress, Result, WrongResultError
+from opwest.tuning.tools import tools_of
 
 MOST_BYTES = 8 << 20
 """The bytes of inputs, constants and outputs in an image."""
 MOST_CANDIDATES = 150
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A measured candidate."""
-
-    operation: Operation
-    variant: str
-    measured: Measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +55,10 @@ def measure(
     operations: Sequence[Operation],
     core: str,
     work: Path,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda _: None,
     library: CmsisNn | None = None,
-) -> list[Result]:
-    """Run all candidates of operations. Raises EmulatorError, also for a wrong result, a defect.
-
-    `library`: CMSIS-NN, whose calls are candidates too.
-    """
+) -> Measurements:
+    """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError."""
     found: list[Result] = []
     batches = list(_batches(operations, CORES[core], () if library is None else (LIBRARY,)))
     machine = MACHINES[core] if library is None else library.machine
@@ -79,21 +68,18 @@ def measure(
         measured = run(made, machine, work / f"{core}_{number}")
         for offer, one in zip(batch, measured, strict=True):
             if one.wrong or one.guards:
-                layer = key_of(offer.operation)
-                raise EmulatorError(f"variant {offer.variant} of {layer} is not equal to the portable one: a defect")
-            found.append(Result(offer.operation, offer.variant, one))
-    return found
+                raise WrongResultError(offer.operation, offer.variant)
+            found.append(Result(offer.operation, offer.variant, one.cycles, one.code))
+    functions = {} if library is None else library.functions
+    return Measurements(found, tools_of(MACHINES[core]), functions=functions)
 
 
-def table_of(
-    results: Sequence[Result], core: str, measured: str, *, has_estimates: bool, library: CmsisNn | None = None
-) -> Table:
-    """Return the table of a core. `measured`: the emulator and the compiler."""
-    layers: dict[str, dict[str, tuple[int, int]]] = {}
-    for one in results:
-        layers.setdefault(key_of(one.operation), {})[one.variant] = (one.measured.cycles, one.measured.code)
-    estimates = fitted([(one.operation, one.variant, one.measured) for one in results]) if has_estimates else {}
-    return Table(core, layers, estimates, measured, {} if library is None else library.functions)
+def measure_in_qemu(
+    operations: Sequence[Operation], progress: Progress, core: str, library: CmsisNn | None = None
+) -> Measurements:
+    """Run all candidates of operations, with intermediate files in a temporary directory. Raises MeasurementError."""
+    with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
+        return measure(operations, core, Path(work), progress, library)
 
 
 def _batches(operations: Sequence[Operation], processor: str, libraries: Sequence[str] = ()) -> Iterator[list[_Offer]]:
@@ -118,11 +104,16 @@ def alone(operation: Operation) -> Program:
     def fresh(value: Value, role: str) -> Value:
         return Value(role, role, value.dtype, value.shape, value.quantization)
 
+    def part(value: Value) -> Value:
+        """Return the first channels of an output whose other channels are not written."""
+        whole = Value("output", "output", value.dtype, (*value.shape[:-1], value.pitch))
+        return dataclasses.replace(value, name="part", root=whole, offset=0)
+
     inputs = tuple(one if one.role == "constant" else fresh(one, "input") for one in operation.inputs)
-    results = tuple(fresh(one, "output") for one in operation.results)
+    results = tuple(part(one) if one.pitch else fresh(one, "output") for one in operation.results)
     program = Program()
     program.inputs = [one for one in inputs if one.role == "input"]
-    program.outputs = list(results)
+    program.outputs = [one.base for one in results]
     program.operations = [dataclasses.replace(operation, inputs=inputs, results=results)]
     return program
 

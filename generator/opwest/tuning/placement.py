@@ -11,7 +11,7 @@ from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Operation
-from opwest.importers.models.placement import layer_of
+from opwest.importers.models.placement import layers_of
 from opwest.importers.models.processors import CORES
 from opwest.importers.models.request import LIBRARIES
 from opwest.records import dataclass
@@ -58,7 +58,7 @@ def offers(
     for operation, variant in variants.items():
         size = constant_bytes(candidates(operation, CORES[core], LIBRARIES)[variant])
         if size:
-            found.append(Offer(layer_of(operation.label), variant, size, read[key_of(operation), variant]))
+            found.append(Offer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant]))
     return found
 
 

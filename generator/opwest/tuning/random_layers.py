@@ -11,6 +11,7 @@ import numpy as np
 
 from opwest.importers.models.ir.elements import Product
 from opwest.importers.models.ir.functions import AddQuantised
+from opwest.importers.models.ir.movement import Axis, Move, Region
 from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
@@ -299,6 +300,24 @@ def multiply(random: Random, size: int | None = None, dtype: str = "int8") -> Pr
         *random_limits(random, dtype, zero),
     )
     return program(Elementwise("layer", inputs, (result,), Product(numbers)))
+
+
+FILL = 85
+"""The value of channels that a layer must not change."""
+
+
+def between_channels(random: Random, made: Program) -> Program:
+    """Return the program of a layer whose result is a part of the channels of a tensor that is filled before."""
+    [layer] = made.operations
+    [result] = layer.results
+    pitch = result.shape[-1] + int(random.choice([1, 2, 3, 4, 8, 16, 31, 4100]))
+    first = int(random.integers(0, pitch - result.shape[-1] + 1))
+    whole = value("output", result.dtype, (*result.shape[:-1], pitch))
+    part = dataclasses.replace(result, role="intermediate", root=whole, offset=first, pitch=pitch)
+    filled = Region(None, (Axis(whole.size, 0, 1),), fill=FILL)
+    found = dataclasses.replace(made, outputs=[whole])
+    found.operations = [Move("fill", (), (whole,), (filled,)), dataclasses.replace(layer, results=(part,))]
+    return found
 
 
 def inputs_of(random: Random, made: Program, case: int) -> list[Any]:

@@ -11,7 +11,12 @@ from opwest.tuning.machines import Machine
 
 def tools_of(machine: Machine) -> str:
     """Return the programs with their versions, such as `qemu-system-arm 7.2.11, arm-none-eabi-gcc 12.2.1`."""
-    return ", ".join(f"{name} {_version(name)}" for name in (machine.emulator[0], machine.compiler[0]))
+    return ", ".join(named(name) for name in (machine.emulator[0], machine.compiler[0]))
+
+
+def named(program: str) -> str:
+    """Return the name of a program and its version. Raises EmulatorError."""
+    return f"{program.rpartition('/')[2]} {_version(program)}"
 
 
 def _version(program: str) -> str:

@@ -5,26 +5,29 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opwest.importers.faults import fault
+from opwest.importers.models.choice.block import Layouts
+from opwest.importers.models.choice.decide import decided, decided_without_class
+from opwest.importers.models.choice.geometry import key_of
+from opwest.importers.models.choice.joins import joined_in_place
 from opwest.importers.models.choice.report import layer
+from opwest.importers.models.choice.table import Table
 from opwest.importers.models.choice.tables import Tables, merged, read_file, read_tables, text_of
 from opwest.importers.models.emit.registry import candidates
-from opwest.importers.models.implementations import chosen
 from opwest.importers.models.ir.program import Operation, Program
+from opwest.importers.models.ir.stripes import Striped
 from opwest.importers.models.prepare import prepare, program_of
 from opwest.importers.models.processors import CORES, Processor, processors
 from opwest.importers.models.record import Record, read_record
 from opwest.importers.models.request import KERNELS, Options
 from opwest.records import dataclass
 from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn, compiled
-from opwest.tuning.emulator import EmulatorError
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import distinct, measure, table_of
+from opwest.tuning.measure import distinct, measure_in_qemu
 from opwest.tuning.placement import Offer, offers
-from opwest.tuning.tools import tools_of
+from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.write.faults import system_faults
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
@@ -53,16 +56,24 @@ class Tuned:
     libraries: Sequence[str]
     """The libraries whose functions are candidates of `after`."""
     layers: Sequence[Layer]
+    """Those that were measured."""
     candidates: int
     """The number of measured variants of different layers."""
+    source: str
+    """That of the measurements."""
+    left_out: Sequence[str]
+    """The labels of the layers that could not be measured: their costs are those of other tables."""
     offers: Sequence[Offer]
 
 
-def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None], cmsis_nn: Path | None = None) -> Tuned:
-    """Measure the variants of the layers of an import on a core; write its tuning.yaml. Raises OpwestError.
+def tune(
+    folder: Path, core: str, measure: Measure, places: bool, progress: Progress, cmsis_nn: Path | None = None
+) -> Tuned:
+    """Measure the variants of the layers of an import; write its tuning.yaml. Raises OpwestError.
 
-    `places`: whether the loads from the constants of the chosen variants are counted too. `cmsis_nn`: the directory of
-    CMSIS-NN, whose functions are measured too.
+    `core`: the core of the measurements. `places`: whether the loads from the constants of the chosen variants are
+    counted too, in QEMU. `cmsis_nn`: the directory of CMSIS-NN, whose functions are measured too, in QEMU instead of by
+    `measure`.
     """
     root = None if cmsis_nn is None else checked_cmsis_nn(cmsis_nn)
     record = read_record(folder)
@@ -76,52 +87,76 @@ def tune(folder: Path, core: str, places: bool, progress: Callable[[str], None],
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
     processor = next((one for one in processors() if one.name == CORES[core]), None)
+    classes = {} if processor is None or processor.core == core else {processor.name: core}
+    given = read_tables(map(Path, options.tuning))
+    before = Tables(given.cores, {**given.classes, **classes})
+    wider = dataclasses.replace(options, libraries=libraries)
+    made: list[Offer] = []
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
-            operations = distinct(programs)
-            library = None
-            if root is not None:
+            layouts, library = Layouts(), None
+            first = [_variants(program, layouts, processor, options, before) for program in programs]
+            operations = distinct(_measured(programs, first))
+            if root is None:
+                done = measure(operations, progress)
+            else:
                 progress(f"compiling CMSIS-NN for {core}")
                 library = compiled(root, operations, core, Path(work) / LIBRARY)
-            results = measure(operations, core, Path(work), progress, library)
-            classes = {} if processor is None or processor.core == core else {processor.name: core}
+                done = measure_in_qemu(operations, progress, core, library)
             # Estimates from the layers of one model would be worse than opwest's own.
-            table = table_of(results, core, tools_of(MACHINES[core]), has_estimates=False, library=library)
-            found = Tables({core: table}, classes)
-            tables = merged([*old, found])
-            given = read_tables(map(Path, options.tuning))
-            before = Tables(given.cores, {**given.classes, **classes})
+            table = table_of(done, core, has_estimates=False)
+            tables = merged([*(_without(one, table) for one in old), Tables({core: table}, classes)])
             after = merged([given, tables])
-            choices = ((before, options), (after, dataclasses.replace(options, libraries=libraries)))
-            variants = [_variants(program, processor, choices) for program in programs]
-            made: list[Offer] = []
+            last = [_variants(program, layouts, processor, wider, after) for program in programs]
             if places:
-                _check_library([last for _, last in variants], library)
-                for _, last in variants:
-                    made += offers(last, core, Path(work) / "places", progress, library)
-        except EmulatorError as error:
-            raise fault(f"cannot measure: {error}", hint="docs/tuning.md lists the programs that are needed") from None
+                _check_library(last, library)
+                for one in last:
+                    made += offers(one, core, Path(work) / "places", progress, library)
+        except MeasurementError as error:
+            raise fault(f"cannot measure: {error}", hint=error.hint) from None
     _write(file, text_of(tables).encode())
-    layers = []
-    for program, (first, last) in zip(programs, variants, strict=True):
-        for operation in program.operations:
+    layers, left_out = [], []
+    absent = set(map(key_of, done.left_out))
+    for old_variants, variants in zip(first, last, strict=True):
+        earlier = {(one.label, type(one)): variant for one, variant in old_variants.items()}
+        for operation, variant in variants.items():
+            # Cycles of another source cannot be compared with measured ones, nor added to them.
+            if key_of(operation) in absent:
+                left_out.append(operation.label)
+                continue
             names = candidates(operation, CORES[core], libraries)
             cost = {name: after.of(core).cost(operation, name) for name in names}
-            used = (first[operation], last[operation])
+            # A layer that writes its results to another place has the same label.
+            other = earlier.get((operation.label, type(operation)), variant)
+            name = old_variants.get(operation, other if other in cost else variant)
+            used = (name, variant)
             cycles = {name: round(one.cycles) for name, one in cost.items() if one.is_measured or name in used}
             layers.append(Layer(operation.label, *used, cycles))
-    return Tuned(file, record, libraries, layers, len(results), made)
+    return Tuned(file, record, libraries, layers, len(done.results), done.source, left_out, made)
+
+
+def _without(tables: Tables, new: Table) -> Tables:
+    """Return measurements without those of the core of a new table, if these are of another source."""
+    cores = {name: one for name, one in tables.cores.items() if name != new.core or one.measured == new.measured}
+    return Tables(cores, tables.classes)
+
+
+def _measured(programs: Sequence[Program], chosen: Sequence[Mapping[Operation, str]]) -> list[Program]:
+    """Return the programs with the operations to measure.
+
+    Layers that can write in place are measured in both ways, and layers in stripes for the rows of their calls.
+    """
+    parts = [part.operation for some in chosen for one in some if isinstance(one, Striped) for part in one.layers]
+    return [*programs, *map(joined_in_place, programs), Program(operations=parts)]
 
 
 def _variants(
-    program: Program, processor: Processor | None, choices: Sequence[tuple[Tables, Options]]
-) -> tuple[Mapping[Operation, str], Mapping[Operation, str]]:
-    """Return the variants that are chosen before and after the measurements, by tables and options of an import."""
+    program: Program, layouts: Layouts, processor: Processor | None, options: Options, tables: Tables
+) -> Mapping[Operation, str]:
+    """Return the operations of a program, and their variants, that tables result in."""
     if processor is None:
-        portable = dict.fromkeys(program.operations, "portable")
-        return portable, portable
-    before, after = (chosen(program, processor, options, tables).variants for tables, options in choices)
-    return before, after
+        return decided_without_class(program, layouts, options, tables).choice.variants
+    return decided(program, layouts, processor, options, tables).choice.variants
 
 
 def _check_library(variants: Sequence[Mapping[Operation, str]], library: CmsisNn | None) -> None:

@@ -16,7 +16,7 @@ from fake_west import DTS, NATIVE, SMP, UART, FakeWest
 from opwest.board.image import RunningImage
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
-from opwest.board.west import Build, brief, find_west
+from opwest.board.west import Build, SpaceError, brief, find_west
 
 
 @pytest.fixture
@@ -98,7 +98,19 @@ def test_failed_build_output_is_shortened(west: FakeWest, build: Build) -> None:
     assert found.hint == f"complete log: {build.log}" and build.log.read_text().count("Building") == 900
     build.folder.joinpath("opwest-run.json").unlink(missing_ok=True)
     west.tell(fails="build", build="ld.bfd: region `ISRAM' overflowed by 812 bytes")
-    assert "additional memory" in (fault(build).hint or "")
+    found = fault(build)
+    assert "additional memory" in (found.hint or "") and isinstance(found, SpaceError)
+    assert len(west.calls) > 2
+    assert isinstance(fault(build), SpaceError)
+    assert west.calls == [["build", "-d", str(build.folder)]], "it does not configure again"
+
+
+def test_compiler_of_a_build(build: Build) -> None:
+    assert build.compiler() is None
+    build.folder.mkdir(parents=True)
+    cache = "CMAKE_AR:FILEPATH=/usr/bin/ar\nCMAKE_C_COMPILER:STRING=/opt/bin/arm-none-eabi-gcc\n"
+    (build.folder / "CMakeCache.txt").write_text(cache)
+    assert build.compiler() == "/opt/bin/arm-none-eabi-gcc"
 
 
 def test_failed_flash(west: FakeWest, build: Build) -> None:

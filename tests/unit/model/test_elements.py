@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from opwest.manifest.arrays import Array
 from opwest.model.dtypes import DTYPES
-from opwest.model.elements import converted, elements_of, numbers_of, reference_of
+from opwest.model.elements import converted, elements_of, numbers_from, numbers_of, reference_of
 
 HALF = replace(DTYPES["float16"], name="half_bits", numpy="uint16")
 """float16 as if numpy did not have it."""
@@ -71,3 +71,9 @@ def test_files_are_converted_in_little_endian():
     assert converted(floats, HALF) == (replace(ones, dtype="half_bits"), 1)
     assert converted(floats, DTYPES["float64"]) is None
     assert converted(replace(floats, dtype="str64"), HALF) is None
+
+
+def test_numbers_of_rows_with_a_pitch():
+    content = np.arange(2 * 3 * 5 - 2, dtype=np.int16).tobytes()
+    found = numbers_from(content, DTYPES["int16"], [2, 3, 3], 5)
+    np.testing.assert_array_equal(found, np.arange(30, dtype=np.int16).reshape(2, 3, 5)[..., :3])

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes that steps have written: boundaries, and random ranges against a set of bytes."""
 
+import itertools
 import random
 
 import pytest
 from opwest.model.coverage import Coverage
+from opwest.model.dtypes import DTYPES, TensorType
 
 GAPS = {
     "nothing is written": ([], (0, 4), (0, 4)),
@@ -66,3 +68,55 @@ def test_random_ranges_equal_a_set_of_bytes():
                     assert gap == (missing[0], stop)
                     gaps += 1
     assert gaps > 1000
+
+
+def rows(begin, width, pitch, count, dtype="int8"):
+    """Return a view with a pitch, its first byte, and its bytes."""
+    item = DTYPES[dtype].size
+    type_ = TensorType(DTYPES[dtype], (count, width), pitch)
+    places = {begin + (row * pitch + at) * item + byte for row, at, byte in _each(count, width, item)}
+    return begin, type_, places
+
+
+def _each(*counts):
+    return itertools.product(*map(range, counts))
+
+
+def test_rows_of_views_together_are_whole_ranges():
+    coverage = Coverage()
+    coverage.add_view("t", *rows(0, 2, 5, 4)[:2])
+    assert coverage.gap("t", 0, 20) == (2, 5)
+    coverage.add_view("t", *rows(2, 2, 5, 4)[:2])
+    assert coverage.gap("t", 0, 20) == (4, 5)
+    assert coverage.gap("t", 10, 14) is None
+    coverage.add_view("t", *rows(4, 1, 5, 4)[:2])
+    assert coverage.gap("t", 0, 20) is None
+    assert coverage.gap("t", 0, 21) == (20, 21)
+
+
+def test_random_rows_equal_a_set_of_bytes():
+    rng = random.Random(8)
+    gaps = 0
+    for _ in range(300):
+        coverage, known = Coverage(), set()
+        for _ in range(rng.randint(1, 6)):
+            if rng.random() < 0.3:
+                begin = rng.randrange(40)
+                end = begin + rng.randint(1, 12)
+                coverage.add("t", begin, end)
+                known |= set(range(begin, end))
+            else:
+                width = rng.randint(1, 5)
+                dtype = rng.choice(["int8", "int16"])
+                shape = (width, width + rng.randint(0, 5), rng.randint(1, 6))
+                begin, type_, places = rows(rng.randrange(0, 20, 2), *shape, dtype)
+                assert begin + type_.size == max(places) + 1
+                coverage.add_view("t", begin, type_)
+                known |= places
+            low = rng.randrange(50)
+            high = low + rng.randint(1, 30)
+            missing = [at for at in range(low, high) if at not in known]
+            stop = next((at for at in range(missing[0], high) if at in known), high) if missing else None
+            assert coverage.gap("t", low, high) == ((missing[0], stop) if missing else None)
+            gaps += bool(missing)
+    assert gaps > 300

@@ -31,6 +31,8 @@ class Implementation:
     names: Mapping[Value, str]
     processor: Processor | None = None
     """None: hosts and all processors without an implementation of their own."""
+    sources: tuple[str, ...] = (SOURCE,)
+    """The C files of the operators."""
 
     def path(self, name: str) -> str:
         """Return the path of a file: variants have a directory of their own."""
@@ -103,7 +105,7 @@ def _users(of: Implementation) -> list[UserOperator]:
 
 def _objects(of: Implementation) -> Iterator[str]:
     if of.emitted.source:
-        yield from writer.object_entry([ObjectFile(of.path(SOURCE)).name])
+        yield from writer.object_entry([ObjectFile(of.path(name)).name for name in of.sources])
     for user in _users(of):
         yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
 
@@ -141,6 +143,7 @@ class _Operator:
     symbol: str
     parameters: tuple[Parameter, ...]
     shapes: tuple[tuple[int, ...], ...]
+    pitches: tuple[int, ...]
     has_status: bool
     check: str | None
     """The function that `open` calls."""
@@ -157,6 +160,7 @@ def _key(step: Step) -> _Operator:
         step.symbol,
         step.function.parameters,
         tuple(declared(one).shape for one in step.arguments),
+        tuple(declared(one).pitch for one in step.arguments),
         step.function.has_status,
         check_of(step.symbol) if step.function.check else None,
         step.function.user,
@@ -180,10 +184,10 @@ def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
 def _operator(name: str, key: _Operator) -> Iterator[str]:
     if key.user is not None:
         return _user_operator(name, key.user, key.shapes)
-    shapes = iter(key.shapes)
+    shapes, pitches = iter(key.shapes), iter(key.pitches)
     arguments = []
     for one in key.parameters:
-        shape = (one.elements,) if one.direction == "scratch" else next(shapes)
+        shape, pitch = ((one.elements,), 0) if one.direction == "scratch" else (next(shapes), next(pitches))
         arguments.append(
             writer.argument(
                 one.name,
@@ -193,6 +197,7 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
                 direction=one.direction,
                 in_place=one.in_place,
                 align=one.align,
+                pitch=pitch,
             )
         )
     keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
@@ -306,6 +311,7 @@ def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
         "view_of": names[value.root],
         "offset": str(value.offset) if value.offset else None,
         "shape": writer.shape_of(value.shape),
+        "pitch": str(value.pitch) if value.pitch else None,
     }
 
 

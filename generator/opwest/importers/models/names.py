@@ -37,6 +37,11 @@ def _with_roots(value: Value) -> list[Value]:
 
 def declared(value: Value) -> Value:
     """Return the value that steps name: a view of all elements is its root."""
-    while value.root is not None and value.root.size == value.size and value.root.dtype == value.dtype:
+    while (
+        value.root is not None
+        and value.root.size == value.size
+        and value.root.dtype == value.dtype
+        and value.root.pitch == value.pitch
+    ):
         value = value.root
     return value

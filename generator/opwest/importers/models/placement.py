@@ -39,15 +39,14 @@ class Placement:
         """Return the pools of constants. The constants that two layers share are in the pool of either."""
         found = {}
         for step in emitted.steps:
-            pool = self.pools.get(layer_of(step.label))
-            if pool is not None:
+            for pool in (self.pools[one] for one in layers_of(step.label) if one in self.pools):
                 found.update({one: pool for one in step.arguments if one.role == "constant"})
         return found
 
 
-def layer_of(label: str) -> str:
-    """Return the number of a layer in the model, as in the table of the variants, from its label."""
-    return label.split(" ", 1)[0]
+def layers_of(label: str) -> list[str]:
+    """Return the numbers of the layers in the model, as in the table of the variants, from a label."""
+    return label.split(" ", 1)[0].split(",")
 
 
 def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
@@ -87,9 +86,10 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
 def check_layers(placed: Placement, program: Program, emitted: Sequence[Emitted]) -> None:
     """Refuse layers that the program does not have, or without constants. Raises OpwestError with all faults."""
     faults = Diagnostics()
-    known = list(dict.fromkeys(layer_of(one.label) for one in program.operations))
+    known = list(dict.fromkeys(layer for one in program.operations for layer in layers_of(one.label)))
     steps = [step for one in emitted for step in one.steps]
-    filled = {layer_of(step.label) for step in steps if any(one.role == "constant" for one in step.arguments)}
+    constant = (step for step in steps if any(one.role == "constant" for one in step.arguments))
+    filled = {layer for step in constant for layer in layers_of(step.label)}
     expected = f"one of: {', '.join(layer for layer in known if layer in filled)}"
     for layer in placed.pools:
         if layer not in known:

@@ -5,21 +5,29 @@ from __future__ import annotations
 
 from math import prod
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from opwest.importers.models.ir.movement import Move, runs
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Operation
+from opwest.importers.models.ir.stripes import Striped
 from opwest.importers.models.operators.fixed_point import Requantisation
 
 GROUP = 8
 """The neighbouring taps whose weights are added for variants that sum several products in 16 bits."""
+
+_KEYS: WeakKeyDictionary[Operation, str] = WeakKeyDictionary()
+"""The keys of the operations in use: sums over weights take time."""
 
 
 def kind_of(operation: Operation) -> str:
     """Return the name of the operation: estimates are by kind."""
     if isinstance(operation, Convolution):
         return "dense" if operation.results[0].size == len(operation.weights) else "convolution"
+    if isinstance(operation, Striped):
+        return "stripes"
     if isinstance(operation, Elementwise):
         return type(operation.function).__name__.lower()
     return type(operation).__name__.lower()
@@ -27,13 +35,33 @@ def kind_of(operation: Operation) -> str:
 
 def key_of(operation: Operation) -> str:
     """Return the geometry, the dtype and what the legality of variants depends on."""
+    if operation not in _KEYS:
+        _KEYS[operation] = _key(operation, geometry_of(operation))
+    return _KEYS[operation]
+
+
+def key_without_pitch(operation: Operation) -> str:
+    """Return the key of a layer with a result whose rows follow each other."""
+    return _key(operation, geometry_without_pitch(operation))
+
+
+def _key(operation: Operation, geometry: str) -> str:
     words = _legality(operation) if isinstance(operation, Convolution | Depthwise) else []
-    return " ".join([geometry_of(operation), *words])
+    return " ".join([geometry, *words])
 
 
 def geometry_of(operation: Operation) -> str:
     """Return the shapes, the window and the dtype: layers that agree in them can share code."""
-    words = [kind_of(operation), operation.inputs[0].dtype, *(_shape(one.shape) for one in operation.inputs)]
+    if isinstance(operation, Striped):
+        # Two blocks never share code.
+        return operation.label
+    return geometry_without_pitch(operation) + "".join(f" pitch {one.pitch}" for one in operation.results if one.pitch)
+
+
+def geometry_without_pitch(operation: Operation) -> str:
+    """Return the geometry of a layer with a result whose rows follow each other."""
+    data = (*operation.inputs, *operation.results)[0]
+    words = [kind_of(operation), data.dtype, *(_shape(one.shape) for one in operation.inputs)]
     words.append(f"to {_shape(operation.results[0].shape)}")
     window = getattr(operation, "window", None)
     if window is not None:
@@ -69,7 +97,7 @@ def _legality(operation: Convolution | Depthwise) -> list[str]:
 
 
 def numbers_of(operation: Operation) -> dict[str, int]:
-    """Return what estimates are linear in: products, results, elements of data, calls."""
+    """Return what estimates are linear in: products or runs of copies, results, elements of data, calls."""
     result = operation.results[0].size
     weights = getattr(operation, "weights", None)
     products = 0
@@ -79,4 +107,7 @@ def numbers_of(operation: Operation) -> dict[str, int]:
         products = result * prod(weights.shape[:2]) if weights is not None else 0
     elif isinstance(operation, Pool):
         products = result * prod(operation.window.size)
+    elif isinstance(operation, Move):
+        # A copy costs more for each of its runs than for its elements.
+        products = sum(runs(one) for one in operation.regions)
     return {"product": products, "result": result, "data": sum(one.size for one in operation.inputs), "call": 1}

@@ -27,7 +27,7 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
     ]
     total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")
     widths = [max(len(row[i]) for row in (heads, *rows, total)) for i in range(len(heads))]
-    lines = [f"{processor} (cycles of a {core} in QEMU's model, not of silicon; bytes)"]
+    lines = [f"{processor} ({_source(core, choice)}; bytes)"]
     for row in (heads, *rows, total):
         cells = [
             cell.rjust(width) if 2 <= i <= 4 else cell.ljust(width)
@@ -38,3 +38,14 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
     if choice.gap:
         lines.append(f"  at most {choice.gap:.2%} above the least cycles")
     return "\n".join(lines)
+
+
+def _source(core: str, choice: Choice) -> str:
+    """Return where the cycles of the rows are from."""
+    model = f"a {core} in QEMU's model, not of silicon"
+    boards = dict.fromkeys(row.cost.source for row in choice.rows if row.cost.is_of_board)
+    if not boards:
+        return f"cycles of {model}"
+    others = [layer(row.operation.label) for row in choice.rows if not row.cost.is_of_board]
+    rest = f"; of layers {', '.join(others)}: of {model}" if others else ""
+    return f"cycles of {' and '.join(boards)}{rest}"

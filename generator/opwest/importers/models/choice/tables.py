@@ -22,6 +22,10 @@ VERSION = 1
 KERNELS = 1
 """The version of the emitted operators. It changes with the cost of a variant; then files must be measured again."""
 _AGAIN = "measure again with opwest tune"
+_NOTE = (
+    "# Written by `opwest tune`. `measured` is the source of the cycles of a core. Those of qemu-system-... are",
+    "# counted instructions in a model, not of silicon; those of a board are of its counter.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +77,7 @@ def merged(tables: Iterable[Tables]) -> Tables:
 
 def text_of(tables: Tables) -> str:
     """Return the text of a file."""
-    note = "# Written by `opwest tune`. Cycles of QEMU's instructions in a model, not of silicon."
-    return "\n".join([note, *_lines(tables)])
+    return "\n".join([*_NOTE, *_lines(tables)])
 
 
 def _tables(content: Mapping[str, Any]) -> Tables:

@@ -24,6 +24,7 @@ from opwest.importers.models.emit import (
     recurrent,
     reduction,
     search,
+    stripes,
     user,
 )
 
@@ -50,5 +51,6 @@ __all__ = [
     "recurrent",
     "reduction",
     "search",
+    "stripes",
     "user",
 ]

@@ -38,7 +38,7 @@ def plain_weights(weights: Any, zero: int) -> Any:
     return whole.astype(np.int8) if whole.min() >= -128 and whole.max() <= 127 else whole
 
 
-@emits(Convolution)
+@emits(Convolution, has_pitch=True)
 def render(operation: Convolution, shared: bool = False) -> Call:
     """Return the call."""
     return _render(operation, shared, None)
@@ -63,7 +63,7 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     is_plain = is_plain and data.size // inner == result.size // results
     rows = result.size // results
     # Rows that are copied before they are multiplied can be replaced by their results.
-    can_replace = is_plain and rows >= 8 and results <= inner and data.dtype == result.dtype
+    can_replace = is_plain and rows >= 8 and results <= inner and data.dtype == result.dtype and not result.pitch
     # The number of channels of a single row is only a bound of a loop.
     is_counted = shared and is_plain and rows == 1 and dtype != "float32"
     is_counted = is_counted and results % 4 == 0 and results * inner >= SMALL
@@ -75,7 +75,7 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
         length,
         group_results,
         length,
-        results,
+        result.pitch or results,
         accumulator(dtype),
         end,
         bias is not None,

@@ -31,6 +31,8 @@ class _Layer:
     dtype: str
     end: Ending
     has_bias: bool
+    skipped: int
+    """The elements between two pixels of the result."""
 
     @property
     def rows(self) -> int:
@@ -67,7 +69,7 @@ def can_replace(data: Shape, window: Window, results: int, strip: int = 1) -> bo
     )
 
 
-@emits(Depthwise)
+@emits(Depthwise, has_pitch=True)
 def render(operation: Depthwise, shared: bool = False) -> Call:
     """Return the call."""
     data, result = operation.inputs[0], operation.results[0]
@@ -78,19 +80,18 @@ def render(operation: Depthwise, shared: bool = False) -> Call:
     bias = folded(channels_first, operation.bias, operation.zero, dtype)
     bound = bound_of(channels_first, bias, dtype) if dtype in ("int8", "uint8") else None
     end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", result=result.dtype)
-    layer = _Layer(data.shape, operation.window, results, dtype, end, bias is not None)
+    layer = _Layer(data.shape, operation.window, results, dtype, end, bias is not None, result.row - results)
     lines = Lines()
     is_padded = operation.window.is_padded((data.shape[1], data.shape[2]))
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
+    is_in_place = not result.pitch and can_replace(data.shape, operation.window, results)
     _body(lines, layer, c_type(result.dtype))
     parameters = [
         Parameter("data", dtype),
         Parameter("weights", str(weights.dtype)),
         *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
         *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter(
-            "result", result.dtype, "out", ("data",) if can_replace(data.shape, operation.window, results) else ()
-        ),
+        Parameter("result", result.dtype, "out", ("data",) if is_in_place else ()),
         Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row),
     ]
     function = Function("depthwise", tuple(parameters), str(lines), end.helpers, (*end.headers, "string.h"))
@@ -125,6 +126,8 @@ def _body(lines: Lines, layer: _Layer, result: str) -> None:
                         _channel(lines, layer, "o")
                 for ky in range(layer.window.size[0]):
                     lines.add(f"r{ky} += {stride[1] * depth};")
+                if layer.skipped:
+                    lines.add(f"y += {layer.skipped};")
 
 
 def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:

@@ -17,7 +17,7 @@ from opwest.importers.models.ir.operations import Elementwise
 NAMES = ("a", "b", "c", "d")
 
 
-@emits(Elementwise)
+@emits(Elementwise, has_pitch=True)
 def render(operation: Elementwise) -> Call:
     """Return the call."""
     [result] = operation.results
@@ -25,12 +25,13 @@ def render(operation: Elementwise) -> Call:
     dtypes = [one.dtype for one in operation.inputs]
     expression = expression_of(operation.function, dtypes, result.dtype)
     lines = Lines()
-    dimensions, strides = joined(shapes, result.shape)
-    _loops(lines, dimensions, strides, expression, result.dtype, dtypes)
+    dimensions, strides = joined(shapes, result.shape, has_rows=bool(result.pitch))
+    skipped = result.pitch - result.shape[-1] if result.pitch else 0
+    _loops(lines, dimensions, strides, expression, result.dtype, dtypes, skipped)
     in_place = tuple(
         name
         for name, one in zip(NAMES, operation.inputs, strict=False)
-        if one.dtype == result.dtype and one.size == result.size
+        if one.dtype == result.dtype and one.size == result.size and not result.pitch
     )
     parameters = [
         *(Parameter(name, dtype) for name, dtype in zip(NAMES, dtypes, strict=False)),
@@ -42,8 +43,11 @@ def render(operation: Elementwise) -> Call:
     return Call(function, (*operation.inputs, *arrays, result), operation.label)
 
 
-def joined(shapes: list[Shape], result: Shape) -> tuple[list[int], list[list[int]]]:
-    """Return the loops of a result and the strides of each operand: dimensions that can be one loop are joined."""
+def joined(shapes: list[Shape], result: Shape, has_rows: bool = False) -> tuple[list[int], list[list[int]]]:
+    """Return the loops of a result and the strides of each operand: dimensions that can be one loop are joined.
+
+    `has_rows`: the last dimension is a loop of its own.
+    """
     rank = len(result)
     strides = []
     for shape in shapes:
@@ -52,9 +56,14 @@ def joined(shapes: list[Shape], result: Shape) -> tuple[list[int], list[list[int
     dimensions: list[int] = []
     kept: list[list[int]] = [[] for _ in shapes]
     for axis, count in enumerate(result):
-        if count == 1:
+        is_row = has_rows and axis == rank - 1
+        if count == 1 and not is_row:
             continue
-        can_join = bool(dimensions) and all(k[-1] == s[axis] * count for k, s in zip(kept, strides, strict=True))
+        can_join = (
+            bool(dimensions)
+            and not is_row
+            and all(k[-1] == s[axis] * count for k, s in zip(kept, strides, strict=True))
+        )
         if can_join:
             dimensions[-1] *= count
             for k, s in zip(kept, strides, strict=True):
@@ -75,8 +84,9 @@ def _loops(
     expression: Expression,
     result: str,
     dtypes: list[Any],
+    skipped: int,
 ) -> None:
-    """Append the loops; the innermost one has the expression."""
+    """Append the loops; the innermost one has the expression. `skipped`: the elements between rows of the result."""
     with contextlib.ExitStack() as stack:
         if len(dimensions) > 1:
             lines.add(f"{c_type(result)} *y = result;", "")
@@ -105,3 +115,5 @@ def _loops(
             lines.add(*(line.format(*values) for line in expression.lines))
             target = "*y++" if len(dimensions) > 1 else "result[i]"
             lines.add(f"{target} = {expression.value.format(*values)};")
+        if skipped and len(dimensions) > 1:
+            lines.add(f"y += {skipped};")

@@ -11,7 +11,7 @@ import numpy as np
 import opwest.importers.models.emit  # noqa: F401 - fills the table of variants
 from opwest.importers.models.emit.function import Call, Function
 from opwest.importers.models.emit.helpers import helpers_of
-from opwest.importers.models.emit.registry import render
+from opwest.importers.models.emit.registry import joint_calls
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.text import free_name
 from opwest.records import dataclass
@@ -51,7 +51,8 @@ def emit_program(
 
     `preferred`: a variant or a class of processors for all operations, or a variant for each.
     """
-    calls = _calls(program, preferred)
+    names = [preferred if isinstance(preferred, str) else preferred[operation] for operation in program.operations]
+    calls = joint_calls(zip(program.operations, names, strict=True))
     symbols: dict[Function, str] = {}
     taken: set[str] = set()
     for _, call in calls:
@@ -65,19 +66,6 @@ def emit_program(
     own = {function: symbol for function, symbol in symbols.items() if function.user is None}
     external = sorted({name for function in symbols for name in function.external})
     return Emitted(tuple(steps), source_of(own, heading) if own or not steps else "", tuple(external))
-
-
-def _calls(program: Program, preferred: str | Mapping[Operation, str]) -> list[tuple[str, Call]]:
-    """Return the calls. Layers that differ only in their numbers share one function."""
-    names = [preferred if isinstance(preferred, str) else preferred[operation] for operation in program.operations]
-    folded = [render(operation, name) for operation, name in zip(program.operations, names, strict=True)]
-    shared = [render(operation, name, shared=True) for operation, name in zip(program.operations, names, strict=True)]
-    distinct: dict[Function, set[Function]] = {}
-    for (_, one), (_, other) in zip(folded, shared, strict=True):
-        distinct.setdefault(other.function, set()).add(one.function)
-    return [
-        second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
-    ]
 
 
 def _names(call: Call) -> Iterator[str]:

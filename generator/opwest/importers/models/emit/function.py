@@ -58,8 +58,8 @@ class Function:
     definitions: tuple[str, ...] = ()
     """Static functions and types that the body uses, in the order of their uses. Equal texts are emitted once."""
 
-    def text(self, symbol: str) -> str:
-        """Return the definition."""
+    def text(self, symbol: str, specifiers: str = "") -> str:
+        """Return the definition. `specifiers`: text before it, such as `static`."""
         aliased = {name for one in self.parameters for name in one.in_place}
         listed = []
         for one in self.parameters:
@@ -67,7 +67,7 @@ class Function:
             restrict = "" if one.in_place or one.name in aliased else "restrict "
             listed.append(f"{constant}{c_type(one.dtype)} *{restrict}{one.name}")
         kind = "int32_t" if self.has_status else "void"
-        text = f"{_folded(f'{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
+        text = f"{_folded(f'{specifiers}{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
         return text + (f"\nint32_t {check_of(symbol)}(void)\n{{\n{self.check}}}\n" if self.check else "")
 
 

@@ -79,6 +79,12 @@ static inline int32_t clamp(int32_t value, int32_t low, int32_t high)
 	return value < low ? low : value > high ? high : value;
 }
 """,
+    "lesser": """\
+static inline int lesser(int a, int b)
+{
+	return a < b ? a : b;
+}
+""",
     "clampf": """\
 static inline float clampf(float value, float low, float high)
 {

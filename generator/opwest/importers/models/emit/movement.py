@@ -16,7 +16,7 @@ from opwest.importers.models.emit.text import Lines, number
 from opwest.importers.models.ir.movement import RESULT, Axis, Move, Region, simplified
 
 
-@emits(Move)
+@emits(Move, has_pitch=True)
 def render(operation: Move) -> Call:
     """Return the call."""
     [result] = operation.results

@@ -48,7 +48,7 @@ def _check(plugin: EntryPoint, before: dict[type, list[Variant]], faults: Diagno
                 faults.error(f"{_shown(plugin)}: invalid name of a variant: '{one.name}'", expected=expected)
             elif any(other.name == one.name for other in known):
                 faults.error(f"{_shown(plugin)}: a variant '{one.name}' of {kind.__name__} exists", hint="another name")
-            variants[place] = Variant(one.name, _guarded(one, plugin))
+            variants[place] = Variant(one.name, _guarded(one, plugin), one.has_pitch)
 
 
 def _guarded(variant: Variant, plugin: EntryPoint) -> Any:

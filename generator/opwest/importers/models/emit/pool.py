@@ -12,7 +12,7 @@ from opwest.importers.models.ir.operations import Pool
 from opwest.importers.models.operators.fixed_point import RANGES
 
 
-@emits(Pool)
+@emits(Pool, has_pitch=True)
 def render(operation: Pool) -> Call:
     """Return the call."""
     data, result = operation.inputs[0], operation.results[0]
@@ -29,6 +29,7 @@ def render(operation: Pool) -> Call:
         lines.add(f"const {c_type(dtype)} *from = data + ({image}) * {depth};", "")
         with lines.loop("c", depth):
             one_channel(lines, operation, width, depth)
+        skip(lines, operation)
     parameters = (Parameter("data", dtype), Parameter("result", dtype, "out"))
     is_float = dtype == "float32"
     helpers = () if (operation.low, operation.high) == (None, None) or not is_float else ("clampf",)
@@ -37,6 +38,13 @@ def render(operation: Pool) -> Call:
         f"{operation.kind}_pool", parameters, str(lines), helpers, ("float.h", "math.h") if is_float else ()
     )
     return Call(function, (data, result), operation.label)
+
+
+def skip(lines: Lines, operation: Pool) -> None:
+    """Append the step of y over the elements between two pixels of a result with a pitch."""
+    [result] = operation.results
+    if result.pitch:
+        lines.add(f"y += {result.pitch - result.shape[-1]};")
 
 
 def bounds(lines: Lines, operation: Pool) -> None:

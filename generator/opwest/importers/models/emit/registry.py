@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from weakref import WeakKeyDictionary
 
-from opwest.importers.models.emit.function import Call
+from opwest.importers.models.emit.function import Call, Function
 from opwest.importers.models.ir.program import Operation
 from opwest.records import dataclass
 
@@ -17,6 +18,8 @@ mla: Armv7-M without the DSP extension (Cortex-M3); dsp: with it (M4, M7, M33); 
 """
 LIBRARY_VARIANTS = {"mla": "none", "dsp": "dsp", "mve": "mve"}
 """By class of processors: the end of the name of a library's variant with its instructions."""
+EVERYWHERE = ("portable", "stripes")
+"""The variants that run on all processors. An operation has one of them."""
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 
@@ -32,17 +35,32 @@ class Variant:
     """portable: C for every processor; cmsis-nn...: calls of a library; otherwise a class of processors, a hyphen and
     the technique."""
     render: Render
+    has_pitch: bool = False
+    """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
+
+    def call(self, operation: Operation, shared: bool = False) -> Call | None:
+        """Return the call; None if the variant does not apply."""
+        if not self.has_pitch and any(one.pitch for one in operation.results):
+            return None
+        # The search for variants requests each call many times.
+        calls = _CALLS.setdefault(operation, {})
+        key = (self.render, shared and can_share(self.render))
+        if key not in calls:
+            calls[key] = self.render(operation, shared=True) if key[1] else self.render(operation)
+        return calls[key]
 
 
 VARIANTS: dict[type, list[Variant]] = {}
 """Importing `emit` fills it."""
+_CALLS: WeakKeyDictionary[Operation, dict[tuple[Render, bool], Call | None]] = WeakKeyDictionary()
+"""The calls of the operations in use."""
 
 
-def emits(operation: type, name: str = "portable") -> Callable[[Render], Render]:
-    """Register a variant."""
+def emits(operation: type, name: str = "portable", *, has_pitch: bool = False) -> Callable[[Render], Render]:
+    """Register a variant. `has_pitch`: it writes results with a pitch, too; others do not get them."""
 
     def register(render: Render) -> Render:
-        VARIANTS.setdefault(operation, []).append(Variant(name, render))
+        VARIANTS.setdefault(operation, []).append(Variant(name, render, has_pitch))
         return render
 
     return register
@@ -52,7 +70,7 @@ def render(operation: Operation, preferred: str = "portable", shared: bool = Fal
     """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
     variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
     for one in variants:
-        call = one.render(operation, shared=True) if shared and can_share(one.render) else one.render(operation)
+        call = one.call(operation, shared)
         if call is not None:
             return one.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
@@ -67,13 +85,19 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
     found: dict[str, Call] = {}
     called = {library_variant(one, processor) for one in libraries if processor in LIBRARY_VARIANTS}
-    for one in sorted(VARIANTS[type(operation)], key=lambda one: (one.name != "portable", _rank(one.name, processor))):
-        applies = one.name == "portable" or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
+    some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
+    for one in some:
+        applies = one.name in EVERYWHERE or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
         if one.name not in found and applies:
-            call = one.render(operation)
+            call = one.call(operation)
             if call is not None:
                 found[one.name] = call
     return found
+
+
+def takes_pitch(operation: Operation) -> bool:
+    """Whether the portable variant can write results with a pitch."""
+    return any(one.name == "portable" and one.has_pitch for one in VARIANTS.get(type(operation), ()))
 
 
 def _rank(name: str, preferred: str) -> int:
@@ -84,6 +108,22 @@ def _rank(name: str, preferred: str) -> int:
         if name.startswith(f"{prefix}-"):
             return 1 + place
     return len(PROCESSORS) + 1
+
+
+def joint_calls(pairs: Iterable[tuple[Operation, str]]) -> list[tuple[str, Call]]:
+    """Return the variant and the call of each operation in a preferred variant.
+
+    Operations that differ only in their numbers share one function.
+    """
+    some = list(pairs)
+    folded = [render(operation, name) for operation, name in some]
+    shared = [render(operation, name, shared=True) for operation, name in some]
+    distinct: dict[Function, set[Function]] = {}
+    for (_, one), (_, other) in zip(folded, shared, strict=True):
+        distinct.setdefault(other.function, set()).add(one.function)
+    return [
+        second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
+    ]
 
 
 def can_share(render: Render) -> bool:

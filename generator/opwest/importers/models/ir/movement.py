@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from opwest.importers.models.ir.program import Operation
@@ -83,6 +84,13 @@ def _can_join(outer: Axis, inner: Axis, is_fill: bool) -> bool:
     if isinstance(outer.source, tuple) or isinstance(inner.source, tuple):
         return False
     return outer.source == inner.source * inner.count
+
+
+def runs(region: Region) -> int:
+    """Return the number of parts of a region whose elements follow each other in the source and in the result."""
+    axes = simplified(region).axes
+    is_run = bool(axes) and axes[-1].result == 1 and (region.source is None or axes[-1].source == 1)
+    return prod(axis.count for axis in (axes[:-1] if is_run and region.table is None else axes))
 
 
 def is_copy(regions: Sequence[Region], size: int) -> bool:

@@ -29,6 +29,8 @@ class Value:
     """The value that contains this view, which has no memory of its own."""
     offset: int = 0
     """The first element of a view, in elements of its root."""
+    pitch: int = 0
+    """The elements of the root from one row of a view, its last dimension, to the next; 0: rows follow each other."""
     next: Value | None = None
     """The value that becomes the content of a state after a run."""
 
@@ -36,6 +38,11 @@ class Value:
     def size(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    @property
+    def row(self) -> int:
+        """The elements from one row, the last dimension, to the next."""
+        return self.pitch or (self.shape[-1] if self.shape else 1)
 
     @property
     def base(self) -> Value:

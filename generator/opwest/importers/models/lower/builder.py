@@ -81,9 +81,12 @@ class Builder:
     def place(self, tensor: Tensor, of: Value, offset: int) -> bool:
         """Let the memory of a result be a part of another value, which is not written before; return whether it can.
 
-        The tensor must be the result of an operation in memory of its own, and no output.
+        The tensor, or one that it shows completely, must be the result of an operation in memory of its own, and no
+        output.
         """
         value = self._values.get(tensor)
+        while value is not None and value.root is not None and value.root.size == value.size:
+            value = value.root
         if value is None or value.role != "intermediate" or value.root is not None or value.dtype != of.dtype:
             return False
         kept = [*(self._values.get(one) for one in self._outputs), *(one.next for one in self.program.states)]

@@ -3,22 +3,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.interpret.run import run_node
 from opwest.importers.models.ir.movement import RESULT, Move, Region
 from opwest.importers.models.lower.builder import Builder, lowers
-from opwest.importers.models.lower.regions import box, move
+from opwest.importers.models.lower.regions import box, is_contiguous, move, region
 from opwest.importers.models.operators import padding
 from opwest.importers.models.operators.movement import strides_of
 
 
 @lowers("PAD", "PADV2")
 def pad(node: Node, build: Builder) -> None:
-    """The data, then the edges of each dimension."""
+    """The data, then the edges of each dimension. The operator before writes contiguous data in place if possible."""
     data, shape = node.input(0).shape, node.output.shape
     amounts = padding.amounts(node)
     fill = padding.fill_of(node)
     before = [one for one, _ in amounts]
+    if fill is not None and _in_place(node, build, before, fill):
+        return
     regions = [box(0, shape, before, data, strides_of(data))]
     for axis, (first, last) in enumerate(amounts):
         for low, count in ((0, first), (first + data[axis], last)):
@@ -28,6 +33,22 @@ def pad(node: Node, build: Builder) -> None:
                 source, value = (None, fill) if fill is not None else (2, 0)
                 regions.append(box(source, shape, lows, counts, [0] * len(data), fill=value))
     move(node, build, regions, 1 if fill is not None else 3)
+
+
+def _in_place(node: Node, build: Builder, before: Sequence[int], fill: int | float) -> bool:
+    """Fill the edges before and after data that is written in place; return whether it is."""
+    data, shape, result = node.input(0), node.output.shape, build.value(node.output)
+    if data.shape == shape:
+        return False
+    first = is_contiguous(shape, before, [1] * len(shape), data.shape)
+    if first is None or not build.place(data, result, first):
+        return False
+    end = first + prod(data.shape)
+    for low, high in ((0, first), (end, prod(shape))):
+        if high > low:
+            part = build.part(result, (high - low,), low)
+            build.add(Move(node.label, (), (part,), (region(None, (high - low,), (0,), (1,), fill=fill),)))
+    return True
 
 
 @lowers("MIRROR_PAD")

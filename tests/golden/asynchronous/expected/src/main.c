@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 #include <string.h>
 
 #include <asynchronous.h>
@@ -29,35 +34,35 @@ static int try_asynchronous(void)
 	int rc = asynchronous_open(&asynchronous_workspace, &asynchronous_context);
 
 	if (rc != 0) {
-		printf("asynchronous: open returned %d\n", rc);
+		printk("asynchronous: open returned %d\n", rc);
 		return rc;
 	}
 	memset(asynchronous_workspace.input.image, 0, ASYNCHRONOUS_INPUT_IMAGE_SIZE);
 	memset(asynchronous_workspace.input.kept, 0, ASYNCHRONOUS_INPUT_KEPT_SIZE);
 	rc = asynchronous_run(&inputs, &outputs, &asynchronous_workspace, &asynchronous_context);
 	if (rc == 0) {
-		printf("asynchronous: scores:");
+		printk("asynchronous: scores:");
 		for (size_t i = 0; i < ASYNCHRONOUS_OUTPUT_SCORES_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)asynchronous_workspace.output.scores[i]);
+			printk(" %" PRId32 "", (int32_t)asynchronous_workspace.output.scores[i]);
 		}
-		printf("\n");
-		printf("asynchronous: report:");
+		printk("\n");
+		printk("asynchronous: report:");
 		for (size_t i = 0; i < ASYNCHRONOUS_OUTPUT_REPORT_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)asynchronous_output_report[i]);
+			printk(" %" PRId32 "", (int32_t)asynchronous_output_report[i]);
 		}
-		printf("\n");
-		printf("asynchronous: total:");
+		printk("\n");
+		printk("asynchronous: total:");
 		for (size_t i = 0; i < ASYNCHRONOUS_OUTPUT_TOTAL_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)asynchronous_workspace.output.total[i]);
+			printk(" %" PRId32 "", (int32_t)asynchronous_workspace.output.total[i]);
 		}
-		printf("\n");
-		printf("asynchronous: sum:");
+		printk("\n");
+		printk("asynchronous: sum:");
 		for (size_t i = 0; i < ASYNCHRONOUS_OUTPUT_SUM_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)asynchronous_output_sum[i]);
+			printk(" %" PRId32 "", (int32_t)asynchronous_output_sum[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("asynchronous: run returned %d\n", rc);
+	printk("asynchronous: run returned %d\n", rc);
 	(void)asynchronous_close(&asynchronous_workspace, &asynchronous_context);
 	return rc;
 }

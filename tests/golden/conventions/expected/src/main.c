@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <conventions.h>
 
@@ -11,7 +16,7 @@
 #include <conventions_devicetree.h>
 #endif
 
-/* Small C libraries cannot print floating-point numbers. */
+/* By default, printk() has no floating-point numbers. */
 static int64_t thousandths(double value)
 {
 	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
@@ -46,53 +51,53 @@ static int try_conventions(void)
 	int rc = conventions_open(&conventions_workspace, &conventions_context);
 
 	if (rc != 0) {
-		printf("conventions: open returned %d\n", rc);
+		printk("conventions: open returned %d\n", rc);
 		return rc;
 	}
 	rc = conventions_run(&inputs, &outputs, &conventions_workspace, &conventions_context);
 	if (rc == 0) {
-		printf("conventions: scores:");
+		printk("conventions: scores:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SCORES_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)conventions_output_scores[i]);
+			printk(" %" PRId32 "", (int32_t)conventions_output_scores[i]);
 		}
-		printf("\n");
-		printf("conventions: sum:");
+		printk("\n");
+		printk("conventions: sum:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SUM_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)conventions_output_sum[i]);
+			printk(" %" PRId32 "", (int32_t)conventions_output_sum[i]);
 		}
-		printf("\n");
-		printf("conventions: seen:");
+		printk("\n");
+		printk("conventions: seen:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SEEN_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)conventions_output_seen[i]);
+			printk(" %" PRId32 "", (int32_t)conventions_output_seen[i]);
 		}
-		printf("\n");
-		printf("conventions: label:");
+		printk("\n");
+		printk("conventions: label:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_LABEL_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)conventions_output_label[i]);
+			printk(" %" PRId32 "", (int32_t)conventions_output_label[i]);
 		}
-		printf("\n");
-		printf("conventions: mean:");
+		printk("\n");
+		printk("conventions: mean:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_MEAN_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", thousandths(conventions_output_mean[i]));
+			printk(" %" PRId64 "", thousandths(conventions_output_mean[i]));
 		}
-		printf(" (thousandths)\n");
-		printf("conventions: turned:");
+		printk(" (thousandths)\n");
+		printk("conventions: turned:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TURNED_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)conventions_output_turned[i]);
+			printk(" %" PRId32 "", (int32_t)conventions_output_turned[i]);
 		}
-		printf("\n");
-		printf("conventions: total:");
+		printk("\n");
+		printk("conventions: total:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TOTAL_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", conventions_output_total[i]);
+			printk(" %" PRId64 "", conventions_output_total[i]);
 		}
-		printf("\n");
-		printf("conventions: shifted:");
+		printk("\n");
+		printk("conventions: shifted:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", thousandths(conventions_output_shifted[i]));
+			printk(" %" PRId64 "", thousandths(conventions_output_shifted[i]));
 		}
-		printf(" (thousandths)\n");
+		printk(" (thousandths)\n");
 	}
-	printf("conventions: run returned %d\n", rc);
+	printk("conventions: run returned %d\n", rc);
 	(void)conventions_close(&conventions_workspace, &conventions_context);
 	return rc;
 }

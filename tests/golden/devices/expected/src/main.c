@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 #include <string.h>
 
 #include <accelerated.h>
@@ -24,19 +29,19 @@ static int try_accelerated(void)
 	int rc = accelerated_open(&accelerated_workspace, &accelerated_context);
 
 	if (rc != 0) {
-		printf("accelerated: open returned %d\n", rc);
+		printk("accelerated: open returned %d\n", rc);
 		return rc;
 	}
 	memset(accelerated_workspace.input.x, 0, ACCELERATED_INPUT_X_SIZE);
 	rc = accelerated_run(&inputs, &outputs, &accelerated_workspace, &accelerated_context);
 	if (rc == 0) {
-		printf("accelerated: y:");
+		printk("accelerated: y:");
 		for (size_t i = 0; i < ACCELERATED_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)accelerated_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)accelerated_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("accelerated: run returned %d\n", rc);
+	printk("accelerated: run returned %d\n", rc);
 	(void)accelerated_close(&accelerated_workspace, &accelerated_context);
 	return rc;
 }

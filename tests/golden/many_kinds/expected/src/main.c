@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <many_kinds.h>
 
@@ -11,7 +16,7 @@
 #include <many_kinds_devicetree.h>
 #endif
 
-/* Small C libraries cannot print floating-point numbers. */
+/* By default, printk() has no floating-point numbers. */
 static int64_t thousandths(double value)
 {
 	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
@@ -82,94 +87,94 @@ static int try_many_kinds(void)
 	int rc = many_kinds_open(&many_kinds_workspace, &many_kinds_context);
 
 	if (rc != 0) {
-		printf("many_kinds: open returned %d\n", rc);
+		printk("many_kinds: open returned %d\n", rc);
 		return rc;
 	}
 	rc = many_kinds_run(&inputs, &outputs, &many_kinds_workspace, &many_kinds_context);
 	if (rc == 0) {
-		printf("many_kinds: out_int8:");
+		printk("many_kinds: out_int8:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int8[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_int8[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_uint8:");
+		printk("\n");
+		printk("many_kinds: out_uint8:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_uint8[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_uint8[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_int16:");
+		printk("\n");
+		printk("many_kinds: out_int16:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int16[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_int16[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_uint16:");
+		printk("\n");
+		printk("many_kinds: out_uint16:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_uint16[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_uint16[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_int32:");
+		printk("\n");
+		printk("many_kinds: out_int32:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int32[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_int32[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_uint32:");
+		printk("\n");
+		printk("many_kinds: out_uint32:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRIu32 "", many_kinds_output_out_uint32[i]);
+			printk(" %" PRIu32 "", many_kinds_output_out_uint32[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_int64:");
+		printk("\n");
+		printk("many_kinds: out_int64:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", many_kinds_output_out_int64[i]);
+			printk(" %" PRId64 "", many_kinds_output_out_int64[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_uint64:");
+		printk("\n");
+		printk("many_kinds: out_uint64:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRIu64 "", many_kinds_output_out_uint64[i]);
+			printk(" %" PRIu64 "", many_kinds_output_out_uint64[i]);
 		}
-		printf("\n");
-		printf("many_kinds: out_float16:");
+		printk("\n");
+		printk("many_kinds: out_float16:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_float16[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_float16[i]);
 		}
-		printf(" (IEEE half bits)\n");
-		printf("many_kinds: out_float32:");
+		printk(" (IEEE half bits)\n");
+		printk("many_kinds: out_float32:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "",
+			printk(" %" PRId64 "",
 				thousandths((double)many_kinds_output_out_float32[i]));
 		}
-		printf(" (thousandths)\n");
-		printf("many_kinds: out_float64:");
+		printk(" (thousandths)\n");
+		printk("many_kinds: out_float64:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", thousandths(many_kinds_output_out_float64[i]));
+			printk(" %" PRId64 "", thousandths(many_kinds_output_out_float64[i]));
 		}
-		printf(" (thousandths)\n");
-		printf("many_kinds: out_bool:");
+		printk(" (thousandths)\n");
+		printk("many_kinds: out_bool:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_bool[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_out_bool[i]);
 		}
-		printf("\n");
-		printf("many_kinds: lowest:");
+		printk("\n");
+		printk("many_kinds: lowest:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_LOWEST_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_lowest[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_lowest[i]);
 		}
-		printf("\n");
-		printf("many_kinds: highest:");
+		printk("\n");
+		printk("many_kinds: highest:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_highest[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_highest[i]);
 		}
-		printf("\n");
-		printf("many_kinds: sum:");
+		printk("\n");
+		printk("many_kinds: sum:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_SUM_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_sum[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_sum[i]);
 		}
-		printf("\n");
-		printf("many_kinds: count:");
+		printk("\n");
+		printk("many_kinds: count:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_COUNT_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)many_kinds_output_count[i]);
+			printk(" %" PRId32 "", (int32_t)many_kinds_output_count[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("many_kinds: run returned %d\n", rc);
+	printk("many_kinds: run returned %d\n", rc);
 	(void)many_kinds_close(&many_kinds_workspace, &many_kinds_context);
 	return rc;
 }

@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <minimal.h>
 
@@ -23,18 +28,18 @@ static int try_minimal(void)
 	int rc = minimal_open(&minimal_workspace, &minimal_context);
 
 	if (rc != 0) {
-		printf("minimal: open returned %d\n", rc);
+		printk("minimal: open returned %d\n", rc);
 		return rc;
 	}
 	rc = minimal_run(&inputs, &outputs, &minimal_workspace, &minimal_context);
 	if (rc == 0) {
-		printf("minimal: y:");
+		printk("minimal: y:");
 		for (size_t i = 0; i < MINIMAL_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)minimal_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)minimal_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("minimal: run returned %d\n", rc);
+	printk("minimal: run returned %d\n", rc);
 	(void)minimal_close(&minimal_workspace, &minimal_context);
 	return rc;
 }

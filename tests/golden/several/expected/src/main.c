@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <up.h>
 #include <down.h>
@@ -25,18 +30,18 @@ static int try_up(void)
 	int rc = up_open(&up_workspace, &up_context);
 
 	if (rc != 0) {
-		printf("up: open returned %d\n", rc);
+		printk("up: open returned %d\n", rc);
 		return rc;
 	}
 	rc = up_run(&inputs, &outputs, &up_workspace, &up_context);
 	if (rc == 0) {
-		printf("up: y:");
+		printk("up: y:");
 		for (size_t i = 0; i < UP_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)up_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)up_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("up: run returned %d\n", rc);
+	printk("up: run returned %d\n", rc);
 	(void)up_close(&up_workspace, &up_context);
 	return rc;
 }
@@ -53,18 +58,18 @@ static int try_down(void)
 	int rc = down_open(&down_workspace, &down_context);
 
 	if (rc != 0) {
-		printf("down: open returned %d\n", rc);
+		printk("down: open returned %d\n", rc);
 		return rc;
 	}
 	rc = down_run(&inputs, &outputs, &down_workspace, &down_context);
 	if (rc == 0) {
-		printf("down: y:");
+		printk("down: y:");
 		for (size_t i = 0; i < DOWN_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)down_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)down_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("down: run returned %d\n", rc);
+	printk("down: run returned %d\n", rc);
 	(void)down_close(&down_workspace, &down_context);
 	return rc;
 }

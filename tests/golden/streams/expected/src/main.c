@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <streams.h>
 
@@ -11,7 +16,7 @@
 #include <streams_devicetree.h>
 #endif
 
-/* Small C libraries cannot print floating-point numbers. */
+/* By default, printk() has no floating-point numbers. */
 static int64_t thousandths(double value)
 {
 	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
@@ -30,18 +35,18 @@ static int try_streams(void)
 	int rc = streams_open(&streams_workspace, &streams_context);
 
 	if (rc != 0) {
-		printf("streams: open returned %d\n", rc);
+		printk("streams: open returned %d\n", rc);
 		return rc;
 	}
 	rc = streams_run(&inputs, &outputs, &streams_workspace, &streams_context);
 	if (rc == 0) {
-		printf("streams: y:");
+		printk("streams: y:");
 		for (size_t i = 0; i < STREAMS_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", thousandths((double)streams_output_y[i]));
+			printk(" %" PRId64 "", thousandths((double)streams_output_y[i]));
 		}
-		printf(" (thousandths)\n");
+		printk(" (thousandths)\n");
 	}
-	printf("streams: run returned %d\n", rc);
+	printk("streams: run returned %d\n", rc);
 	(void)streams_close(&streams_workspace, &streams_context);
 	return rc;
 }

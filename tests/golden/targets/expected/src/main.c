@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <several_targets.h>
 
@@ -24,19 +29,19 @@ static int try_several_targets(void)
 	int rc = several_targets_open(&several_targets_workspace, &several_targets_context);
 
 	if (rc != 0) {
-		printf("several_targets: open returned %d\n", rc);
+		printk("several_targets: open returned %d\n", rc);
 		return rc;
 	}
 	rc = several_targets_run(&inputs, &outputs, &several_targets_workspace,
 		&several_targets_context);
 	if (rc == 0) {
-		printf("several_targets: y:");
+		printk("several_targets: y:");
 		for (size_t i = 0; i < SEVERAL_TARGETS_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)several_targets_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)several_targets_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("several_targets: run returned %d\n", rc);
+	printk("several_targets: run returned %d\n", rc);
 	(void)several_targets_close(&several_targets_workspace, &several_targets_context);
 	return rc;
 }

@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 #include <string.h>
 
 #include <labels.h>
@@ -26,18 +31,18 @@ static int try_labels(void)
 	int rc = labels_open(&labels_workspace, &labels_context);
 
 	if (rc != 0) {
-		printf("labels: open returned %d\n", rc);
+		printk("labels: open returned %d\n", rc);
 		return rc;
 	}
 	rc = labels_run(&inputs, &outputs, &labels_workspace, &labels_context);
 	if (rc == 0) {
-		printf("labels: scores:");
+		printk("labels: scores:");
 		for (size_t i = 0; i < LABELS_OUTPUT_SCORES_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)labels_output_scores[i]);
+			printk(" %" PRId32 "", (int32_t)labels_output_scores[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("labels: run returned %d\n", rc);
+	printk("labels: run returned %d\n", rc);
 	(void)labels_close(&labels_workspace, &labels_context);
 	return rc;
 }
@@ -52,19 +57,19 @@ static int try_detection(void)
 	int rc = detection_open(&detection_workspace, &detection_context);
 
 	if (rc != 0) {
-		printf("detection: open returned %d\n", rc);
+		printk("detection: open returned %d\n", rc);
 		return rc;
 	}
 	memset(detection_workspace.input.x, 0, DETECTION_INPUT_X_SIZE);
 	rc = detection_run(&inputs, &outputs, &detection_workspace, &detection_context);
 	if (rc == 0) {
-		printf("detection: y:");
+		printk("detection: y:");
 		for (size_t i = 0; i < DETECTION_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)detection_workspace.output.y[i]);
+			printk(" %" PRId32 "", (int32_t)detection_workspace.output.y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("detection: run returned %d\n", rc);
+	printk("detection: run returned %d\n", rc);
 	(void)detection_close(&detection_workspace, &detection_context);
 	return rc;
 }

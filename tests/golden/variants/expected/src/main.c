@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 
 #include <adder.h>
 
@@ -23,18 +28,18 @@ static int try_adder(void)
 	int rc = adder_open(&adder_workspace, &adder_context);
 
 	if (rc != 0) {
-		printf("adder: open returned %d\n", rc);
+		printk("adder: open returned %d\n", rc);
 		return rc;
 	}
 	rc = adder_run(&inputs, &outputs, &adder_workspace, &adder_context);
 	if (rc == 0) {
-		printf("adder: y:");
+		printk("adder: y:");
 		for (size_t i = 0; i < ADDER_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)adder_output_y[i]);
+			printk(" %" PRId32 "", (int32_t)adder_output_y[i]);
 		}
-		printf("\n");
+		printk("\n");
 	}
-	printf("adder: run returned %d\n", rc);
+	printk("adder: run returned %d\n", rc);
 	(void)adder_close(&adder_workspace, &adder_context);
 	return rc;
 }

@@ -2,8 +2,13 @@
 /*
  * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
+#ifdef __ZEPHYR__
+#include <zephyr/sys/printk.h>
+#else
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
+#define printk printf
+#endif
+#include <inttypes.h>
 #include <string.h>
 
 #include <vectors.h>
@@ -12,7 +17,7 @@
 #include <vectors_devicetree.h>
 #endif
 
-/* Small C libraries cannot print floating-point numbers. */
+/* By default, printk() has no floating-point numbers. */
 static int64_t thousandths(double value)
 {
 	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
@@ -34,34 +39,34 @@ static int try_vectors(void)
 	int rc = vectors_open(&vectors_workspace, &vectors_context);
 
 	if (rc != 0) {
-		printf("vectors: open returned %d\n", rc);
+		printk("vectors: open returned %d\n", rc);
 		return rc;
 	}
 	memset(vectors_workspace.input.bias, 0, VECTORS_INPUT_BIAS_SIZE);
 	rc = vectors_run(&inputs, &outputs, &vectors_workspace, &vectors_context);
 	if (rc == 0) {
-		printf("vectors: y:");
+		printk("vectors: y:");
 		for (size_t i = 0; i < VECTORS_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", thousandths((double)vectors_output_y[i]));
+			printk(" %" PRId64 "", thousandths((double)vectors_output_y[i]));
 		}
-		printf(" (thousandths)\n");
-		printf("vectors: q:");
+		printk(" (thousandths)\n");
+		printk("vectors: q:");
 		for (size_t i = 0; i < VECTORS_OUTPUT_Q_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)vectors_workspace.output.q[i]);
+			printk(" %" PRId32 "", (int32_t)vectors_workspace.output.q[i]);
 		}
-		printf("\n");
-		printf("vectors: total:");
+		printk("\n");
+		printk("vectors: total:");
 		for (size_t i = 0; i < VECTORS_OUTPUT_TOTAL_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", vectors_output_total[i]);
+			printk(" %" PRId64 "", vectors_output_total[i]);
 		}
-		printf("\n");
-		printf("vectors: signs:");
+		printk("\n");
+		printk("vectors: signs:");
 		for (size_t i = 0; i < VECTORS_OUTPUT_SIGNS_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId32 "", (int32_t)vectors_output_signs[i]);
+			printk(" %" PRId32 "", (int32_t)vectors_output_signs[i]);
 		}
-		printf(" (IEEE half bits)\n");
+		printk(" (IEEE half bits)\n");
 	}
-	printf("vectors: run returned %d\n", rc);
+	printk("vectors: run returned %d\n", rc);
 	(void)vectors_close(&vectors_workspace, &vectors_context);
 	return rc;
 }

@@ -23,13 +23,13 @@ from opwest.importers.models.ir.operations import Convolution, ConvolutionSum
 from opwest.records import dataclass
 
 
-@emits(Convolution, "dsp-bytes")
+@emits(Convolution, "dsp-bytes", has_pitch=True)
 def with_bytes(operation: Convolution, shared: bool = False) -> Call | None:
     """Return the call with int8 weights in flash: 2 pixels by 4 channels; None if a sum could be too large."""
     return _render(operation, shared, 2, 4, is_wide=False)
 
 
-@emits(Convolution, "dsp-halves")
+@emits(Convolution, "dsp-halves", has_pitch=True)
 def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
     """Return the call with int16 weights in flash: 4 pixels by 2 channels."""
     return _render(operation, shared, 4, 2, is_wide=True)
@@ -75,7 +75,7 @@ def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *,
     fill = "numbers[0]" if shared and layer.rows.is_padded else str(operation.zero)
     lines = Lines()
     used = layer.add(lines, fill)
-    can_replace = layer.is_plain and results <= inner and pixels == 2
+    can_replace = layer.is_plain and results <= inner and pixels == 2 and not result.pitch
     in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
     parameters = [
         Parameter("data", "int8"),
@@ -131,6 +131,11 @@ class _Layer:
     def results(self) -> int:
         """The channels of a result."""
         return len(self.operation.weights)
+
+    @property
+    def pitch(self) -> int:
+        """The elements from one pixel of the result to the next."""
+        return self.operation.results[0].pitch or self.results
 
     @property
     def count(self) -> int:
@@ -193,7 +198,7 @@ class _Layer:
                 lines.add(f"{widened}(block, x, {words}, {self.length});")
                 self._results(lines, self.pixels)
                 if turns > 1 or rest:
-                    lines.add(f"x += {step};", f"y += {self.pixels * self.results};")
+                    lines.add(f"x += {step};", f"y += {self.pixels * self.pitch};")
         if rest and self.pixels == 2:
             # One pixel takes the places of both, and is stored twice.
             lines.add(f"{widened}(block, x, {words}, 0);")
@@ -209,10 +214,14 @@ class _Layer:
     def _results(self, lines: Lines, count: int) -> None:
         """Append the results of `count` pixels of the block, at y."""
         if self.total is None and (count == self.pixels or self.pixels == 2):
-            self._tiles(lines, "y", str(self.results if count > 1 else 0))
+            self._tiles(lines, "y", str(self.pitch if count > 1 else 0))
             return
         self._tiles(lines, "results", str(self.results if count > 1 else 0))
         size = count * self.results
+        if self.total is None and self.pitch != self.results:
+            with lines.loop("pixel", count):
+                lines.add(f"copy_bytes(y + pixel * {self.pitch}, results + pixel * {self.results}, {self.results});")
+            return
         if self.total is None:
             lines.add(f"copy_bytes(y, results, {size});")
             return
@@ -249,7 +258,7 @@ class _Layer:
                 with lines.block(f"if (++filled < {self.pixels})"):
                     lines.add("continue;")
                 self._results(lines, self.pixels)
-                lines.add(f"y += {self.pixels * self.results};", "filled = 0;")
+                lines.add(f"y += {self.pixels * self.pitch};", "filled = 0;")
         rest = self.count % self.pixels
         if rest:
             # The other pixels are any data; their results are not kept.

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 from opwest.importers.models.emit.function import Call, Function, Parameter
 from opwest.importers.models.emit.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
-from opwest.importers.models.emit.pool import bounds, one_channel
+from opwest.importers.models.emit.pool import bounds, one_channel, skip
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.operations import Pool
@@ -16,7 +16,7 @@ MOST_ELEMENTS = 255
 """The elements of a window whose sums fit in 16 bits."""
 
 
-@emits(Pool, "dsp-pool")
+@emits(Pool, "dsp-pool", has_pitch=True)
 def render(operation: Pool) -> Call | None:
     """Return the call; None for other dtypes, few channels, dilations and large windows of averages."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
@@ -41,6 +41,7 @@ def render(operation: Pool) -> Call | None:
         if depth % 4:
             with lines.block(f"for (; c < {depth}; c++)"):
                 one_channel(lines, operation, width, depth)
+        skip(lines, operation)
     parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
     definitions = (LOAD_WORD, SUMS_OF_BYTES if is_average else GREATER_BYTES)
     function = Function(f"{operation.kind}_pool", parameters, str(lines), ("clamp",), definitions=definitions)

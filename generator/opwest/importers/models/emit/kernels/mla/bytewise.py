@@ -111,7 +111,7 @@ class Tile:
 
 
 @emits(ConvolutionSum, "mla-bytes")
-@emits(Convolution, "mla-bytes")
+@emits(Convolution, "mla-bytes", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None: a layer of other dtypes or with groups."""
     layer = layer_of(operation)
@@ -131,7 +131,8 @@ def render(operation: Convolution) -> Call | None:
         lines.add(*(line for line in layer.ending.prologue if " fill " not in line))
     lines.add(f"{c_type(layer.result)} *y = result;")
     scratch = []
-    is_copied = not layer.is_plain or layer.channels <= layer.length
+    # Copies of rows let results replace the data. A copy of all data needs no less memory than separate results.
+    is_copied = not layer.is_plain or (layer.channels <= layer.length and rows < layer.rows)
     if is_copied:
         scratch.append(Parameter("rows", "int8", "scratch", elements=rows * layer.length))
     writer = _Writer(layer, rows, parts, tiles)
@@ -139,8 +140,9 @@ def render(operation: Convolution) -> Call | None:
         writer.plain(lines, is_copied)
     else:
         writer.windows(lines)
-    definitions = (NAKED, COPY, *dict.fromkeys(one.text() for some in tiles.values() for one in some))
-    return call_of(operation, layer, np.concatenate(words), str(lines), scratch, rows, definitions)
+    copies = (COPY,) if is_copied else ()
+    definitions = (NAKED, *copies, *dict.fromkeys(one.text() for some in tiles.values() for one in some))
+    return call_of(operation, layer, np.concatenate(words), str(lines), scratch, rows, definitions, is_copied)
 
 
 def _stream(weights: Any, numbers: Any, channels: int) -> Any:
@@ -174,7 +176,7 @@ class _Writer:
             if is_copied:
                 lines.add(f"mla_copy(rows, from, {self.rows * length});")
             self._tile(lines, self.rows)
-            lines.add(f"{source} += {self.rows * length};", f"y += {self.rows * layer.channels};")
+            lines.add(f"{source} += {self.rows * length};", f"y += {self.rows * layer.pitch};")
         if rest:
             if is_copied:
                 lines.add(f"mla_copy(rows, from, {rest * length});")
@@ -194,7 +196,7 @@ class _Writer:
                     lines.add("continue;")
                 lines.add("filled = 0;")
                 self._tile(lines, self.rows)
-                lines.add(f"y += {self.rows * layer.channels};")
+                lines.add(f"y += {self.rows * layer.pitch};")
         if layer.rows % self.rows:
             self._tile(lines, layer.rows % self.rows)
 

@@ -49,6 +49,8 @@ class Layer:
     """The sum that the results are an operand of."""
     place: int
     """The operand that they are."""
+    pitch: int
+    """The elements from one pixel of the results to the next."""
 
     @property
     def channels(self) -> int:
@@ -88,11 +90,13 @@ def layer_of(operation: Convolution) -> Layer | None:
     if is_sum and total is None:
         return None
     place = operation.place if isinstance(operation, ConvolutionSum) else 0
-    return Layer(flat, bias, scaling, end_of(scaling), last, windows, rows, is_plain, result.dtype, total, place)
+    pitch = result.pitch or channels
+    end = end_of(scaling)
+    return Layer(flat, bias, scaling, end, last, windows, rows, is_plain, result.dtype, total, place, pitch)
 
 
 @emits(ConvolutionSum, "mla-pairs")
-@emits(Convolution, "mla-pairs")
+@emits(Convolution, "mla-pairs", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None: other dtypes, groups, too much scratch memory."""
     layer = layer_of(operation)
@@ -143,9 +147,11 @@ def call_of(
     scratch: list[Parameter],
     rows: int,
     definitions: tuple[str, ...],
+    is_copied: bool = True,
 ) -> Call:
-    """Return the call of a body for tiles of some rows, which are copied before their results are written."""
-    can_replace = layer.is_plain and layer.channels <= layer.length and layer.result == "int8"
+    """Return the call of a body for tiles of some rows; `is_copied`: rows are read before their results are written."""
+    can_replace = is_copied and layer.is_plain and layer.channels <= layer.length and layer.result == "int8"
+    can_replace = can_replace and layer.pitch == layer.channels
     arrays = layer.ending.arrays if layer.ending else ()
     if layer.end.is_sum and layer.result == "int8":
         scratch = [*scratch, Parameter("sums", "int32", "scratch", elements=rows * layer.channels)]
@@ -273,7 +279,7 @@ class _Writer:
         ]
         add_tile(lines, self.layer, rows, calls, ("words", "end"))
         if advances:
-            lines.add(f"y += {rows * self.layer.channels};")
+            lines.add(f"y += {rows * self.layer.pitch};")
 
 
 def add_tile(
@@ -286,15 +292,17 @@ def add_tile(
     """
     result = "y" if layer.total is None else "part"
     into = "sums" if layer.end.is_sum and layer.result == "int8" else result
+    pitch = layer.pitch if into == "y" else layer.channels
     for name, first, start, end in calls:
-        arguments = f"{start}, {into}{_plus(first)}, {data[1]}, {layer.channels * layer.end.size}, {end}"
+        arguments = f"{start}, {into}{_plus(first)}, {data[1]}, {pitch * layer.end.size}, {end}"
         lines.add(f"{name}({data[0]}, {arguments});")
     if into == "sums" and layer.ending:
         with lines.loop("row", rows) if rows > 1 else nullcontext():
             place = f"[row * {layer.channels} + c]" if rows > 1 else "[c]"
+            to = f"[row * {layer.pitch} + c]" if rows > 1 and result == "y" else place
             with lines.loop("c", layer.channels):
                 lines.add(*layer.ending.loads("c"))
-                lines.add(f"{result}{place} = (int8_t)({layer.ending.result(f'sums{place}')});")
+                lines.add(f"{result}{to} = (int8_t)({layer.ending.result(f'sums{place}')});")
     if layer.total is not None:
         other = "other + (y - result)"
         operands = (other, "part") if layer.place else ("part", other)

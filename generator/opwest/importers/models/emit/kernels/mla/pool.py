@@ -22,7 +22,7 @@ PARAMETERS = (
 )
 
 
-@emits(Pool, "mla-channels")
+@emits(Pool, "mla-channels", has_pitch=True)
 def render(operation: Pool) -> Call | None:
     """Return the call; None: other dtypes and kinds, windows outside of the image."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
@@ -46,7 +46,9 @@ def render(operation: Pool) -> Call | None:
             with lines.loop("ox", window.result[1]):
                 axes[1].add(lines)
                 steps = f"{window.dilation[0] * width * depth}, {window.dilation[1] * depth}, {depth}"
-                lines.add(f"{name}({image} + (y0 * {width} + x0) * {depth}, y, y1, x1, {steps});", f"y += {depth};")
+                lines.add(
+                    f"{name}({image} + (y0 * {width} + x0) * {depth}, y, y1, x1, {steps});", f"y += {result.row};"
+                )
     parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
     function = Function(f"{operation.kind}_pool", parameters, str(lines), definitions=(NAKED, text))
     return Call(function, (data, result), operation.label)

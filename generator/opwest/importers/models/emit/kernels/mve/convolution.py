@@ -36,7 +36,7 @@ class Kernel:
 
 
 @emits(ConvolutionSum, "mve-rows")
-@emits(Convolution, "mve-rows")
+@emits(Convolution, "mve-rows", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
     layer = layer_of(operation)
@@ -45,7 +45,7 @@ def render(operation: Convolution) -> Call | None:
     weights, bias, ending = layer
     channels, item = len(weights), ITEMS[operation.inputs[0].dtype]
     flat = weights.reshape(channels, -1)
-    name, text = pairs.function_of(flat.shape[1], channels, ending, item)
+    name, text = pairs.function_of(flat.shape[1], channels, ending, item, operation.results[0].pitch)
     return call_of(operation, Kernel(name, text, pairs.packed(flat, bias, ending, operation.zero, item)))
 
 
@@ -64,7 +64,8 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     row = pairs.padded(windows.length)
     held = max(2, min(ROWS // row, count + 1) & ~1)
     total = loop_of(operation.function, "int8") if isinstance(operation, ConvolutionSum) else None
-    write = _Write(kernel.name, channels, total, operation.place if isinstance(operation, ConvolutionSum) else 0)
+    place = operation.place if isinstance(operation, ConvolutionSum) else 0
+    write = _Write(kernel.name, channels, result.pitch or channels, total, place)
     lines = Lines()
     lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
     if is_plain:
@@ -72,7 +73,7 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     else:
         _general(lines, windows, write, held, c_type(data.dtype))
     # The rows of a block are copied before its results are written.
-    can_replace = is_plain and channels <= depth
+    can_replace = is_plain and channels <= depth and not result.pitch
     parameters = (
         Parameter("data", data.dtype),
         Parameter("numbers", "int32"),
@@ -94,6 +95,8 @@ class _Write:
 
     name: str
     channels: int
+    pitch: int
+    """The elements from one row of the result to the next."""
     total: Loop | None
     place: int
     """The operand of the sum that the results are."""
@@ -124,7 +127,7 @@ def _plain(lines: Lines, windows: Windows, write: _Write, counts: tuple[int, int
     lines.add("")
     with lines.block(f"for (int row = 0; row < {count}; row += {held})"):
         lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;")
-        lines.add(f"{kind} *y = result + row * {write.channels};", "")
+        lines.add(f"{kind} *y = result + row * {write.pitch};", "")
         lines.add(f"{windows.inner}(held, from + row * {length}, count);")
         write.add(lines, "y", "count")
 
@@ -158,7 +161,7 @@ def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str
                     lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
             with lines.block(f"if (filled == {held})"):
                 write.add(lines, "y", held)
-                lines.add(f"y += {held * write.channels};", "filled = 0;")
+                lines.add(f"y += {held * write.pitch};", "filled = 0;")
     rest = images * window.result[0] * window.result[1] % held
     if rest:
         write.add(lines, "y", rest)

@@ -47,12 +47,14 @@ def groups(channels: int) -> list[list[int]]:
     return [list(range(start, start + 4)) for start in starts]
 
 
-def function_of(length: int, channels: int, ending: Ending, item: int) -> tuple[str, str]:
+def function_of(length: int, channels: int, ending: Ending, item: int, pitch: int = 0) -> tuple[str, str]:
     """Return the name and the definition of void f(rows, numbers, result, count): `count` rows of `length` products.
 
-    `item` is the bytes of an element: sums of int16 data have 32 bits as well.
+    `item` is the bytes of an element: sums of int16 data have 32 bits as well. `pitch`: the elements from one row of
+    the result to the next; 0: they follow each other.
     """
-    name = f"mve_rows_{length}x{channels}_{ending.name}{'_16' if item == 2 else ''}"
+    name = f"mve_rows_{length}x{channels}_{ending.name}{'_16' if item == 2 else ''}{f'_pitch{pitch}' if pitch else ''}"
+    step = pitch or channels
     row = padded(length * item)
     advance = (channels & ~3 if channels > 3 else 4) * item
     is_loop = row // 16 > UNROLLED
@@ -67,7 +69,7 @@ def function_of(length: int, channels: int, ending: Ending, item: int) -> tuple[
         code.add("mov r1, r2")
     else:
         code.add("str r2, [sp, #8]")
-    code.constant("r3", channels * item)
+    code.constant("r3", step * item)
     code.add("add r3, r7", "2:")
     # A pair of rows; the second of a last single row is written first, to the same place.
     code.add("ldrd r0, r5, [sp, #16]", "cmp r0, #1", "it eq", "moveq r3, r7")
@@ -100,9 +102,8 @@ def function_of(length: int, channels: int, ending: Ending, item: int) -> tuple[
         if channels % 4:
             _last_channels(code, channels, ending, (row, item), is_loop)
     code.add("mov r7, r3")
-    if channels < 4:
-        code.plus("r7", (channels - 4) * item)
-    code.constant("r3", channels * item)
+    code.plus("r7", (step - channels + min(channels - 4, 0)) * item)
+    code.constant("r3", step * item)
     code.add("add r3, r7")
     code.plus("r9", 2 * row)
     code.add("ldr r0, [sp, #16]", "subs r0, #2", "str r0, [sp, #16]", "bgt 2b", f"add sp, #{SAVED}")

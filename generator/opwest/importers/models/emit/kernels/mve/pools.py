@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from opwest.importers.models.emit.function import Call, Function, Parameter
+from opwest.importers.models.emit.pool import skip
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.operations import Pool
@@ -28,7 +29,7 @@ static inline int16x8_t mve_mean(int16x8_t sums, int16_t half, uint32_t inverse)
 """
 
 
-@emits(Pool, "mve-lanes")
+@emits(Pool, "mve-lanes", has_pitch=True)
 def render(operation: Pool) -> Call | None:
     """Return the call; None for other dtypes and kinds, and for large windows."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
@@ -59,6 +60,7 @@ def render(operation: Pool) -> Call | None:
         lines.add("")
         with lines.block(f"for (int c = 0; c < {depth}; c += {lanes})"):
             _group(lines, operation, is_average)
+        skip(lines, operation)
     parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
     definitions = (QUOTIENT,) if is_average else ()
     base = f"{operation.kind}_pool"

@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e4c1e76df6dc282c36a1ca8848927506428c4adc7b7a880a35ff3d09d859b064";
+	"c06439bbf2dd6283a02f2b1161ead3d75849586c90e2fb9f334d80bd5fe39c7f";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"3a385aeaaa301e4fe574b4536404f3837b03d1cc9639c1f957911675c07c9563";
+	"db0b58153986bbf039c7b5223b82a2424d5d764c04fbed32d58cfe4cf11f2928";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"4bf93239bbcd4c6d5ecae6137f7b588af6894718b32f5d9981f006dfbaf6e138";
+	"1985185de816213d713716eb9232b1e6fbb4daa280e06de4f54bc33cdd98bf8f";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0298cf7d72f3165c87b8e89dcec98274195f86a6f82af6597ada88e001487282";
+	"57ca9961cf857885a5abd4aef07136a1fbd426e576e7ca82ade398004e20ed69";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

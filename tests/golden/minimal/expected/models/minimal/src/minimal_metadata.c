@@ -62,7 +62,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"7f2a0eff1a3cccf6a70463f007169dcdd2c77e3721e0d389bf1911fb678e55de";
+	"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b2442495";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

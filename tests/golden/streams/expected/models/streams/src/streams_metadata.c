@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"8d2efa65e41064751b9cd27f0a3448a1ed573c2c87528cb4ff42009cfd85e901";
+	"c5a0a250b93c8da03b8e6c152eeb5ed0729bd169dddf7316cc5e4fc6415bf267";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

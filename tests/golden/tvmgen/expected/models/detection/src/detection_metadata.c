@@ -80,7 +80,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e8e341b5bbbe9bae565e0d9f41599acb72ba68bfd7f54de04c36749d35308f84";
+	"33730ece62f558bf7df6e59ce2e3113244e7fc419364b1e8763c708833366280";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

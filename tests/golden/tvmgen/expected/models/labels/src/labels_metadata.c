@@ -67,7 +67,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"45932fc422f1ccbddd1aff21bf25f83ab54f77ef487f32a908e63cbc78789b1d";
+	"48335f854944c3bba09c2e2725068e389103d2b0a4d9c9d1f5e1877c4c056a75";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

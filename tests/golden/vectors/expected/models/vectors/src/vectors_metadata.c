@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b1c20240031916dbde6aeffa1d62714bab1a36ed3d4a5fd72d7517b3953b7c70";
+	"f38221d3f3aa53d18518f2eb407872de0f8de575d6da1407a14cc49a4b3c9150";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

@@ -82,7 +82,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"98c94cfa89cca97e32d2c565936bfdeacb90ea6f3c0c6760babe01061320e445";
+	"27671d33c1ce3dc5ebfbac0f0732cca1e45ed46bb1a393fb99ae57f82bf27b28";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

@@ -64,7 +64,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0cb16a6a386b661b10eb6f5e4a0dc5bd4551c4bec9d568b1acb6a461564b3c36";
+	"7d2a9b606b331e487c064a8053374121f1bb087e280ec0e8e34bd6b59b240002";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

@@ -71,7 +71,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"58e0e5a894e2e654511bc6fa30765f5500f096c0846b1159e20fa4ac03784e36";
+	"4d892d010b35f0a065cdf6c5c4144229c508074be5817d5a151cc1df0f7305fa";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

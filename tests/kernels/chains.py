@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs of several layers, and the same programs as one block in stripes."""
+
+import dataclasses
+
+import numpy as np
+from opwest.importers.models.choice.block import Layouts, Part, block_of, part_of
+from opwest.importers.models.choice.choose import scratch_bytes
+from opwest.importers.models.emit.registry import candidates
+from opwest.importers.models.ir.operations import Pool
+from opwest.importers.models.ir.program import Program, Value
+from opwest.tuning import random_layers
+
+KINDS = ("convolution", "convolution", "depthwise", "depthwise", "pool", "sum", "elements")
+
+
+def _layer(random, kind, values, dtype):
+    """Return an operation over the last value, or over it and an earlier one of its shape; None if none fits."""
+    data = values[-1]
+    _, height, width, _ = data.shape
+    size = tuple(int(min(one, limit)) for one, limit in zip(random.integers(1, 4, 2), (height, width), strict=True))
+    keys = {"same": bool(random.integers(0, 3)), "stride": tuple(int(one) for one in random.choice([1, 1, 2], 2))}
+    if kind in ("convolution", "depthwise") and random.random() < 0.15 and min(height, width) > 4:
+        size, keys["same"], keys["dilation"] = (2, 2), True, (2, 1)
+    if kind == "convolution":
+        results = int(random.choice([1, 3, 4, 8, 9]))
+        return random_layers.convolution(random, data.shape, size, results, dtype=dtype, **keys).operations[0]
+    if kind == "depthwise":
+        keys.setdefault("dilation", (1, 1))
+        multiplier = int(random.choice([1, 1, 2]))
+        return random_layers.depthwise(random, data.shape, size, multiplier, dtype=dtype, **keys).operations[0]
+    if kind == "pool":
+        return random_layers.pool(random, data.shape, size, dtype=dtype, **keys).operations[0]
+    if kind == "sum":
+        return random_layers.convolution_sum(random, shape=data.shape, size=(1, 1), results=data.shape[3]).operations[0]
+    return random_layers.elements(random, data.shape).operations[0]
+
+
+def chain(random, length, dtype="int8"):
+    """Return a program of `length` layers. Sums also read the results of layers before the last one."""
+    height, width = int(random.integers(5, 25)), int(random.integers(3, 10))
+    shape = (1, height, width, int(random.choice([1, 3, 4, 8])))
+    values = [Value("input", "input", dtype, shape)]
+    operations = []
+    kinds = KINDS if dtype == "int8" else ("convolution", "depthwise")
+    while len(operations) < length:
+        made = _layer(random, str(random.choice(kinds)), values, dtype)
+        inputs = [values[-1]]
+        if len(made.inputs) > 1:
+            others = [one for one in values if one.shape == made.inputs[1].shape]
+            if not others:
+                continue
+            inputs.append(others[int(random.integers(0, len(others)))])
+        role = "output" if len(operations) == length - 1 else "intermediate"
+        result = Value(f"t{len(operations)}", role, dtype, made.results[0].shape)
+        label = f"{len(operations)} (layer)"
+        operations.append(dataclasses.replace(made, label=label, inputs=tuple(inputs), results=(result,)))
+        values.append(result)
+    read = {value for one in operations for value in one.inputs}
+    if any(value not in read for value in values[:-1]):
+        return chain(random, length, dtype)
+    return Program(inputs=values[:1], outputs=values[-1:], operations=operations)
+
+
+def striped(random, program, processor, turn, most):
+    """Return the program as one block, each layer in any of its variants; None if its layers cannot be one."""
+    layout = Layouts().of(program.operations, turn, most)
+    if layout is None:
+        return None
+
+    def part(operation, count):
+        found = part_of(operation, count)
+        calls = candidates(found, processor)
+        name = str(random.choice(sorted(calls)))
+        return Part(found, name, -(-scratch_bytes(calls[name]) // 16) * 16)
+
+    block = block_of(program.operations, layout, part, processor)
+    return Program(inputs=program.inputs, outputs=program.outputs, operations=[block])
+
+
+def has_pool_with_other_divisors(program):
+    """Whether an average is over windows that reach outside of rows: such a pool is not computed in stripes."""
+    return any(
+        isinstance(one, Pool)
+        and one.kind == "average"
+        and np.any(
+            [
+                one.window.before[0] > 0,
+                (one.window.result[0] - 1) * one.window.stride[0] - one.window.before[0] + one.window.size[0]
+                > one.inputs[0].shape[1],
+            ]
+        )
+        for one in program.operations
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--optimize ram` and `--max-ram`: first layers in stripes, with the results of the layers one after the other."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("tflite")
+
+from kernels.chains import chain  # noqa: E402
+from models.made import Model  # noqa: E402
+from models.test_commands import opwest  # noqa: E402
+from models.test_max_ram import imported  # noqa: E402
+from opwest.importers.models.choice.block import Layouts  # noqa: E402
+from opwest.importers.models.choice.segments import Segments  # noqa: E402
+from opwest.importers.models.choice.table import Table  # noqa: E402
+from opwest.importers.models.ir.stripes import Striped  # noqa: E402
+
+
+def pyramid():
+    """Return a model whose first tensors are the largest: 24x24 values, 4 to 16 channels, with a residual sum."""
+    random, model = np.random.default_rng(5), Model()
+    image = model.input("int8", (1, 24, 24, 4), 0.05, 3, name="image")
+
+    def layer(data, before, results, size, stride):
+        weights = model.constant(random.integers(-127, 128, (results, size, size, before)).astype(np.int8), 0.01)
+        bias = model.constant(random.integers(-900, 900, results).astype(np.int32), 0.05 * 0.01)
+        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride, "fused_activation_function": "RELU"}
+        return model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, -128), **options)
+
+    first = layer(image, 4, 16, 3, 1)
+    second = layer(first, 16, 16, 3, 1)
+    both = model.operator("ADD", [first, second], ("int8", 0.1, -128), fused_activation_function="NONE")
+    third = layer(both, 16, 8, 3, 2)
+    last = layer(third, 8, 8, 1, 2)
+    last.name = "features"
+    model.output(last)
+    return model.build()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stripes") / "m.tflite"
+    path.write_bytes(pyramid())
+    return path
+
+
+def stripes_in(text):
+    """Return the blocks of the tables that an import prints."""
+    return re.findall(r"(\S+) \((\d+) layers in stripes of (\d+) rows?\)", text)
+
+
+@pytest.mark.parametrize("io", ["caller", "workspace"])
+def test_less_memory_and_the_same_results(file, io, tmp_path):
+    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--optimize", "ram", "--io", io)
+    assert code == 0, err
+    # mla, dsp, mve, and portable C.
+    assert len(stripes_in(out)) >= 4
+    free, _ = imported(file, tmp_path / "free", "--io", io)
+    printed, planned = imported(file, tmp_path / "least", "--optimize", "ram", "--io", io)
+    assert {name: memory for name, (_, memory) in printed.items()} == {name: planned[name] for name in printed}
+    # Two tensors of 9,216 bytes are live together without stripes.
+    assert all(memory < free[name][1] / 1.5 for name, (_, memory) in printed.items())
+    assert planned[None] < 18432 / 1.5
+    assert opwest("generate", tmp_path / "m" / "manifest.yaml", "-o", tmp_path / "app")[0] == 0
+    with np.load(tmp_path / "m" / "vectors.npz") as vectors:
+        for case, (image, features) in enumerate(zip(vectors["image"], vectors["features"], strict=True)):
+            np.save(tmp_path / "image.npy", image)
+            np.save(tmp_path / "features.npy", features)
+            given = [f"image={tmp_path / 'image.npy'}", "--reference", f"features={tmp_path / 'features.npy'}"]
+            code, out, err = opwest("run", tmp_path / "app", "--host", "--sanitize", "--input", *given)
+            assert (code, "features: equal to the reference" in out) == (0, True), (case, out, err)
+
+
+def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
+    _, planned = imported(file, tmp_path / "free")
+    _, least = imported(file, tmp_path / "least", "--optimize", "ram")
+    between = (planned["dsp"] + least["dsp"]) // 2
+    for name, limit, is_striped in (("much", max(planned.values()), False), ("less", between, True)):
+        code, out, err = opwest("import", file, "-o", tmp_path / name, "--vectors", "0", "--max-ram", str(limit))
+        assert code == 0, err
+        assert bool(stripes_in(out.partition("dsp (cycles")[2].partition("mve (cycles")[0])) == is_striped, out
+    code, _, err = opwest("import", file, "-o", tmp_path / "none", "--vectors", "0", "--max-ram", "100")
+    found = re.search(r"expected: --max-ram of at least (\d+) bytes", err)
+    assert code == 1
+    assert found, err
+    # The limit that the message names is enough for the class of processors that it names.
+    code, _, err = opwest("import", file, "-o", tmp_path / "named", "--vectors", "0", "--max-ram", found[1])
+    assert "for mla" not in err
+
+
+def test_constants_of_a_layer_in_a_block_are_placed(file, tmp_path):
+    words = ("--optimize", "ram", "--vectors", "0")
+    code, out, err = opwest("import", file, "-o", tmp_path / "m", *words, "--place", "1=sram")
+    assert code == 0, err
+    assert any("1" in numbers.split(",") for numbers, _, _ in stripes_in(out))
+    text = (tmp_path / "m" / "manifest.yaml").read_text()
+    assert len(re.findall("pool: sram", text)) >= 1
+    code, _, err = opwest("import", file, "-o", tmp_path / "n", *words, "--place", "9=sram")
+    assert "error: --place: the model has no layer '9'" in err
+
+
+def divisions(segments, count):
+    """Yield the bytes of the largest segment of each division into operations and blocks."""
+    for cuts in itertools.product((False, True), repeat=count - 1):
+        places = [0, *(number + 1 for number, cut in enumerate(cuts) if cut), count]
+        needs = []
+        for first, end in itertools.pairwise(places):
+            if end - first == 1:
+                needs.append(min(one.need for one in segments._singles[first]))
+                continue
+            block = segments._block(first, end, (1, 1)) if first in segments._firsts(end) else None
+            if block is None:
+                break
+            needs.append(segments._need(first, end, block))
+        else:
+            yield max(needs)
+
+
+@pytest.mark.parametrize("caller_memory", [True, False])
+def test_the_least_division_is_that_of_all_combinations(caller_memory):
+    sizes = []
+    for number in range(25):
+        program = chain(np.random.default_rng((3, number)), 6)
+        segments = Segments(program, Layouts(), "dsp", Table("cortex-m4", {}, {}), caller_memory)
+        assert segments.least == min(divisions(segments, 6)), number
+        divided = segments.within(segments.least)
+        assert segments.within(segments.least - 1) is None
+        sizes.append((segments.least, max(min(one.need for one in some) for some in segments._singles)))
+        assert (divided is None) == (sizes[-1][0] == sizes[-1][1])
+        assert divided is None or any(isinstance(one, Striped) for one in divided.operations)
+    assert sum(least < plain for least, plain in sizes) >= 5
