@@ -7,30 +7,51 @@
 void opwest_accelerator_context_init(struct opwest_accelerator_context *context)
 {
 	opwest_port_mutex_init(&context->lock);
-	opwest_port_sem_init(&context->owner, 1, 1);
+	opwest_port_owner_init(&context->owner);
+	opwest_port_spin_init(&context->spin);
+	opwest_port_sem_init(&context->changed, 0, 1);
 	context->program = NULL;
 	context->activations = 0;
 	context->owned = false;
+	context->enqueued = 0;
+	context->ended = 0;
+	context->error = 0;
+	context->woken = false;
+	context->callback = NULL;
+	context->user = NULL;
 }
 
 int opwest_accelerator_context_activate(struct opwest_accelerator_context *context,
-					const struct device *dev,
-					const struct opwest_program *program,
-					opwest_accelerator_load_t load)
+					const struct device *dev, opwest_accelerator_power_t start)
 {
 	int rc = 0;
 
 	opwest_port_mutex_lock(&context->lock);
-	if (context->activations > 0) {
-		rc = opwest_program_equal(context->program, program) ? 0 : -EBUSY;
-	} else if (load != NULL) {
-		rc = load(dev, program);
+	if (context->activations == 0 && start != NULL) {
+		rc = start(dev);
 	}
 	if (rc == 0) {
-		if (context->activations == 0) {
-			context->program = program;
-		}
 		context->activations++;
+	}
+	opwest_port_mutex_unlock(&context->lock);
+	return rc;
+}
+
+int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
+					  const struct device *dev,
+					  opwest_accelerator_power_t stop)
+{
+	int rc = 0;
+
+	opwest_port_mutex_lock(&context->lock);
+	if (context->activations == 0) {
+		rc = -EPERM;
+	} else {
+		if (context->activations == 1) {
+			rc = stop == NULL ? 0 : stop(dev);
+			context->program = NULL;
+		}
+		context->activations--;
 	}
 	opwest_port_mutex_unlock(&context->lock);
 	return rc;
@@ -49,20 +70,45 @@ static bool is_active(struct opwest_accelerator_context *context, bool own)
 	return active;
 }
 
+static void restart_counts(struct opwest_accelerator_context *context)
+{
+	opwest_port_spin_lock(&context->spin);
+	context->enqueued = 0;
+	context->ended = 0;
+	context->error = 0;
+	context->callback = NULL;
+	context->user = NULL;
+	opwest_port_spin_unlock(&context->spin);
+}
+
 int opwest_accelerator_context_open(struct opwest_accelerator_context *context, int32_t timeout_ms)
 {
+	int rc;
+
 	if (!is_active(context, false)) {
 		return -EPERM;
 	}
-	if (opwest_port_sem_take(&context->owner, timeout_ms) != 0) {
-		return -ETIMEDOUT;
+	rc = opwest_port_owner_take(&context->owner, timeout_ms);
+	if (rc != 0) {
+		return rc;
 	}
 	/* The device may have been deactivated during the wait. */
 	if (!is_active(context, true)) {
-		opwest_port_sem_give(&context->owner);
+		(void)opwest_port_owner_give(&context->owner);
 		return -EPERM;
 	}
+	restart_counts(context);
 	return 0;
+}
+
+static bool is_owned(struct opwest_accelerator_context *context)
+{
+	bool owned;
+
+	opwest_port_mutex_lock(&context->lock);
+	owned = context->owned;
+	opwest_port_mutex_unlock(&context->lock);
+	return owned;
 }
 
 int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
@@ -76,26 +122,150 @@ int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
 	if (!owned) {
 		return -EPERM;
 	}
-	opwest_port_sem_give(&context->owner);
-	return 0;
+	restart_counts(context);
+	return opwest_port_owner_give(&context->owner);
 }
 
-int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
-					  const struct device *dev,
-					  opwest_accelerator_unload_t unload)
+int opwest_accelerator_context_load(struct opwest_accelerator_context *context,
+				    const struct device *dev, const struct opwest_program *program,
+				    enum opwest_switching switching,
+				    opwest_accelerator_load_t load)
 {
+	const bool is_idle = opwest_accelerator_context_unfinished(context) == 0U;
 	int rc = 0;
 
 	opwest_port_mutex_lock(&context->lock);
-	if (context->activations == 0) {
+	if (!context->owned) {
 		rc = -EPERM;
-	} else {
-		if (context->activations == 1) {
-			rc = unload == NULL ? 0 : unload(dev);
-			context->program = NULL;
+	} else if (!opwest_program_equal(context->program, program)) {
+		if ((switching != OPWEST_SWITCH_FREE && !is_idle) ||
+		    (switching == OPWEST_SWITCH_EXCLUSIVE && context->program != NULL &&
+		     context->activations > 1)) {
+			rc = -EBUSY;
+		} else {
+			rc = load == NULL ? 0 : load(dev, program);
+			context->program = rc == 0 ? program : NULL;
 		}
-		context->activations--;
 	}
 	opwest_port_mutex_unlock(&context->lock);
 	return rc;
+}
+
+void opwest_accelerator_context_forget(struct opwest_accelerator_context *context)
+{
+	opwest_port_mutex_lock(&context->lock);
+	context->program = NULL;
+	opwest_port_mutex_unlock(&context->lock);
+}
+
+int opwest_accelerator_context_begin(struct opwest_accelerator_context *context)
+{
+	if (!is_owned(context)) {
+		return -EPERM;
+	}
+	opwest_port_spin_lock(&context->spin);
+	context->enqueued++;
+	opwest_port_spin_unlock(&context->spin);
+	return 0;
+}
+
+void opwest_accelerator_context_end(struct opwest_accelerator_context *context,
+				    const struct device *dev, int error)
+{
+	opwest_accelerator_callback_t callback;
+	void *user;
+
+	opwest_port_spin_lock(&context->spin);
+	context->ended++;
+	if (context->error == 0) {
+		context->error = error;
+	}
+	callback = context->callback;
+	user = context->user;
+	opwest_port_spin_unlock(&context->spin);
+	opwest_port_sem_give(&context->changed);
+	if (callback != NULL) {
+		callback(dev, user);
+	}
+}
+
+uint32_t opwest_accelerator_context_enqueued(struct opwest_accelerator_context *context)
+{
+	uint32_t enqueued;
+
+	opwest_port_spin_lock(&context->spin);
+	enqueued = context->enqueued;
+	opwest_port_spin_unlock(&context->spin);
+	return enqueued;
+}
+
+uint32_t opwest_accelerator_context_unfinished(struct opwest_accelerator_context *context)
+{
+	uint32_t unfinished;
+
+	opwest_port_spin_lock(&context->spin);
+	unfinished = context->enqueued - context->ended;
+	opwest_port_spin_unlock(&context->spin);
+	return unfinished;
+}
+
+/* Returns whether the wait is over, with its result. */
+static bool is_over(struct opwest_accelerator_context *context, uint32_t leave, int *rc)
+{
+	bool over = true;
+
+	opwest_port_spin_lock(&context->spin);
+	if (context->enqueued - context->ended <= leave) {
+		*rc = context->error;
+		context->error = 0;
+	} else if (context->woken) {
+		*rc = -EINTR;
+		context->woken = false;
+	} else {
+		over = false;
+	}
+	opwest_port_spin_unlock(&context->spin);
+	return over;
+}
+
+int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, uint32_t leave,
+				    int32_t timeout_ms)
+{
+	const int64_t deadline = opwest_port_deadline(timeout_ms);
+	int rc = 0;
+
+	if (!is_owned(context)) {
+		return -EPERM;
+	}
+	for (int waited = 0; !is_over(context, leave, &rc);) {
+		if (timeout_ms == 0) {
+			return -EAGAIN;
+		}
+		if (waited != 0) {
+			return -ETIMEDOUT;
+		}
+		waited = opwest_port_sem_take_until(&context->changed, deadline);
+	}
+	return rc;
+}
+
+void opwest_accelerator_context_wake(struct opwest_accelerator_context *context)
+{
+	opwest_port_spin_lock(&context->spin);
+	context->woken = true;
+	opwest_port_spin_unlock(&context->spin);
+	opwest_port_sem_give(&context->changed);
+}
+
+int opwest_accelerator_context_notify(struct opwest_accelerator_context *context,
+				      opwest_accelerator_callback_t callback, void *user)
+{
+	if (!is_owned(context)) {
+		return -EPERM;
+	}
+	opwest_port_spin_lock(&context->spin);
+	context->callback = callback;
+	context->user = user;
+	opwest_port_spin_unlock(&context->spin);
+	return 0;
 }

@@ -2,8 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include <opwest/accelerator.h>
 #include <opwest/device_calls.h>
+
+#include "devices_internal.h"
 
 static const struct opwest_device *info_of(const struct opwest_call_device *device)
 {
@@ -15,9 +16,15 @@ static struct opwest_slot *slot_of(const struct opwest_call_device *device)
 	return &device->slots[device->index];
 }
 
+/* The slot of the ownership: two members of the context may have one handle. */
+static struct opwest_slot *leader_of(const struct opwest_call_device *device)
+{
+	return opwest_devices_leader(device->slots, device->index);
+}
+
 static bool has_hooks(const struct opwest_call_device *device)
 {
-	return (info_of(device)->flags & OPWEST_DEVICE_HOOKS) != 0U;
+	return opwest_devices_has_hooks(info_of(device));
 }
 
 static int failed(const struct opwest_call_device *device, enum opwest_hook hook, int code)
@@ -34,28 +41,29 @@ static int check_open(const struct opwest_call_device *device)
 	return *device->opened ? 0 : -EPERM;
 }
 
-/* Returns the slot that owns the device: two members of the context may have one handle. */
-static struct opwest_slot *owner_of(const struct opwest_call_device *device)
+static bool is_owned(const struct opwest_call_device *device)
 {
-	for (uint32_t i = 0; i < device->set->count; i++) {
-		if (device->slots[i].dev == slot_of(device)->dev &&
-		    (device->slots[i].flags & OPWEST_SLOT_OPEN) != 0U) {
-			return &device->slots[i];
-		}
-	}
-	return NULL;
+	return (leader_of(device)->flags & OPWEST_SLOT_OPEN) != 0U;
 }
 
 static int check_owned(const struct opwest_call_device *device)
 {
 	const int rc = check_open(device);
 
-	return rc != 0 || !has_hooks(device) || owner_of(device) != NULL ? rc : -EPERM;
+	return rc != 0 || !has_hooks(device) || is_owned(device) ? rc : -EPERM;
+}
+
+static const struct opwest_program *program_of(const struct opwest_requirement *requirement,
+					       const struct opwest_device *info)
+{
+	return requirement->own_program != NULL ? requirement->own_program : info->program;
 }
 
 static int check_requirement(const struct opwest_requirement *requirement,
 			     const struct opwest_device *info)
 {
+	const struct opwest_program *const program = program_of(requirement, info);
+
 	if ((info->flags & OPWEST_DEVICE_FOREIGN) != 0U) {
 		return -EXDEV; /* its handle is no struct device, which the operator takes */
 	}
@@ -64,7 +72,7 @@ static int check_requirement(const struct opwest_requirement *requirement,
 		return -EXDEV;
 	}
 	if (requirement->program != NULL &&
-	    (info->program == NULL || strcmp(info->program->name, requirement->program) != 0)) {
+	    (program == NULL || strcmp(program->name, requirement->program) != 0)) {
 		return -ENOEXEC;
 	}
 	return 0;
@@ -137,23 +145,59 @@ int opwest_own(const struct opwest_call_device *device)
 	if (rc != 0 || !has_hooks(device)) {
 		return rc;
 	}
-	if (owner_of(device) != NULL) {
+	if (is_owned(device)) {
 		return -EALREADY;
 	}
 	opwest_status_clear(device->status);
+	opwest_devices_begin(device->set, device->slots);
 
-	const int code = opwest_accelerator_open(slot_of(device)->dev, info_of(device)->timeout_ms);
+	const int code = opwest_devices_own(info_of(device), leader_of(device));
 
-	if (code != 0) {
-		return failed(device, OPWEST_HOOK_OPEN, code);
+	if (code == -ECANCELED && opwest_devices_cancelled(device->slots)) {
+		return opwest_status_cancelled(device->status, OPWEST_NO_STEP);
 	}
-	slot_of(device)->flags |= OPWEST_SLOT_OPEN;
-	return 0;
+	return code == 0 ? 0 : failed(device, OPWEST_HOOK_OPEN, code);
 }
 
 static bool needs_wait(const struct opwest_entry *entry, const struct opwest_call_device *device)
 {
 	return (entry->info->flags & OPWEST_OPERATOR_ASYNC) != 0U && has_hooks(device);
+}
+
+/* Calls an operator whose device is ready for it. */
+static int32_t call(const struct opwest_entry *entry, const struct opwest_value *args,
+		    const struct opwest_call_device *device)
+{
+	const struct opwest_launch *const launch = &slot_of(device)->launch;
+	int32_t code;
+
+	do {
+		code = entry->adapter(args, launch);
+	} while (code != 0 && has_hooks(device) &&
+		 opwest_devices_again(device->set, device->slots, device->status, device->index,
+				      code));
+	/* A failed wait for room is the first error. */
+	return code != 0 && device->status->code != 0 ? device->status->code : code;
+}
+
+static int prepare(const struct opwest_entry *entry, const struct opwest_call_device *device)
+{
+	const struct opwest_device_use use = {
+		.program = program_of(entry->requirement, info_of(device)),
+		.device = device->index,
+	};
+
+	if (has_hooks(device)) {
+		return opwest_devices_prepare_use(device->set, device->slots, device->status, &use,
+						  OPWEST_NO_STEP);
+	}
+	slot_of(device)->launch = (struct opwest_launch){
+		.dev = slot_of(device)->dev,
+		.program = use.program,
+		.timeout_ms = info_of(device)->timeout_ms,
+		.step = OPWEST_NO_STEP,
+	};
+	return 0;
 }
 
 /* Starts an operator on an owned device that meets its requirement. */
@@ -167,18 +211,23 @@ static int start(const struct opwest_entry *entry, const struct opwest_value *ar
 	if (rc != 0) {
 		return rc;
 	}
+	opwest_status_clear(device->status);
 	rc = before(info, args, line);
 	if (rc != 0) {
 		return failed(device, OPWEST_HOOK_CACHE, rc);
 	}
+	rc = prepare(entry, device);
+	if (rc != 0) {
+		return rc;
+	}
 
-	const int32_t code = entry->adapter(args, slot_of(device)->dev);
+	const int32_t code = call(entry, args, device);
 
 	if (code != 0) {
 		return code > 0 ? -EIO : (int)code;
 	}
 	if (needs_wait(entry, device)) {
-		owner_of(device)->launched = 0U; /* any step: there is work to wait for */
+		opwest_devices_launched(device->slots, device->index);
 		return 0;
 	}
 	rc = after(info, args, line);
@@ -202,56 +251,39 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
 
 int opwest_wait(const struct opwest_call_device *device)
 {
-	const int rc = check_owned(device);
+	int rc = check_owned(device);
 
-	if (rc != 0 || !has_hooks(device)) {
+	if (rc != 0 || !has_hooks(device) || leader_of(device)->unfinished == 0U) {
 		return rc;
 	}
-
-	struct opwest_slot *const slot = owner_of(device);
-
-	if (slot->launched == OPWEST_NO_STEP) {
-		return 0;
-	}
-
-	const int code = opwest_accelerator_sync(slot->dev, info_of(device)->timeout_ms);
-
-	slot->launched = OPWEST_NO_STEP;
-	if (code == 0) {
-		return 0;
-	}
-
-	const int first = failed(device, OPWEST_HOOK_SYNC, code);
-
-	if (code == -ETIMEDOUT) {
-		slot->flags |= OPWEST_SLOT_LOST;
+	rc = opwest_devices_sync(device->set, device->slots, device->status, device->index, 0U);
+	if (rc == -ETIMEDOUT) {
 		*device->opened = opwest_devices_abandon(device->set, device->slots);
 	}
-	return first;
+	return rc;
 }
 
 int opwest_release(const struct opwest_call_device *device)
 {
-	const int waited = check_owned(device);
+	const int owned = check_owned(device);
 
-	if (waited != 0 || !has_hooks(device)) {
-		return waited;
+	if (owned != 0 || !has_hooks(device)) {
+		return owned;
 	}
 
 	const int rc = opwest_wait(device);
-	struct opwest_slot *const slot = owner_of(device);
 
-	if (slot == NULL) { /* the wait timed out */
+	if (!is_owned(device)) { /* the wait timed out */
 		return rc;
 	}
-	slot->flags &= (uint8_t)~OPWEST_SLOT_OPEN;
-
-	const int code = opwest_accelerator_close(slot->dev);
-
-	if (code == 0 || rc != 0) {
+	if (rc == -ECANCELED && opwest_devices_cancelled(device->slots)) {
+		*device->opened = opwest_devices_abandon(device->set, device->slots);
 		return rc;
 	}
-	return failed(device, OPWEST_HOOK_CLOSE, code);
+
+	const int code = opwest_devices_disown(info_of(device), leader_of(device));
+
+	return code == 0 || rc != 0 ? rc : failed(device, OPWEST_HOOK_CLOSE, code);
 }
 
 int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_value *args,
@@ -266,9 +298,9 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 		return rc;
 	}
 
-	const bool is_owned = owner_of(device) != NULL;
+	const bool was_owned = is_owned(device);
 
-	if (!is_owned) {
+	if (!was_owned) {
 		rc = opwest_own(device);
 	}
 	if (rc != 0) {
@@ -282,7 +314,7 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 			rc = rc == 0 ? 0 : failed(device, OPWEST_HOOK_CACHE, rc);
 		}
 	}
-	if (!is_owned && *device->opened) {
+	if (!was_owned && *device->opened) {
 		const int released = opwest_release(device);
 
 		rc = rc != 0 ? rc : released;

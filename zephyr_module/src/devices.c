@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Open and close of the devices of a model, and the end of a failed run. */
 #include <errno.h>
 
-#include <opwest/accelerator.h>
-#include <opwest/devices.h>
+#include "devices_internal.h"
 
-/* Records a hook's failure if it is the first one. Returns the first error. */
-static int hook_failed(const struct opwest_device_set *set, struct opwest_status *status, int first,
-		       enum opwest_hook hook, uint32_t index, uint16_t step, int code)
+int opwest_devices_failed(const struct opwest_device_set *set, struct opwest_status *status,
+			  int first, enum opwest_hook hook, uint32_t index, uint16_t step, int code)
 {
 	if (first != 0) {
 		return first;
@@ -15,49 +14,38 @@ static int hook_failed(const struct opwest_device_set *set, struct opwest_status
 					 (uint8_t)index, step, code);
 }
 
-static bool has_hooks(const struct opwest_device *device)
+static bool powers_run(const struct opwest_device *device)
 {
-	return (device->flags & OPWEST_DEVICE_HOOKS) != 0U;
+	return (device->flags & OPWEST_DEVICE_POWER_RUN) != 0U;
 }
 
-/* Sorts the slots by the address of their handles: the order in which every model opens devices. */
-static void take_turns(struct opwest_slot *slots, uint32_t count)
+int opwest_devices_power(const struct opwest_device *device, const struct device *dev, bool on)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t place = i;
-
-		for (; place > 0U; place--) {
-			const uint8_t before = slots[place - 1U].turn;
-
-			if ((uintptr_t)slots[before].dev <= (uintptr_t)slots[i].dev) {
-				break;
-			}
-			slots[place].turn = before;
-		}
-		slots[place].turn = (uint8_t)i;
-	}
+	return powers_run(device) ? opwest_port_device_power(dev, on) : 0;
 }
 
-static int activate(const struct opwest_device *device, const struct device *dev)
+/* Powers the device up for its activation. */
+static int activate(const struct device *dev)
 {
 	int rc = opwest_port_device_power(dev, true);
 
 	if (rc < 0) {
 		return rc;
 	}
-	rc = opwest_accelerator_activate(dev, device->program);
+	rc = opwest_accelerator_activate(dev);
 	if (rc != 0) {
 		(void)opwest_port_device_power(dev, false);
 	}
 	return rc;
 }
 
-static int deactivate(const struct device *dev)
+static int deactivate(const struct opwest_device *device, const struct device *dev)
 {
+	const int up = opwest_devices_power(device, dev, true);
 	const int rc = opwest_accelerator_deactivate(dev);
-	const int power = opwest_port_device_power(dev, false);
+	const int down = up < 0 ? up : opwest_port_device_power(dev, false);
 
-	return rc != 0 ? rc : power < 0 ? power : 0;
+	return rc != 0 ? rc : down < 0 ? down : 0;
 }
 
 /* Deactivates the active ones of the first `count` slots, in reverse order. */
@@ -68,50 +56,128 @@ static int deactivate_down(const struct opwest_device_set *set, struct opwest_sl
 		if ((slots[count].flags & OPWEST_SLOT_ACTIVE) != 0U) {
 			slots[count].flags = 0U;
 
-			const int rc = deactivate(slots[count].dev);
+			const int rc = deactivate(&set->devices[count], slots[count].dev);
 
 			if (rc != 0) {
-				first = hook_failed(set, status, first, OPWEST_HOOK_DEACTIVATE,
-						    count, OPWEST_NO_STEP, rc);
+				first = opwest_devices_failed(set, status, first,
+							      OPWEST_HOOK_DEACTIVATE, count,
+							      OPWEST_NO_STEP, rc);
 			}
 		}
 	}
 	return first;
 }
 
-int opwest_devices_activate(const struct opwest_device_set *set, struct opwest_slot *slots,
-			    struct opwest_status *status)
+static int check_ready(const struct opwest_device_set *set, struct opwest_slot *slots,
+		       struct opwest_status *status)
 {
 	for (uint32_t i = 0; i < set->count; i++) {
+		int rc = 0;
+
 		slots[i].launched = OPWEST_NO_STEP;
 		slots[i].flags = 0U;
 		if ((set->devices[i].flags & OPWEST_DEVICE_FOREIGN) != 0U) {
 			continue;
 		}
 		if (!opwest_port_device_is_ready(slots[i].dev)) {
-			return hook_failed(set, status, 0, OPWEST_HOOK_READY, i, OPWEST_NO_STEP,
-					   -ENODEV);
+			rc = -ENODEV;
+		} else if (opwest_devices_has_hooks(&set->devices[i]) &&
+			   !opwest_port_device_has_hooks(slots[i].dev)) {
+			rc = -ENOTSUP;
 		}
-		if (has_hooks(&set->devices[i]) && !opwest_port_device_has_hooks(slots[i].dev)) {
-			return hook_failed(set, status, 0, OPWEST_HOOK_READY, i, OPWEST_NO_STEP,
-					   -ENOTSUP);
+		if (rc != 0) {
+			return opwest_devices_failed(set, status, 0, OPWEST_HOOK_READY, i,
+						     OPWEST_NO_STEP, rc);
 		}
 	}
-	take_turns(slots, set->count);
+	return 0;
+}
+
+/* The smaller one of two limits; 0 is none. */
+static uint16_t smaller(uint16_t a, uint16_t b)
+{
+	return a == 0U || (b != 0U && b < a) ? b : a;
+}
+
+static int describe(const struct opwest_device *device, struct opwest_slot *slot, bool *exclusive)
+{
+	struct opwest_accelerator_info info;
+	const int rc = opwest_accelerator_info(slot->dev, &info);
+
+	if (rc == 0) {
+		slot->depth = smaller(device->queue_depth, info.queue_depth);
+		slot->flags |= info.switching == OPWEST_SWITCH_FREE ? 0U : OPWEST_SLOT_LOADS;
+		*exclusive = info.switching == OPWEST_SWITCH_EXCLUSIVE;
+	}
+	return rc;
+}
+
+/* Loads a program that stays loaded while the model is open. */
+static int load_once(const struct opwest_device *device, const struct device *dev,
+		     const struct opwest_program *program)
+{
+	int rc = opwest_accelerator_open(dev, device->own_timeout_ms);
+	int closed;
+
+	if (rc != 0) {
+		return rc;
+	}
+	rc = opwest_accelerator_load(dev, program);
+	closed = opwest_accelerator_close(dev);
+	return rc != 0 ? rc : closed;
+}
+
+/* Checks the programs of an active device. */
+static int check_programs(const struct opwest_device_set *set, struct opwest_slot *slots,
+			  uint32_t index, enum opwest_hook *hook)
+{
+	bool is_exclusive = false;
+	int rc = describe(&set->devices[index], &slots[index], &is_exclusive);
+
+	*hook = OPWEST_HOOK_CHECK;
+	for (uint32_t i = 0; i < set->use_count && rc == 0; i++) {
+		if (set->uses[i].device == index) {
+			rc = opwest_accelerator_check(slots[index].dev, set->uses[i].program);
+		}
+	}
+	for (uint32_t i = 0; i < set->use_count && rc == 0 && is_exclusive; i++) {
+		if (set->uses[i].device == index) {
+			*hook = OPWEST_HOOK_LOAD;
+			is_exclusive = false;
+			rc = load_once(&set->devices[index], slots[index].dev,
+				       set->uses[i].program);
+		}
+	}
+	return rc;
+}
+
+int opwest_devices_activate(const struct opwest_device_set *set, struct opwest_slot *slots,
+			    struct opwest_status *status)
+{
+	int rc = check_ready(set, slots, status);
+
+	if (rc != 0) {
+		return rc;
+	}
+	opwest_devices_order(set, slots);
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (!has_hooks(&set->devices[i])) {
+		enum opwest_hook hook = OPWEST_HOOK_ACTIVATE;
+		int power;
+
+		if (!opwest_devices_has_hooks(&set->devices[i])) {
 			continue;
 		}
-
-		const int rc = activate(&set->devices[i], slots[i].dev);
-
-		if (rc != 0) {
-			const int first = hook_failed(set, status, 0, OPWEST_HOOK_ACTIVATE, i,
-						      OPWEST_NO_STEP, rc);
-
-			return deactivate_down(set, slots, status, i, first);
+		rc = activate(slots[i].dev);
+		if (rc == 0) {
+			slots[i].flags = OPWEST_SLOT_ACTIVE;
+			rc = check_programs(set, slots, i, &hook);
+			power = opwest_devices_power(&set->devices[i], slots[i].dev, false);
+			rc = rc == 0 && power < 0 ? power : rc;
 		}
-		slots[i].flags = OPWEST_SLOT_ACTIVE;
+		if (rc != 0) {
+			rc = opwest_devices_failed(set, status, 0, hook, i, OPWEST_NO_STEP, rc);
+			return deactivate_down(set, slots, status, i + 1U, rc);
+		}
 	}
 	return 0;
 }
@@ -122,74 +188,22 @@ int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest
 	return deactivate_down(set, slots, status, set->count, status == NULL ? -EIO : 0);
 }
 
-/* Closes the open devices of the first `turns` turns, in reverse order. */
-static int close_down(const struct opwest_device_set *set, struct opwest_slot *slots,
-		      struct opwest_status *status, uint32_t turns, int first)
+void opwest_devices_begin(const struct opwest_device_set *set, struct opwest_slot *slots)
 {
-	while (turns-- > 0U) {
-		struct opwest_slot *const slot = &slots[slots[turns].turn];
-
-		if ((slot->flags & OPWEST_SLOT_OPEN) != 0U) {
-			slot->flags &= (uint8_t)~OPWEST_SLOT_OPEN;
-
-			const int rc = opwest_accelerator_close(slot->dev);
-
-			if (rc != 0) {
-				first = hook_failed(set, status, first, OPWEST_HOOK_CLOSE,
-						    slots[turns].turn, OPWEST_NO_STEP, rc);
-			}
-		}
+	for (uint32_t i = 0; i < set->count; i++) {
+		__atomic_store_n(&slots[i].cancelled, 0U, __ATOMIC_RELAXED);
 	}
-	return first;
 }
 
-int opwest_devices_open(const struct opwest_device_set *set, struct opwest_slot *slots,
-			struct opwest_status *status)
+/* Waits for the work of a device, or leaves it to close(), which aborts it. */
+static void drain(const struct opwest_device *device, struct opwest_slot *slot)
 {
-	const struct device *opened = NULL;
+	const int rc = opwest_devices_wait(device, slot, 0U);
 
-	for (uint32_t turn = 0; turn < set->count; turn++) {
-		const uint8_t index = slots[turn].turn;
-		struct opwest_slot *const slot = &slots[index];
-
-		if (!has_hooks(&set->devices[index]) || slot->dev == opened) {
-			continue;
-		}
-
-		const int rc = opwest_accelerator_open(slot->dev, set->devices[index].timeout_ms);
-
-		if (rc != 0) {
-			const int first = hook_failed(set, status, 0, OPWEST_HOOK_OPEN, index,
-						      OPWEST_NO_STEP, rc);
-
-			return close_down(set, slots, status, turn, first);
-		}
-		slot->flags |= OPWEST_SLOT_OPEN;
-		opened = slot->dev;
+	if (rc == -ETIMEDOUT ||
+	    (rc == -ECANCELED && opwest_accelerator_api(slot->dev)->close == NULL)) {
+		slot->flags |= OPWEST_SLOT_LOST;
 	}
-	return 0;
-}
-
-int opwest_devices_close(const struct opwest_device_set *set, struct opwest_slot *slots,
-			 struct opwest_status *status)
-{
-	return close_down(set, slots, status, set->count, 0);
-}
-
-int opwest_devices_sync(const struct opwest_device_set *set, struct opwest_slot *slots,
-			struct opwest_status *status, uint32_t index)
-{
-	const uint16_t step = slots[index].launched;
-	const int rc = opwest_accelerator_sync(slots[index].dev, set->devices[index].timeout_ms);
-
-	slots[index].launched = OPWEST_NO_STEP;
-	if (rc == 0) {
-		return 0;
-	}
-	if (rc == -ETIMEDOUT) {
-		slots[index].flags |= OPWEST_SLOT_LOST;
-	}
-	return hook_failed(set, status, 0, OPWEST_HOOK_SYNC, index, step, rc);
 }
 
 bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_slot *slots)
@@ -197,16 +211,14 @@ bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_s
 	uint8_t flags = 0U;
 
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (slots[i].launched != OPWEST_NO_STEP &&
-		    opwest_accelerator_sync(slots[i].dev, set->devices[i].timeout_ms) ==
-			    -ETIMEDOUT) {
-			slots[i].flags |= OPWEST_SLOT_LOST;
+		if (slots[i].launched != OPWEST_NO_STEP) {
+			drain(&set->devices[i], &slots[i]);
 		}
 		slots[i].launched = OPWEST_NO_STEP;
 		flags |= slots[i].flags;
 	}
 	/* The first failure is recorded already: failures of the clean-up are not. */
-	(void)close_down(set, slots, NULL, set->count, -EIO);
+	(void)opwest_devices_release_all(set, slots, NULL, -EIO);
 	if ((flags & OPWEST_SLOT_LOST) == 0U) {
 		return true;
 	}

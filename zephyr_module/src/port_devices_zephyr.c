@@ -3,6 +3,7 @@
 
 #include <zephyr/cache.h>
 #include <zephyr/device.h>
+#include <zephyr/kernel.h>
 #include <zephyr/pm/device_runtime.h>
 
 #include <opwest/accelerator.h>
@@ -28,6 +29,11 @@ bool opwest_port_device_has_hooks(const struct device *dev)
 int opwest_port_device_power(const struct device *dev, bool on)
 {
 	return on ? pm_device_runtime_get(dev) : pm_device_runtime_put(dev);
+}
+
+int64_t opwest_port_uptime_ms(void)
+{
+	return k_uptime_get();
 }
 
 uint32_t opwest_port_cache_line(void)

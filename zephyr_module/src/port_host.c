@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clock_gettime() is part of POSIX. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <opwest/port.h>
 
@@ -20,6 +25,14 @@ int opwest_port_device_power(const struct device *dev, bool on)
 	(void)dev;
 	(void)on;
 	return 0;
+}
+
+int64_t opwest_port_uptime_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 bool opwest_port_take(opwest_port_flag_t *flag)

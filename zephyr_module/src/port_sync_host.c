@@ -72,17 +72,17 @@ int opwest_port_sem_take(struct opwest_port_sem *sem, int32_t timeout_ms)
 	return opwest_port_sem_take_until(sem, opwest_port_deadline(timeout_ms));
 }
 
-static int wait_until(struct opwest_port_sem *sem, int64_t deadline_us)
+static int wait_until(pthread_cond_t *given, pthread_mutex_t *mutex, int64_t deadline_us)
 {
 	const struct timespec at = timespec_of(deadline_us);
 
 	if (deadline_us == OPWEST_PORT_NEVER) {
-		return pthread_cond_wait(&sem->given, &sem->mutex);
+		return pthread_cond_wait(given, mutex);
 	}
 #ifdef HAS_CLOCKWAIT
-	return pthread_cond_clockwait(&sem->given, &sem->mutex, CLOCK, &at);
+	return pthread_cond_clockwait(given, mutex, CLOCK, &at);
 #else
-	return pthread_cond_timedwait(&sem->given, &sem->mutex, &at);
+	return pthread_cond_timedwait(given, mutex, &at);
 #endif
 }
 
@@ -93,7 +93,7 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 
 	(void)pthread_mutex_lock(&sem->mutex);
 	while (sem->count == 0 && waited == 0) {
-		waited = wait_until(sem, deadline_us);
+		waited = wait_until(&sem->given, &sem->mutex, deadline_us);
 	}
 	if (sem->count > 0) {
 		sem->count--;
@@ -101,6 +101,70 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 	}
 	(void)pthread_mutex_unlock(&sem->mutex);
 	return rc;
+}
+
+void opwest_port_owner_init(struct opwest_port_owner *owner)
+{
+	(void)pthread_mutex_init(&owner->mutex, NULL);
+	(void)pthread_cond_init(&owner->given, NULL);
+	owner->taken = false;
+}
+
+static bool is_mine(const struct opwest_port_owner *owner)
+{
+	return owner->taken && pthread_equal(owner->thread, pthread_self()) != 0;
+}
+
+int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms)
+{
+	const int64_t deadline_us = opwest_port_deadline(timeout_ms);
+	int waited = 0;
+	int rc = -EBUSY;
+
+	(void)pthread_mutex_lock(&owner->mutex);
+	if (is_mine(owner)) {
+		rc = -EDEADLK;
+	} else {
+		while (owner->taken && waited == 0) {
+			waited = wait_until(&owner->given, &owner->mutex, deadline_us);
+		}
+		if (!owner->taken) {
+			owner->taken = true;
+			owner->thread = pthread_self();
+			rc = 0;
+		}
+	}
+	(void)pthread_mutex_unlock(&owner->mutex);
+	return rc;
+}
+
+int opwest_port_owner_give(struct opwest_port_owner *owner)
+{
+	int rc = -EPERM;
+
+	(void)pthread_mutex_lock(&owner->mutex);
+	if (is_mine(owner)) {
+		owner->taken = false;
+		(void)pthread_cond_signal(&owner->given);
+		rc = 0;
+	}
+	(void)pthread_mutex_unlock(&owner->mutex);
+	return rc;
+}
+
+void opwest_port_spin_init(struct opwest_port_spin *spin)
+{
+	(void)pthread_mutex_init(&spin->mutex, NULL);
+}
+
+void opwest_port_spin_lock(struct opwest_port_spin *spin)
+{
+	(void)pthread_mutex_lock(&spin->mutex);
+}
+
+void opwest_port_spin_unlock(struct opwest_port_spin *spin)
+{
+	(void)pthread_mutex_unlock(&spin->mutex);
 }
 
 /* POSIX has one parameter type. */

@@ -69,6 +69,52 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 	return rc == 0 ? 0 : -ETIMEDOUT;
 }
 
+void opwest_port_owner_init(struct opwest_port_owner *owner)
+{
+	(void)k_mutex_init(&owner->mutex);
+}
+
+/* The kernel's mutex can be locked again by its owner. */
+static bool is_mine(const struct opwest_port_owner *owner)
+{
+	return owner->mutex.owner == k_current_get();
+}
+
+int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms)
+{
+	if (is_mine(owner)) {
+		return -EDEADLK;
+	}
+	return k_mutex_lock(&owner->mutex, timeout_ms < 0 ? K_FOREVER : K_MSEC(timeout_ms)) == 0
+		       ? 0
+		       : -EBUSY;
+}
+
+int opwest_port_owner_give(struct opwest_port_owner *owner)
+{
+	if (!is_mine(owner)) {
+		return -EPERM;
+	}
+	return k_mutex_unlock(&owner->mutex);
+}
+
+void opwest_port_spin_init(struct opwest_port_spin *spin)
+{
+	*spin = (struct opwest_port_spin){0};
+}
+
+void opwest_port_spin_lock(struct opwest_port_spin *spin)
+{
+	const k_spinlock_key_t key = k_spin_lock(&spin->lock);
+
+	spin->key = key;
+}
+
+void opwest_port_spin_unlock(struct opwest_port_spin *spin)
+{
+	k_spin_unlock(&spin->lock, spin->key);
+}
+
 /* The parameter types of Zephyr. */
 static void start(void *first, void *second, void *third)
 {

@@ -8,13 +8,15 @@
 int opwest_status_failed(struct opwest_status *status, const char *model, uint16_t step,
 			 int32_t code)
 {
-	status->code = code;
-	status->step = step;
-	status->hook = OPWEST_HOOK_OPERATOR;
-	status->device = OPWEST_STATUS_NO_DEVICE;
-	status->argument = OPWEST_NO_ARGUMENT;
-	opwest_port_log_failure(model, step, code);
-	return code > 0 ? -EIO : (int)code;
+	if (status->code == 0) {
+		status->code = code;
+		status->step = step;
+		status->hook = OPWEST_HOOK_OPERATOR;
+		status->device = OPWEST_STATUS_NO_DEVICE;
+		status->argument = OPWEST_NO_ARGUMENT;
+		opwest_port_log_failure(model, step, code);
+	}
+	return status->code > 0 ? -EIO : (int)status->code;
 }
 
 const char *opwest_hook_name(uint8_t hook)
@@ -26,6 +28,8 @@ const char *opwest_hook_name(uint8_t hook)
 		[OPWEST_HOOK_SYNC] = "sync",             [OPWEST_HOOK_CACHE] = "cache",
 		[OPWEST_HOOK_INPUT] = "input",           [OPWEST_HOOK_OUTPUT] = "output",
 		[OPWEST_HOOK_POOL] = "pool",             [OPWEST_HOOK_DEVICE] = "device",
+		[OPWEST_HOOK_CHECK] = "check",           [OPWEST_HOOK_LOAD] = "load",
+		[OPWEST_HOOK_CANCEL] = "cancel",
 	};
 
 	return hook < sizeof(names) / sizeof(names[0]) ? names[hook] : NULL;
@@ -41,6 +45,16 @@ int opwest_status_hook_failed(struct opwest_status *status, const char *model, c
 	status->argument = OPWEST_NO_ARGUMENT;
 	opwest_port_log_hook(model, device, opwest_hook_name((uint8_t)hook), code);
 	return code > 0 ? -EIO : (int)code;
+}
+
+int opwest_status_cancelled(struct opwest_status *status, uint16_t step)
+{
+	status->code = -ECANCELED;
+	status->step = step;
+	status->hook = OPWEST_HOOK_CANCEL;
+	status->device = OPWEST_STATUS_NO_DEVICE;
+	status->argument = OPWEST_NO_ARGUMENT;
+	return -ECANCELED;
 }
 
 static int refused(struct opwest_status *status, uint8_t hook, uint16_t argument, int code)

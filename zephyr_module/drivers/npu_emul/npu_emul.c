@@ -5,44 +5,79 @@
 
 #include "npu_emul_internal.h"
 
-static int npu_emul_load(const struct device *dev, const struct opwest_program *program)
+static int npu_emul_info(const struct device *dev, struct opwest_accelerator_info *info)
 {
-	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
-	int rc = opwest_npu_emul_check(program);
-
-	if (rc == 0) {
-		rc = opwest_npu_emul_start(dev);
-	}
-	if (rc == 0) {
-		opwest_port_mutex_lock(&data->lock);
-		data->program = program;
-		opwest_port_mutex_unlock(&data->lock);
-	}
-	return rc;
+	info->queue_depth = npu_emul_config(dev)->queue_depth;
+	info->switching = npu_emul_config(dev)->switching;
+	return 0;
 }
 
-static int npu_emul_unload(const struct device *dev)
+static void set_program(const struct device *dev, const struct opwest_program *program)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 
 	opwest_port_mutex_lock(&data->lock);
-	data->program = NULL;
+	data->program = program;
+	data->counts.loaded += program != NULL ? 1U : 0U;
 	opwest_port_mutex_unlock(&data->lock);
+}
+
+void opwest_npu_emul_forget(const struct device *dev)
+{
+	set_program(dev, NULL);
+	opwest_accelerator_context_forget(&npu_emul_data(dev)->context);
+}
+
+static int npu_emul_stop(const struct device *dev)
+{
+	set_program(dev, NULL);
 	opwest_npu_emul_abort(dev);
 	opwest_npu_emul_stop(dev);
 	return 0;
 }
 
-static int npu_emul_activate(const struct device *dev, const struct opwest_program *program)
+static int npu_emul_activate(const struct device *dev)
 {
-	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 	int rc = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_ACTIVATE);
 
 	if (rc == 0) {
-		rc = opwest_accelerator_context_activate(&data->context, dev, program,
-							npu_emul_load);
+		rc = opwest_accelerator_context_activate(&npu_emul_data(dev)->context, dev,
+							 opwest_npu_emul_start);
 	}
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_ACTIVATE, rc);
+}
+
+static int npu_emul_check(const struct device *dev, const struct opwest_program *program)
+{
+	int rc = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_CHECK);
+
+	if (rc == 0) {
+		rc = opwest_npu_emul_check(program);
+	}
+	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_CHECK, rc);
+}
+
+static int load_program(const struct device *dev, const struct opwest_program *program)
+{
+	const int rc = opwest_npu_emul_check(program);
+
+	if (rc == 0) {
+		opwest_port_sleep_us(npu_emul_config(dev)->load_us);
+		set_program(dev, program);
+	}
+	return rc;
+}
+
+static int npu_emul_load(const struct device *dev, const struct opwest_program *program)
+{
+	int rc = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_LOAD);
+
+	if (rc == 0) {
+		rc = opwest_accelerator_context_load(
+			&npu_emul_data(dev)->context, dev, program,
+			(enum opwest_switching)npu_emul_config(dev)->switching, load_program);
+	}
+	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_LOAD, rc);
 }
 
 static int npu_emul_open(const struct device *dev, int32_t timeout_ms)
@@ -56,31 +91,34 @@ static int npu_emul_open(const struct device *dev, int32_t timeout_ms)
 	if (rc == 0) {
 		opwest_port_mutex_lock(&data->lock);
 		data->opened = true;
-		data->first_error = 0;
 		opwest_port_mutex_unlock(&data->lock);
 	}
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_OPEN, rc);
 }
 
-static bool is_opened(struct opwest_npu_emul_data *data)
+static uint32_t npu_emul_enqueued(const struct device *dev)
 {
-	bool opened;
-
-	opwest_port_mutex_lock(&data->lock);
-	opened = data->opened;
-	opwest_port_mutex_unlock(&data->lock);
-	return opened;
+	return opwest_accelerator_context_enqueued(&npu_emul_data(dev)->context);
 }
 
-static int npu_emul_sync(const struct device *dev, int32_t timeout_ms)
+static int npu_emul_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
 	const int fault = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_SYNC);
-	int rc = -EPERM;
+	const int rc = opwest_accelerator_context_sync(&npu_emul_data(dev)->context, leave,
+						       timeout_ms);
 
-	if (is_opened(npu_emul_data(dev))) {
-		rc = opwest_npu_emul_wait(dev, timeout_ms);
-	}
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_SYNC, rc == 0 ? fault : rc);
+}
+
+static void npu_emul_wake(const struct device *dev)
+{
+	opwest_accelerator_context_wake(&npu_emul_data(dev)->context);
+}
+
+static int npu_emul_notify(const struct device *dev, opwest_accelerator_callback_t callback,
+			   void *user)
+{
+	return opwest_accelerator_context_notify(&npu_emul_data(dev)->context, callback, user);
 }
 
 static int npu_emul_close(const struct device *dev)
@@ -106,20 +144,28 @@ static int npu_emul_deactivate(const struct device *dev)
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 	const int fault = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_DEACTIVATE);
 	const int rc = opwest_accelerator_context_deactivate(&data->context, dev,
-								npu_emul_unload);
+								npu_emul_stop);
 
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_DEACTIVATE, rc == 0 ? fault : rc);
 }
 
 OPWEST_ACCELERATOR_API(opwest_npu_emul_api) = {
+	.info = npu_emul_info,
 	.activate = npu_emul_activate,
+	.check = npu_emul_check,
 	.open = npu_emul_open,
+	.load = npu_emul_load,
+	.enqueued = npu_emul_enqueued,
+	.sync = npu_emul_sync,
+	.wake = npu_emul_wake,
+	.notify = npu_emul_notify,
 	.close = npu_emul_close,
 	.deactivate = npu_emul_deactivate,
-	.sync = npu_emul_sync,
 };
 
 int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeout_ms)
 {
-	return enqueued != 0 ? enqueued : opwest_npu_emul_wait(dev, timeout_ms);
+	return enqueued != 0 ? enqueued
+			     : opwest_accelerator_context_sync(&npu_emul_data(dev)->context, 0U,
+							       timeout_ms);
 }

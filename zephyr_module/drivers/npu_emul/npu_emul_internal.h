@@ -73,18 +73,6 @@ void opwest_npu_emul_compute(const struct opwest_npu_emul_job *job);
 int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu_emul_job *job);
 
 /**
- * @brief Wait until all jobs are finished.
- *
- * @param dev        The device.
- * @param timeout_ms The longest wait, milliseconds; negative: no limit.
- *
- * @retval 0          All jobs are done.
- * @retval -ETIMEDOUT Some job is unfinished.
- * @return Another negative errno: that of the first job that failed
- */
-int opwest_npu_emul_wait(const struct device *dev, int32_t timeout_ms);
-
-/**
  * @brief End all jobs, and wait until the running one has ended.
  *
  * @param dev The device.
@@ -97,6 +85,13 @@ void opwest_npu_emul_abort(const struct device *dev);
  * @param dev The device.
  */
 void opwest_npu_emul_work(const struct device *dev);
+
+/**
+ * @brief Lose the program, as a device that is powered down.
+ *
+ * @param dev The device, without jobs.
+ */
+void opwest_npu_emul_forget(const struct device *dev);
 
 /**
  * @brief Start the device's thread at the first activation, if it does not run always.

@@ -8,63 +8,44 @@
 /* The content of outputs until their job is done. */
 #define GARBAGE 0x5a
 
-/* A job that has left the queue. */
+/* A job that has started. */
 struct turn {
 	struct opwest_npu_emul_job job;
 	struct opwest_npu_emul_fault fault;
 };
 
-static bool is_idle(const struct opwest_npu_emul_data *data)
-{
-	return !data->running && data->count == 0;
-}
-
-static int wait_idle(const struct device *dev, int64_t deadline, int *first_error)
+static void wait_idle(const struct device *dev)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
+	bool idle = false;
 
-	for (int rc = 0;;) {
-		bool idle;
-
+	while (!idle) {
 		opwest_port_mutex_lock(&data->lock);
-		idle = is_idle(data);
-		if (idle && first_error != NULL) {
-			*first_error = data->first_error;
-			data->first_error = 0;
-		}
+		idle = data->count == 0;
 		opwest_port_mutex_unlock(&data->lock);
-		if (idle) {
-			/* For another waiting thread. */
-			opwest_port_sem_give(&data->idle);
-			return 0;
+		if (!idle) {
+			(void)opwest_port_sem_take_until(&data->idle, OPWEST_PORT_NEVER);
 		}
-		if (rc != 0) {
-			return rc;
-		}
-		rc = opwest_port_sem_take_until(&data->idle, deadline);
 	}
-}
-
-int opwest_npu_emul_wait(const struct device *dev, int32_t timeout_ms)
-{
-	int first_error = 0;
-	const int rc = wait_idle(dev, opwest_port_deadline(timeout_ms), &first_error);
-
-	return rc != 0 ? rc : first_error;
 }
 
 void opwest_npu_emul_abort(const struct device *dev)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
+	uint16_t waiting;
 
 	opwest_port_mutex_lock(&data->lock);
-	data->counts.aborted += data->count;
-	data->count = 0;
+	waiting = (uint16_t)(data->count - (data->running ? 1U : 0U));
+	data->counts.aborted += waiting;
+	data->count = (uint16_t)(data->count - waiting);
 	data->aborting = data->running;
 	opwest_port_mutex_unlock(&data->lock);
 	opwest_port_sem_give(&data->wake);
 	opwest_port_sem_give(&data->room);
-	(void)wait_idle(dev, OPWEST_PORT_NEVER, NULL);
+	wait_idle(dev);
+	while (waiting-- > 0U) {
+		opwest_accelerator_context_end(&data->context, dev, -ECANCELED);
+	}
 }
 
 /* Called with the lock, which is released during the wait. */
@@ -82,7 +63,7 @@ static int wait_for_room(const struct device *dev)
 			return 0;
 		}
 		if (rc != 0) {
-			return -EBUSY;
+			return -EAGAIN;
 		}
 		opwest_port_mutex_unlock(&data->lock);
 		rc = opwest_port_sem_take_until(&data->room, deadline);
@@ -102,10 +83,16 @@ int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu
 		rc = opwest_npu_emul_find(data->program, job->kind, id, &job->kernel);
 	}
 	if (rc == 0) {
+		rc = opwest_accelerator_context_begin(&data->context);
+	}
+	if (rc == 0) {
 		const uint32_t tail = ((uint32_t)data->head + data->count) % config->queue_depth;
 
 		config->queue[tail] = *job;
 		data->count++;
+		if (data->count > data->counts.most) {
+			data->counts.most = data->count;
+		}
 	}
 	opwest_port_mutex_unlock(&data->lock);
 	opwest_port_sem_give(&data->work);
@@ -116,7 +103,6 @@ int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu
 
 static bool next(const struct device *dev, struct turn *turn)
 {
-	const struct opwest_npu_emul_config *const config = npu_emul_config(dev);
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 
 	opwest_port_mutex_lock(&data->lock);
@@ -130,13 +116,10 @@ static bool next(const struct device *dev, struct turn *turn)
 		(void)opwest_port_sem_take_until(&data->work, OPWEST_PORT_NEVER);
 		opwest_port_mutex_lock(&data->lock);
 	}
-	turn->job = config->queue[data->head];
+	turn->job = npu_emul_config(dev)->queue[data->head];
 	turn->fault = opwest_npu_emul_due(data, OPWEST_NPU_EMUL_JOB);
-	data->head = (uint16_t)((data->head + 1U) % config->queue_depth);
-	data->count--;
 	data->running = true;
 	opwest_port_mutex_unlock(&data->lock);
-	opwest_port_sem_give(&data->room);
 	return true;
 }
 
@@ -191,13 +174,16 @@ static void finish(const struct device *dev, int rc)
 		data->counts.succeeded[OPWEST_NPU_EMUL_JOB]++;
 	} else if (data->aborting) {
 		data->counts.aborted++;
-	} else if (data->first_error == 0) {
-		data->first_error = rc;
 	}
 	data->running = false;
 	data->aborting = false;
-	idle = is_idle(data);
+	data->head = (uint16_t)((data->head + 1U) % npu_emul_config(dev)->queue_depth);
+	data->count--;
+	idle = data->count == 0;
+	/* Before the lock is released: jobs end in the order of their counts. */
+	opwest_accelerator_context_end(&data->context, dev, rc);
 	opwest_port_mutex_unlock(&data->lock);
+	opwest_port_sem_give(&data->room);
 	if (idle) {
 		opwest_port_sem_give(&data->idle);
 	}

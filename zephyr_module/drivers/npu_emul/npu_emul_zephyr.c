@@ -5,6 +5,7 @@
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
 #include <zephyr/kernel.h>
+#include <zephyr/pm/device.h>
 
 #include "npu_emul_internal.h"
 
@@ -36,6 +37,27 @@ static int npu_emul_init(const struct device *dev)
 	return opwest_port_thread_start(&data->thread, opwest_npu_emul_work, dev);
 }
 
+#ifdef CONFIG_PM_DEVICE
+/* The memory of the device does not keep its program. */
+static int npu_emul_pm_action(const struct device *dev, enum pm_device_action action)
+{
+	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
+	const bool off = action == PM_DEVICE_ACTION_SUSPEND || action == PM_DEVICE_ACTION_TURN_OFF;
+
+	opwest_port_mutex_lock(&data->lock);
+	if (action == PM_DEVICE_ACTION_RESUME) {
+		data->counts.resumed++;
+	} else if (action == PM_DEVICE_ACTION_SUSPEND) {
+		data->counts.suspended++;
+	}
+	opwest_port_mutex_unlock(&data->lock);
+	if (off) {
+		opwest_npu_emul_forget(dev);
+	}
+	return 0;
+}
+#endif
+
 #define NPU_EMUL_DEFINE(n)                                                                         \
 	BUILD_ASSERT(DT_INST_PROP(n, queue_depth) >= 1 && DT_INST_PROP(n, queue_depth) <= 1024,    \
 		     "queue-depth of an opwest,npu-emul must be 1 to 1024");                       \
@@ -45,14 +67,17 @@ static int npu_emul_init(const struct device *dev)
 	static struct opwest_npu_emul_data npu_emul_data_##n;                                      \
 	static const struct opwest_npu_emul_config npu_emul_config_##n = {                         \
 		.latency_us = DT_INST_PROP(n, latency_us),                                         \
+		.load_us = DT_INST_PROP(n, load_us),                                               \
 		.queue_timeout_ms = DT_INST_PROP(n, queue_timeout_ms),                             \
 		.queue_depth = DT_INST_PROP(n, queue_depth),                                       \
+		.switching = DT_INST_ENUM_IDX(n, switching),                                       \
 		.queue = npu_emul_queue_##n,                                                       \
 		.stack = npu_emul_stack_##n,                                                       \
 		.stack_size = K_KERNEL_STACK_SIZEOF(npu_emul_stack_##n),                           \
 	};                                                                                         \
-	DEVICE_DT_INST_DEFINE(n, npu_emul_init, NULL, &npu_emul_data_##n, &npu_emul_config_##n,    \
-			      POST_KERNEL, CONFIG_OPWEST_NPU_EMUL_INIT_PRIORITY,                   \
-			      &opwest_npu_emul_api);
+	PM_DEVICE_DT_INST_DEFINE(n, npu_emul_pm_action);                                           \
+	DEVICE_DT_INST_DEFINE(n, npu_emul_init, PM_DEVICE_DT_INST_GET(n), &npu_emul_data_##n,      \
+			      &npu_emul_config_##n, POST_KERNEL,                                   \
+			      CONFIG_OPWEST_NPU_EMUL_INIT_PRIORITY, &opwest_npu_emul_api);
 
 DT_INST_FOREACH_STATUS_OKAY(NPU_EMUL_DEFINE)

@@ -8,21 +8,29 @@
  * leave unfinished work (an operator that waits, and times out), the driver must have close(),
  * which aborts the work.
  *
- * | hook       | called by          | for                                                        |
- * |------------|--------------------|------------------------------------------------------------|
- * | activate   | `<model>_open()`   | power and programming; counted                             |
- * | open       | `<model>_run()`    | exclusive ownership, at its start                          |
- * | sync       | `<model>_run()`    | waiting for all work that this owner has enqueued          |
- * | close      | `<model>_run()`    | the end of ownership, at its end                           |
- * | deactivate | `<model>_close()`  | the opposite of activate; counted                          |
+ * | hook       | called by                 | for                                                |
+ * |------------|---------------------------|----------------------------------------------------|
+ * | info       | `<model>_open()`          | constant properties: queue depth, cost of programs |
+ * | activate   | `<model>_open()`          | power, clocks, memory; counted                     |
+ * | check      | `<model>_open()`          | every program that the model uses                  |
+ * | open       | `<model>_run()`           | exclusive ownership, before the first launch       |
+ * | load       | `<model>_run()`           | another program than that of the last launch       |
+ * | enqueued   | `<model>_run()`           | the number of jobs of the owner                    |
+ * | sync       | `<model>_run()`           | waiting for work that this owner has enqueued      |
+ * | wake       | `<model>_cancel()`        | ending a wait early                                |
+ * | notify     | the application           | a callback when work ends                          |
+ * | close      | `<model>_run()`           | the end of ownership, after the last wait          |
+ * | deactivate | `<model>_close()`         | the opposite of activate; counted                  |
  */
 #ifndef OPWEST_ACCELERATOR_H_
 #define OPWEST_ACCELERATOR_H_
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/launch.h>
 #include <opwest/port.h>
 
 #ifdef __ZEPHYR__
@@ -42,34 +50,68 @@ extern "C" {
 /** No time-out. */
 #define OPWEST_FOREVER (-1)
 
-/** The program of an accelerator: constant, in flash. */
-struct opwest_program {
-	/** The name that operators may require, for messages. */
-	const char *name;
-	/** @ref size bytes, aligned to 16. */
-	const uint8_t *data;
-	uint32_t size;
+/** The cost of another program. */
+enum opwest_switching {
+	/** load() is allowed at any time: every launch carries its program. */
+	OPWEST_SWITCH_FREE = 0,
+	/** load() is allowed while the queue is empty. */
+	OPWEST_SWITCH_LOAD = 1,
+	/** load() is allowed while the queue is empty and no other model has activated the device. */
+	OPWEST_SWITCH_EXCLUSIVE = 2,
 };
 
-/** @brief Program and power a device; see opwest_accelerator_activate(). */
-typedef int (*opwest_accelerator_activate_t)(const struct device *dev,
-					     const struct opwest_program *program);
+/** The constant properties of a device. */
+struct opwest_accelerator_info {
+	/** The largest number of unfinished jobs; 0 if the driver sets no limit. */
+	uint16_t queue_depth;
+	/** enum opwest_switching */
+	uint8_t switching;
+};
+
+/** @brief Called when a job of a device has ended, by a thread of the driver or an ISR. */
+typedef void (*opwest_accelerator_callback_t)(const struct device *dev, void *user);
+
+/** @brief Describe a device; see opwest_accelerator_info(). */
+typedef int (*opwest_accelerator_info_t)(const struct device *dev,
+					 struct opwest_accelerator_info *info);
+/** @brief Power a device; see opwest_accelerator_activate(). */
+typedef int (*opwest_accelerator_activate_t)(const struct device *dev);
+/** @brief Check a program; see opwest_accelerator_check(). */
+typedef int (*opwest_accelerator_check_t)(const struct device *dev,
+					  const struct opwest_program *program);
 /** @brief Become the owner of a device; see opwest_accelerator_open(). */
 typedef int (*opwest_accelerator_open_t)(const struct device *dev, int32_t timeout_ms);
+/** @brief Load a program; see opwest_accelerator_load(). */
+typedef int (*opwest_accelerator_load_t)(const struct device *dev,
+					 const struct opwest_program *program);
+/** @brief Count the owner's jobs; see opwest_accelerator_enqueued(). */
+typedef uint32_t (*opwest_accelerator_enqueued_t)(const struct device *dev);
+/** @brief Wait for a device; see opwest_accelerator_sync(). */
+typedef int (*opwest_accelerator_sync_t)(const struct device *dev, uint32_t leave,
+					 int32_t timeout_ms);
+/** @brief End a wait; see opwest_accelerator_wake(). */
+typedef void (*opwest_accelerator_wake_t)(const struct device *dev);
+/** @brief Set a callback; see opwest_accelerator_notify(). */
+typedef int (*opwest_accelerator_notify_t)(const struct device *dev,
+					   opwest_accelerator_callback_t callback, void *user);
 /** @brief Give a device back; see opwest_accelerator_close(). */
 typedef int (*opwest_accelerator_close_t)(const struct device *dev);
 /** @brief Undo one activation; see opwest_accelerator_deactivate(). */
 typedef int (*opwest_accelerator_deactivate_t)(const struct device *dev);
-/** @brief Wait for a device; see opwest_accelerator_sync(). */
-typedef int (*opwest_accelerator_sync_t)(const struct device *dev, int32_t timeout_ms);
 
 /** The hooks of a driver. Those that it does not need are NULL. */
 __subsystem struct opwest_accelerator_driver_api {
+	opwest_accelerator_info_t info;
 	opwest_accelerator_activate_t activate;
+	opwest_accelerator_check_t check;
 	opwest_accelerator_open_t open;
+	opwest_accelerator_load_t load;
+	opwest_accelerator_enqueued_t enqueued;
+	opwest_accelerator_sync_t sync;
+	opwest_accelerator_wake_t wake;
+	opwest_accelerator_notify_t notify;
 	opwest_accelerator_close_t close;
 	opwest_accelerator_deactivate_t deactivate;
-	opwest_accelerator_sync_t sync;
 };
 
 /**
@@ -107,36 +149,69 @@ opwest_accelerator_api(const struct device *dev)
 bool opwest_program_equal(const struct opwest_program *a, const struct opwest_program *b);
 
 /**
- * @brief Power a device and load its program.
+ * @brief Describe a device.
  *
- * Activations are counted: the same program again adds one. A device cannot be active with two
- * different programs.
+ * @param dev  The device.
+ * @param info Filled in. Without this hook: no limit of the queue, OPWEST_SWITCH_LOAD.
  *
- * @param dev     The device.
- * @param program The program to load; NULL for a device that needs none.
- *
- * @retval 0        The device is active, or the driver has no such hook.
- * @retval -EBUSY   The device is active with another program.
- * @retval -EINVAL  The driver cannot use this program.
- * @return Another negative errno of the driver; the state of the device is unchanged
+ * @retval 0 Done.
+ * @return A negative errno of the driver
  */
-static inline int opwest_accelerator_activate(const struct device *dev,
-					      const struct opwest_program *program)
+static inline int opwest_accelerator_info(const struct device *dev,
+					  struct opwest_accelerator_info *info)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
-	return api == NULL || api->activate == NULL ? 0 : api->activate(dev, program);
+	info->queue_depth = 0U;
+	info->switching = OPWEST_SWITCH_LOAD;
+	return api == NULL || api->info == NULL ? 0 : api->info(dev, info);
+}
+
+/**
+ * @brief Power a device. Activations are counted.
+ *
+ * @param dev The device.
+ *
+ * @retval 0 The device is active, or the driver has no such hook.
+ * @return A negative errno of the driver; the state of the device is unchanged
+ */
+static inline int opwest_accelerator_activate(const struct device *dev)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->activate == NULL ? 0 : api->activate(dev);
+}
+
+/**
+ * @brief Check that a device can load a program. No ownership is required.
+ *
+ * @param dev     The device, active.
+ * @param program The program; NULL for a step without a program.
+ *
+ * @retval 0       It can, or the driver has no such hook.
+ * @retval -EINVAL The program is damaged, or for another device.
+ */
+static inline int opwest_accelerator_check(const struct device *dev,
+					   const struct opwest_program *program)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->check == NULL ? 0 : api->check(dev, program);
 }
 
 /**
  * @brief Become the only owner of a device.
  *
+ * The calling thread is the owner: it launches, waits and closes. A waiting thread of a higher
+ * priority raises the priority of the owner where the system has priority inheritance.
+ *
  * @param dev        The device.
  * @param timeout_ms The longest wait for another owner, milliseconds, or OPWEST_FOREVER.
  *
- * @retval 0          The caller owns the device, or the driver has no such hook.
- * @retval -ETIMEDOUT Another owner did not release it.
- * @retval -EPERM     The device is not active.
+ * @retval 0        The caller owns the device, or the driver has no such hook.
+ * @retval -EBUSY   Another owner did not release it.
+ * @retval -EPERM   The device is not active.
+ * @retval -EDEADLK The calling thread owns it already.
  * @return Another negative errno of the driver; the caller does not own the device
  */
 static inline int opwest_accelerator_open(const struct device *dev, int32_t timeout_ms)
@@ -147,10 +222,107 @@ static inline int opwest_accelerator_open(const struct device *dev, int32_t time
 }
 
 /**
+ * @brief Make a program the current one of an owned device.
+ *
+ * If it is already loaded, nothing happens. A model calls it before the first launch after open(),
+ * and before each launch of another program; except for OPWEST_SWITCH_FREE the queue is empty.
+ *
+ * @param dev     The device, owned by the caller.
+ * @param program The program, checked; NULL for a step without a program.
+ *
+ * @retval 0      Loaded, or the driver has no such hook.
+ * @retval -EBUSY OPWEST_SWITCH_EXCLUSIVE: another model has activated the device.
+ * @return Another negative errno of the driver; no program is loaded
+ */
+static inline int opwest_accelerator_load(const struct device *dev,
+					  const struct opwest_program *program)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->load == NULL ? 0 : api->load(dev, program);
+}
+
+/**
+ * @brief Return the number of jobs that the owner has enqueued since it opened the device.
+ *
+ * It may wrap. A model compares the values before and after a launch: a launch that enqueues
+ * exactly one job can be waited for while later ones continue.
+ *
+ * @param dev The device, owned by the caller.
+ *
+ * @return The number; 0 without this hook: every wait is then for all work
+ */
+static inline uint32_t opwest_accelerator_enqueued(const struct device *dev)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->enqueued == NULL ? 0U : api->enqueued(dev);
+}
+
+/**
+ * @brief Wait until a device has finished work of its owner.
+ *
+ * @param dev        The device, owned by the caller.
+ * @param leave      The number of jobs, the last ones, that may be unfinished; 0: all work is done.
+ * @param timeout_ms The longest wait, milliseconds; 0: none; OPWEST_FOREVER.
+ *
+ * @retval 0          At most `leave` jobs are unfinished, or the driver has no such hook.
+ * @retval -EINTR     opwest_accelerator_wake() was called; more jobs than `leave` are unfinished.
+ * @retval -EAGAIN    The same, and `timeout_ms` is 0.
+ * @retval -ETIMEDOUT The same, after the time-out: the device may still write.
+ * @return Another negative errno: at most `leave` jobs are unfinished, and an ended one failed
+ */
+static inline int opwest_accelerator_sync(const struct device *dev, uint32_t leave,
+					  int32_t timeout_ms)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->sync == NULL ? 0 : api->sync(dev, leave, timeout_ms);
+}
+
+/**
+ * @brief Let the sync() in progress, or else the next one, return -EINTR.
+ *
+ * A thread or an ISR can call it at any time, for any owner: an owner that did not expect it waits
+ * again.
+ *
+ * @param dev The device.
+ */
+static inline void opwest_accelerator_wake(const struct device *dev)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	if (api != NULL && api->wake != NULL) {
+		api->wake(dev);
+	}
+}
+
+/**
+ * @brief Set the function that is called when a job of the owner has ended.
+ *
+ * @param dev      The device, owned by the caller. The end of ownership removes the callback.
+ * @param callback The function, or NULL. It must not block, and not call the device, except
+ *                 opwest_accelerator_wake().
+ * @param user     Its second argument.
+ *
+ * @retval 0        Done.
+ * @retval -ENOTSUP The driver has no such hook.
+ * @retval -EPERM   The device has no owner.
+ */
+static inline int opwest_accelerator_notify(const struct device *dev,
+					    opwest_accelerator_callback_t callback, void *user)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->notify == NULL ? -ENOTSUP : api->notify(dev, callback, user);
+}
+
+/**
  * @brief Give a device back to others.
  *
- * Called once for every successful open(). Work is unfinished only after sync() timed out; it is
- * aborted. After the return the device does not access the owner's memory.
+ * Called once for every successful open(), by the same thread. Unfinished work is aborted: it
+ * remains after a time-out or a cancelled run. After the return the device does not access the
+ * owner's memory.
  *
  * @param dev The device.
  *
@@ -179,23 +351,6 @@ static inline int opwest_accelerator_deactivate(const struct device *dev)
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
 	return api == NULL || api->deactivate == NULL ? 0 : api->deactivate(dev);
-}
-
-/**
- * @brief Wait until the device has finished all work of its owner.
- *
- * @param dev        The device, owned by the caller.
- * @param timeout_ms The longest wait, milliseconds, or OPWEST_FOREVER.
- *
- * @retval 0          All work is done, or the driver has no such hook.
- * @retval -ETIMEDOUT Some work is unfinished, and the device may still write.
- * @return Another negative errno: all work has ended, and some of it failed
- */
-static inline int opwest_accelerator_sync(const struct device *dev, int32_t timeout_ms)
-{
-	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
-
-	return api == NULL || api->sync == NULL ? 0 : api->sync(dev, timeout_ms);
 }
 
 #ifdef __cplusplus

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The state of every accelerator driver: activations, their program, the owner.
+ * @brief The state of every accelerator driver: activations, program, owner, jobs.
  *
- * For drivers only, as a member of their data. It implements activate, open, close and deactivate
- * as accelerator.h requires, except for the work of the device itself.
+ * For drivers only, as a member of their data. It implements the hooks of accelerator.h, except for
+ * the work of the device itself. A driver reports every job with
+ * opwest_accelerator_context_begin() and opwest_accelerator_context_end(), which an ISR may call.
  */
 #ifndef OPWEST_ACCELERATOR_CONTEXT_H_
 #define OPWEST_ACCELERATOR_CONTEXT_H_
@@ -21,14 +22,25 @@ extern "C" {
 
 /** The state of a device; its members are used by these functions only. */
 struct opwest_accelerator_context {
-	/** Guards the other members; also held while the device is loaded or unloaded. */
+	/** Guards program, activations and owned; also held while the device starts or stops. */
 	struct opwest_port_mutex lock;
-	/** 1 while the device has no owner. A semaphore, because any thread may release it. */
-	struct opwest_port_sem owner;
-	/** The program that the device is active with. */
+	struct opwest_port_owner owner;
+	/** The program that is loaded; NULL for none. */
 	const struct opwest_program *program;
 	uint32_t activations;
 	bool owned;
+	/** Guards the members below. */
+	struct opwest_port_spin spin;
+	/** Signals the end of a job, and opwest_accelerator_context_wake(). */
+	struct opwest_port_sem changed;
+	/** Jobs of the owner; they wrap. */
+	uint32_t enqueued;
+	uint32_t ended;
+	/** The first failure of an ended job that no wait has returned. */
+	int error;
+	bool woken;
+	opwest_accelerator_callback_t callback;
+	void *user;
 };
 
 #ifndef __ZEPHYR__
@@ -36,32 +48,21 @@ struct opwest_accelerator_context {
 #define OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER                                                \
 	{                                                                                          \
 		.lock = OPWEST_PORT_MUTEX_HOST_INITIALIZER,                                        \
-		.owner = OPWEST_PORT_SEM_HOST_INITIALIZER(1, 1),                                   \
+		.owner = OPWEST_PORT_OWNER_HOST_INITIALIZER,                                       \
+		.spin = OPWEST_PORT_SPIN_HOST_INITIALIZER,                                         \
+		.changed = OPWEST_PORT_SEM_HOST_INITIALIZER(0, 1),                                 \
 	}
 #endif
 
 /**
- * @brief Load a program, at the first activation of a device.
- *
- * @param dev     The device.
- * @param program The program, may be NULL.
- *
- * @retval 0       The device is programmed.
- * @retval -EINVAL The device cannot use this program.
- * @return Another negative errno; the state of the device is unchanged
- */
-typedef int (*opwest_accelerator_load_t)(const struct device *dev,
-					 const struct opwest_program *program);
-
-/**
- * @brief Stop a device, at its last deactivation.
+ * @brief Start a device at its first activation, or stop it at its last deactivation.
  *
  * @param dev The device.
  *
- * @retval 0 The device does not access memory any more.
- * @return A negative errno; the device is inactive nevertheless
+ * @retval 0 Done.
+ * @return A negative errno: a start has no effect, a stopped device is inactive nevertheless
  */
-typedef int (*opwest_accelerator_unload_t)(const struct device *dev);
+typedef int (*opwest_accelerator_power_t)(const struct device *dev);
 
 /**
  * @brief Initialise a context: not active, without an owner.
@@ -71,58 +72,159 @@ typedef int (*opwest_accelerator_unload_t)(const struct device *dev);
 void opwest_accelerator_context_init(struct opwest_accelerator_context *context);
 
 /**
- * @brief Count an activation; the first one loads the program.
+ * @brief Count an activation; the first one starts the device.
  *
  * @param context The device's context.
  * @param dev     The device.
- * @param program The program, may be NULL. It must exist until the last deactivation.
- * @param load    Loads the program, may be NULL. The lock is held during the call.
+ * @param start   Starts the device, may be NULL. The lock is held during the call.
  *
- * @retval 0      Active.
- * @retval -EBUSY The device is active with another program.
- * @return The return value of `load`; the device is not active
+ * @retval 0 Active.
+ * @return The return value of `start`; the device is not active
  */
 int opwest_accelerator_context_activate(struct opwest_accelerator_context *context,
-					const struct device *dev,
-					const struct opwest_program *program,
-					opwest_accelerator_load_t load);
+					const struct device *dev, opwest_accelerator_power_t start);
 
 /**
- * @brief Become the owner.
+ * @brief Undo one activation; the last one stops the device and forgets its program.
+ *
+ * @param context The device's context.
+ * @param dev     The device.
+ * @param stop    Stops the device, may be NULL. The lock is held during the call.
+ *
+ * @retval 0      Done.
+ * @retval -EPERM The device is not active.
+ * @return The return value of `stop`; the activation is undone
+ */
+int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
+					  const struct device *dev,
+					  opwest_accelerator_power_t stop);
+
+/**
+ * @brief Become the owner. The counts of jobs begin at 0.
  *
  * @param context    The device's context.
  * @param timeout_ms The longest wait for another owner, milliseconds; 0: none; OPWEST_FOREVER.
  *
- * @retval 0          The caller owns the device.
- * @retval -ETIMEDOUT Another owner did not release it.
- * @retval -EPERM     The device is not active.
+ * @retval 0        The calling thread owns the device.
+ * @retval -EBUSY   Another owner did not release it.
+ * @retval -EDEADLK The calling thread owns it already.
+ * @retval -EPERM   The device is not active.
  */
 int opwest_accelerator_context_open(struct opwest_accelerator_context *context, int32_t timeout_ms);
 
 /**
- * @brief Release the device, on any thread.
+ * @brief Release the device, on the thread that owns it.
  *
- * @param context The context of a device that does not access the owner's memory any more.
+ * @param context The context of a device that does not access the owner's memory any more: all jobs
+ *                have ended.
  *
  * @retval 0      Others can own it.
- * @retval -EPERM The device had no owner.
+ * @retval -EPERM The calling thread does not own it.
  */
 int opwest_accelerator_context_close(struct opwest_accelerator_context *context);
 
 /**
- * @brief Undo one activation; the last one stops the device.
+ * @brief Load a program, unless it is loaded already.
+ *
+ * @param context   The device's context.
+ * @param dev       The device, owned by the caller.
+ * @param program   The program, may be NULL. It must exist until another one is loaded, or the last
+ *                  deactivation.
+ * @param switching The device's cost of another program.
+ * @param load      Loads the program, may be NULL.
+ *
+ * @retval 0      Loaded.
+ * @retval -EPERM The device has no owner.
+ * @retval -EBUSY Jobs are unfinished; or, for OPWEST_SWITCH_EXCLUSIVE, another model has activated
+ *                the device.
+ * @return The return value of `load`; no program is loaded
+ */
+int opwest_accelerator_context_load(struct opwest_accelerator_context *context,
+				    const struct device *dev, const struct opwest_program *program,
+				    enum opwest_switching switching,
+				    opwest_accelerator_load_t load);
+
+/**
+ * @brief Forget the program, for a device that lost it when it was powered down.
  *
  * @param context The device's context.
- * @param dev     The device.
- * @param unload  Stops the device, may be NULL. The lock is held during the call.
+ */
+void opwest_accelerator_context_forget(struct opwest_accelerator_context *context);
+
+/**
+ * @brief Count a job of the owner, immediately before it is put into the queue.
+ *
+ * @param context The device's context.
+ *
+ * @retval 0      Counted: opwest_accelerator_context_end() must follow.
+ * @retval -EPERM The device has no owner.
+ */
+int opwest_accelerator_context_begin(struct opwest_accelerator_context *context);
+
+/**
+ * @brief Report the end of the oldest unfinished job: from a thread or an ISR.
+ *
+ * @param context The device's context.
+ * @param dev     The device, for the callback.
+ * @param error   0, or its negative errno. The device does not access its memory any more.
+ */
+void opwest_accelerator_context_end(struct opwest_accelerator_context *context,
+				    const struct device *dev, int error);
+
+/**
+ * @brief Return the number of jobs of the owner; see opwest_accelerator_enqueued().
+ *
+ * @param context The device's context.
+ *
+ * @return The number
+ */
+uint32_t opwest_accelerator_context_enqueued(struct opwest_accelerator_context *context);
+
+/**
+ * @brief Return the number of unfinished jobs.
+ *
+ * @param context The device's context.
+ *
+ * @return The number
+ */
+uint32_t opwest_accelerator_context_unfinished(struct opwest_accelerator_context *context);
+
+/**
+ * @brief Wait until at most `leave` jobs are unfinished; see opwest_accelerator_sync().
+ *
+ * @param context    The device's context.
+ * @param leave      The largest number of unfinished jobs.
+ * @param timeout_ms The longest wait, milliseconds; 0: none; OPWEST_FOREVER.
+ *
+ * @retval 0          Done.
+ * @retval -EPERM     The device has no owner.
+ * @retval -EINTR     Woken.
+ * @retval -EAGAIN    More jobs are unfinished, and `timeout_ms` is 0.
+ * @retval -ETIMEDOUT More jobs are unfinished after the time-out.
+ * @return The first failure of an ended job
+ */
+int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, uint32_t leave,
+				    int32_t timeout_ms);
+
+/**
+ * @brief End a wait; see opwest_accelerator_wake().
+ *
+ * @param context The device's context.
+ */
+void opwest_accelerator_context_wake(struct opwest_accelerator_context *context);
+
+/**
+ * @brief Set the callback; see opwest_accelerator_notify().
+ *
+ * @param context  The device's context.
+ * @param callback The callback, or NULL.
+ * @param user     Its second argument.
  *
  * @retval 0      Done.
- * @retval -EPERM The device is not active.
- * @return The return value of `unload`; the device is not active
+ * @retval -EPERM The device has no owner.
  */
-int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
-					  const struct device *dev,
-					  opwest_accelerator_unload_t unload);
+int opwest_accelerator_context_notify(struct opwest_accelerator_context *context,
+				      opwest_accelerator_callback_t callback, void *user);
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,7 @@ struct opwest_call_device {
 };
 
 /**
- * @brief Become the owner of a device, for opwest_launch().
+ * @brief Become the owner of a device, for opwest_launch(). The calling thread owns it.
  *
  * @param device The device.
  *
@@ -43,7 +43,8 @@ struct opwest_call_device {
  * @retval -EINVAL    The model has no device of this index.
  * @retval -EPERM     The workspace is not open.
  * @retval -EALREADY  The workspace owns the device.
- * @retval -ETIMEDOUT Another owner did not release it.
+ * @retval -EBUSY     Another owner did not release it in own_timeout_ms.
+ * @retval -ECANCELED `<model>_cancel()` was called.
  * @return Another negative errno of the driver
  */
 int opwest_own(const struct opwest_call_device *device);
@@ -76,6 +77,7 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
  * @retval 0          The results are written.
  * @retval -EINVAL    The model has no device of this index.
  * @retval -EPERM     The workspace is not open, or the device is not owned.
+ * @retval -ECANCELED `<model>_cancel()` was called: opwest_release() aborts the work.
  * @retval -ETIMEDOUT Some work is unfinished. No device of the workspace is owned any more, and
  *                    none is active: open the workspace again.
  * @return Another negative errno of the work; all of it has ended
@@ -83,7 +85,7 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
 int opwest_wait(const struct opwest_call_device *device);
 
 /**
- * @brief Wait for launched work, and give the device back.
+ * @brief Wait for launched work, and give the device back, on the thread that owns it.
  *
  * @param device The device.
  *

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 6
+#define OPWEST_METADATA_VERSION 7
 
 struct opwest_program;
 struct opwest_state;
@@ -95,6 +95,8 @@ enum opwest_direction {
 
 /** The operator enqueues its work and returns. */
 #define OPWEST_OPERATOR_ASYNC 0x08U
+/** The last argument is a struct opwest_launch instead of the device. */
+#define OPWEST_OPERATOR_LAUNCH 0x10U
 
 /** Operators have writable state: the model is not reentrant, and one workspace can be open. */
 #define OPWEST_MODEL_STATEFUL 0x01U
@@ -105,6 +107,8 @@ enum opwest_direction {
 #define OPWEST_DEVICE_FOREIGN 0x02U
 /** The device shares the processor's view of memory: no cache maintenance is required. */
 #define OPWEST_DEVICE_COHERENT 0x04U
+/** The device is powered during the ownership of a run; without this flag, while it is active. */
+#define OPWEST_DEVICE_POWER_RUN 0x08U
 
 /** The processor can access the pool. */
 #define OPWEST_POOL_CPU 0x01U
@@ -220,12 +224,20 @@ struct opwest_device {
 	const char *name;
 	/** The type that operators may require; NULL when none was declared. */
 	const char *type;
-	/** Its program; NULL for none. */
+	/** The program of steps and operators without another one; NULL for none. */
 	const struct opwest_program *program;
-	/** The longest wait, milliseconds, or OPWEST_FOREVER. */
+	/** The longest wait for work, milliseconds, or OPWEST_FOREVER. */
 	int32_t timeout_ms;
+	/** The longest wait for another owner, milliseconds, or OPWEST_FOREVER. */
+	int32_t own_timeout_ms;
+	/** The first step that uses the device, or OPWEST_NO_STEP. */
+	uint16_t first_step;
+	/** The step before which it is released. */
+	uint16_t last_step;
+	/** The largest number of unfinished launches; 0 for no limit by the model. */
+	uint16_t queue_depth;
 	/** OPWEST_DEVICE_* */
-	uint32_t flags;
+	uint16_t flags;
 };
 
 /** A model. */

@@ -68,7 +68,7 @@ struct opwest_npu_emul_conv2d_shape {
  * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, a size is 0 or too large, or y overlaps an argument.
- * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
+ * @retval -EAGAIN  The queue stayed full for the device's queue-timeout-ms.
  */
 int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_t *x,
 			  const int8_t *weights, const int32_t *bias, int8_t *y, uint16_t rows,
@@ -92,7 +92,7 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
  * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, the shape has no result or is too large, or y overlaps.
- * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
+ * @retval -EAGAIN  The queue stayed full for the device's queue-timeout-ms.
  */
 int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8_t *x,
 			   const int8_t *weights, const int32_t *bias, int8_t *y,
@@ -112,7 +112,7 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
  * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, the count is 0 or too large, or y overlaps in part.
- * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
+ * @retval -EAGAIN  The queue stayed full for the device's queue-timeout-ms.
  */
 int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a,
 			const int8_t *b, int8_t *y, uint32_t count);
@@ -130,7 +130,7 @@ int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t 
  * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, the count is 0 or too large, or y overlaps in part.
- * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
+ * @retval -EAGAIN  The queue stayed full for the device's queue-timeout-ms.
  */
 int opwest_npu_emul_relu(const struct device *dev, uint16_t kernel, const int8_t *x, int8_t *y,
 			 uint32_t count);
@@ -153,9 +153,11 @@ int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeo
 
 /** The points of injected faults and of counts. */
 enum opwest_npu_emul_point {
-	/** The hooks. activate and open fail at their start, the others at their end. */
+	/** The hooks. sync, close and deactivate fail at their end, the others at their start. */
 	OPWEST_NPU_EMUL_ACTIVATE,
+	OPWEST_NPU_EMUL_CHECK,
 	OPWEST_NPU_EMUL_OPEN,
+	OPWEST_NPU_EMUL_LOAD,
 	OPWEST_NPU_EMUL_SYNC,
 	OPWEST_NPU_EMUL_CLOSE,
 	OPWEST_NPU_EMUL_DEACTIVATE,
@@ -177,6 +179,13 @@ struct opwest_npu_emul_counts {
 	uint32_t succeeded[OPWEST_NPU_EMUL_POINTS];
 	/** Jobs that close() or deactivate() ended, started or not. */
 	uint32_t aborted;
+	/** Programs that were loaded: load() with the program that is loaded does not count. */
+	uint32_t loaded;
+	/** The largest number of unfinished jobs. */
+	uint32_t most;
+	/** Changes of the device's power (CONFIG_PM_DEVICE). */
+	uint32_t resumed;
+	uint32_t suspended;
 };
 
 /**

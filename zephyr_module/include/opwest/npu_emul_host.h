@@ -18,22 +18,24 @@
  * @param latency  The time of a job, microseconds.
  */
 #define OPWEST_NPU_EMUL_HOST_DEFINE(dev_name, latency)                                             \
-	OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, 8, 1000)
+	OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, 8, 1000, OPWEST_SWITCH_LOAD)
 
 /**
- * @brief Define an emulated accelerator and its queue.
+ * @brief Define an emulated accelerator, its queue and its cost of another program.
  *
  * @param dev_name The variable, and the device's name.
  * @param latency  The time of a job, microseconds.
- * @param depth    The number of jobs in its queue, without the running one.
+ * @param depth    The largest number of unfinished jobs.
  * @param timeout  The longest wait for a full queue, milliseconds.
+ * @param switches enum opwest_switching.
  */
-#define OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, depth, timeout)                       \
+#define OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, depth, timeout, switches)             \
 	static struct opwest_npu_emul_job dev_name##_queue[depth];                                 \
 	static const struct opwest_npu_emul_config dev_name##_config = {                           \
 		.latency_us = (latency),                                                           \
 		.queue_timeout_ms = (timeout),                                                     \
 		.queue_depth = (depth),                                                            \
+		.switching = (switches),                                                           \
 		.queue = dev_name##_queue,                                                         \
 	};                                                                                         \
 	static struct opwest_npu_emul_data dev_name##_data = {                                     \

@@ -56,8 +56,12 @@ struct opwest_npu_emul_job {
 /** The constant properties of a device. */
 struct opwest_npu_emul_config {
 	uint32_t latency_us;
+	/** The time to load another program. */
+	uint32_t load_us;
 	int32_t queue_timeout_ms;
 	uint16_t queue_depth;
+	/** enum opwest_switching */
+	uint8_t switching;
 	/** queue_depth entries. */
 	struct opwest_npu_emul_job *queue;
 #ifdef __ZEPHYR__
@@ -84,21 +88,19 @@ struct opwest_npu_emul_data {
 	struct opwest_port_sem wake;
 	/** Signals space in the queue. */
 	struct opwest_port_sem room;
-	/** Signals that all jobs are finished. */
+	/** Signals that all jobs have ended, to abort. */
 	struct opwest_port_sem idle;
 	/** Guards the members below. */
 	struct opwest_port_mutex lock;
 	/** NULL when inactive. */
 	const struct opwest_program *program;
 	bool opened;
-	/** A job has left the queue and not ended. */
+	/** The first job of the queue has started. It stays in the queue until it ends. */
 	bool running;
 	bool aborting;
 	bool stopping;
 	uint16_t head;
 	uint16_t count;
-	/** The first error since the last wait that did not time out. */
-	int first_error;
 	struct opwest_npu_emul_fault faults[OPWEST_NPU_EMUL_POINTS];
 	struct opwest_npu_emul_counts counts;
 };

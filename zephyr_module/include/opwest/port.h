@@ -105,6 +105,13 @@ bool opwest_port_device_has_hooks(const struct device *dev);
 int opwest_port_device_power(const struct device *dev, bool on);
 
 /**
+ * @brief Return the time since an arbitrary start, for time-outs.
+ *
+ * @return Milliseconds
+ */
+int64_t opwest_port_uptime_ms(void);
+
+/**
  * @brief Return the size of a line of the data cache.
  *
  * @return Bytes, a power of two: the largest line of any processor if the size is unknown; 0 if there

@@ -52,6 +52,33 @@ struct opwest_port_sem {
 #endif
 };
 
+/**
+ * The ownership of a device: the thread that took it gives it back.
+ *
+ * On Zephyr a mutex: a waiting thread of a higher priority raises the priority of the owner. On a
+ * host, whose threads have equal priorities, it is not raised.
+ */
+struct opwest_port_owner {
+#ifdef __ZEPHYR__
+	struct k_mutex mutex;
+#else
+	pthread_mutex_t mutex;
+	pthread_cond_t given;
+	pthread_t thread;
+	bool taken;
+#endif
+};
+
+/** A lock for a few instructions, which ISRs can take too. */
+struct opwest_port_spin {
+#ifdef __ZEPHYR__
+	struct k_spinlock lock;
+	k_spinlock_key_t key;
+#else
+	pthread_mutex_t mutex;
+#endif
+};
+
 /** A thread of one device. */
 struct opwest_port_thread {
 	opwest_port_entry_t entry;
@@ -77,6 +104,13 @@ struct opwest_port_thread {
 		.mutex = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER,             \
 		.count = (initial), .limit = (maximum),                                            \
 	}
+
+/** An ownership that needs no opwest_port_owner_init(). */
+#define OPWEST_PORT_OWNER_HOST_INITIALIZER                                                         \
+	{.mutex = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER, .taken = false}
+
+/** A lock that needs no opwest_port_spin_init(). */
+#define OPWEST_PORT_SPIN_HOST_INITIALIZER {.mutex = PTHREAD_MUTEX_INITIALIZER}
 #endif
 
 /**
@@ -110,7 +144,7 @@ void opwest_port_mutex_unlock(struct opwest_port_mutex *mutex);
 void opwest_port_sem_init(struct opwest_port_sem *sem, uint32_t initial, uint32_t maximum);
 
 /**
- * @brief Increment a semaphore that is below its maximum, and wake a waiting thread.
+ * @brief Increment a semaphore that is below its maximum, and wake a waiting thread. ISRs can call it.
  *
  * @param sem The semaphore.
  */
@@ -137,6 +171,56 @@ int opwest_port_sem_take(struct opwest_port_sem *sem, int32_t timeout_ms);
  * @retval -ETIMEDOUT It stayed at 0.
  */
 int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us);
+
+/**
+ * @brief Initialise an ownership that no thread has.
+ *
+ * @param owner The ownership.
+ */
+void opwest_port_owner_init(struct opwest_port_owner *owner);
+
+/**
+ * @brief Take an ownership, or wait for it.
+ *
+ * @param owner      The ownership.
+ * @param timeout_ms The longest wait, milliseconds; 0: none; negative: no limit.
+ *
+ * @retval 0        The calling thread has it.
+ * @retval -EBUSY   Another thread kept it.
+ * @retval -EDEADLK The calling thread has it already.
+ */
+int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms);
+
+/**
+ * @brief Give an ownership back.
+ *
+ * @param owner The ownership.
+ *
+ * @retval 0      Another thread can take it.
+ * @retval -EPERM The calling thread does not have it.
+ */
+int opwest_port_owner_give(struct opwest_port_owner *owner);
+
+/**
+ * @brief Initialise a lock, unlocked.
+ *
+ * @param spin The lock.
+ */
+void opwest_port_spin_init(struct opwest_port_spin *spin);
+
+/**
+ * @brief Lock for a few instructions, from a thread or an ISR. Do not nest, do not block.
+ *
+ * @param spin The lock.
+ */
+void opwest_port_spin_lock(struct opwest_port_spin *spin);
+
+/**
+ * @brief Unlock.
+ *
+ * @param spin The lock, locked by the caller.
+ */
+void opwest_port_spin_unlock(struct opwest_port_spin *spin);
 
 /**
  * @brief Start a thread.

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-struct device;
+struct opwest_launch;
+struct opwest_program;
 
 /**
  * An argument of a call by name: see opwest_in(), opwest_out(), opwest_integer(), opwest_real().
@@ -43,8 +44,12 @@ enum opwest_value_kind {
 	OPWEST_VALUE_REAL = 3,
 };
 
-/** Calls one operator with checked arguments. Emitted per operator; not for direct calls. */
-typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args, const struct device *dev);
+/**
+ * Calls one operator with checked arguments; `launch` is NULL without a device. Emitted per
+ * operator; not for direct calls.
+ */
+typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args,
+				    const struct opwest_launch *launch);
 
 struct opwest_call_device;
 struct opwest_entry;
@@ -60,6 +65,8 @@ struct opwest_requirement {
 	const char *type;
 	/** The name of the program that the device runs; NULL for any. */
 	const char *program;
+	/** The program of the operator; NULL for that of the device. */
+	const struct opwest_program *own_program;
 	/** opwest_call_on_device(): only images with such operators link it. */
 	opwest_device_call_t call;
 };
@@ -124,9 +131,10 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -ENOTSUP   The operator's device is no struct device: call the operator directly.
  * @retval -EPERM     The workspace of the device is not open.
  * @retval -EXDEV     The device is not of the type that the operator requires, or no struct device.
- * @retval -ENOEXEC   The device runs another program than the operator requires.
+ * @retval -ENOEXEC   The program of the operator or the device is not the one that it requires.
  * @retval -EIO       The operator returned a positive status.
- * @retval -ETIMEDOUT The device did not finish in time: open the workspace again. Or another owner
+ * @retval -ETIMEDOUT The device did not finish in time: open the workspace again.
+ * @retval -EBUSY     Another owner
  *                    did not release it: the workspace is still open.
  * @return Another negative errno that the operator or the device returned
  */

@@ -43,6 +43,12 @@ enum opwest_hook {
 	OPWEST_HOOK_POOL = 10,
 	/** No operation: a device differs from that of open, or the device context is NULL. */
 	OPWEST_HOOK_DEVICE = 11,
+	/** The check of a program. */
+	OPWEST_HOOK_CHECK = 12,
+	/** Loading a program. */
+	OPWEST_HOOK_LOAD = 13,
+	/** No operation: `<model>_cancel()` ended the run before @ref opwest_status.step. */
+	OPWEST_HOOK_CANCEL = 14,
 };
 
 /** The first failure of the latest open, run or close. */
@@ -77,7 +83,7 @@ static inline void opwest_status_clear(struct opwest_status *status)
 }
 
 /**
- * @brief Record a failed step.
+ * @brief Record a failed step, unless a failure is recorded: of a wait for room in a queue.
  *
  * Called by generated code only.
  *
@@ -86,8 +92,8 @@ static inline void opwest_status_clear(struct opwest_status *status)
  * @param step   The step, counted from 0.
  * @param code   The return value of the operator, not 0.
  *
- * @retval -EIO if @p code is positive
- * @return @p code otherwise: a negative errno
+ * @retval -EIO if the recorded code is positive
+ * @return The recorded code otherwise: a negative errno
  */
 int opwest_status_failed(struct opwest_status *status, const char *model, uint16_t step,
 			 int32_t code);
@@ -136,6 +142,18 @@ int opwest_status_invalid(struct opwest_status *status, uint8_t hook, uint16_t a
  * @retval -EFAULT Always.
  */
 int opwest_status_unreached(struct opwest_status *status, uint8_t hook, uint16_t argument);
+
+/**
+ * @brief Record that a run is cancelled.
+ *
+ * Called by the runtime and by generated code only.
+ *
+ * @param status The status.
+ * @param step   The step before which the run ends; OPWEST_NO_STEP at a wait after the last one.
+ *
+ * @retval -ECANCELED Always.
+ */
+int opwest_status_cancelled(struct opwest_status *status, uint16_t step);
 
 /**
  * @brief Return the name of a hook.
