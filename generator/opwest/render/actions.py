@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from opwest.model.model import Binding, Model, Step
+from opwest.model.model import Binding, Model, Program, Step
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.schedule import Sync
 from opwest.records import dataclass
 from opwest.render.tensors import external_line
 
@@ -15,20 +16,41 @@ CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]
 
 
 @dataclass(frozen=True, slots=True)
+class Acquire:
+    """Acquire the devices that a step is the first to need, and those that must be acquired before them."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Release a device, given its index in the context."""
+
+    device: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """Call a step's operator; `marks` is set if the step is the first launch on an idle device."""
+    """Call a step's operator."""
 
     step: Step
-    marks: bool
+    index: int | None
+    """The index of its device in the context, if the device is an accelerator."""
+    use: int | None
+    """The index of the device with the program of the step, in `uses`."""
+    launches: bool
+    """Whether the step is unfinished after the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for a device, given its index in the context."""
+    """Wait for a device, given its index in the context, until at most `leave` of its launches are unfinished."""
 
     device: str
     index: int
     steps: tuple[int, ...]
+    leave: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +76,25 @@ class Copy:
     size: int
 
 
-Action = Call | Wait | Cache | Copy
+Action = Acquire | Release | Call | Wait | Cache | Copy
+Measured = Call | Wait | Cache | Copy
+"""The actions that profiling measures."""
+
+
+def measured(model: Model, plan: MemoryPlan) -> list[Measured]:
+    """Return the actions that profiling measures, in order: point n is the action n - 1."""
+    return [action for action in actions(model, plan) if not isinstance(action, Acquire | Release)]
+
+
+def uses(model: Model) -> list[tuple[int, Program | None]]:
+    """Return the pairs of a device, as its index in the context, and a program that steps use on it."""
+    index = {device.name: index for index, device in enumerate(model.devices) if device.has_hooks}
+    steps = [step for step in model.steps if step.device in index]
+    return list(dict.fromkeys((index[step.device or ""], step.program) for step in steps))
 
 
 def actions(model: Model, plan: MemoryPlan) -> list[Action]:
-    """Return all actions of run between opening and closing its devices."""
+    """Return all actions of run."""
     return list(_Actions(model, plan).all())
 
 
@@ -67,33 +103,43 @@ class _Actions:
         self.model = model
         self.plan = plan
         self.index = {device.name: index for index, device in enumerate(model.devices)}
+        self.hooked = {device.name for device in model.devices if device.has_hooks}
+        self.uses = {use: number for number, use in enumerate(uses(model))}
         self.incoherent = {device.name for device in model.devices if not device.coherent}
         self.lines = {pool.name: pool.cache_line for pool in model.pools}
         self.external = {t.name: external_line(model, t) for t in (*model.inputs, *model.outputs)}
-        self.busy: set[str] = set()
 
     def all(self) -> Iterator[Action]:
         for step, syncs in zip(self.model.steps, self.plan.schedule.syncs, strict=False):
-            for sync in syncs:
-                yield from self._wait(sync.device, sync.steps)
+            yield from self._waits(syncs, step.index)
+            if any(hold.first == step.index for hold in self.plan.schedule.holds.values()):
+                yield Acquire(step.index)
             yield from self._maintain(step, before=True)
-            launched = step.operator.is_async and step.device is not None
-            yield Call(step, launched and step.device not in self.busy)
-            if launched and step.device:
-                self.busy.add(step.device)
-            else:
+            call = self._call(step)
+            yield call
+            if not call.launches:
                 yield from self._maintain(step, before=False)
-        for sync in self.plan.schedule.syncs[-1]:
-            yield from self._wait(sync.device, sync.steps)
+        yield from self._waits(self.plan.schedule.syncs[-1], len(self.model.steps))
         for state in self.model.states:
             if state.next is not None:
                 yield Copy(state.name, state.next, state.type.size)
 
-    def _wait(self, device: str, steps: tuple[int, ...]) -> Iterator[Action]:
-        self.busy.discard(device)
-        yield Wait(device, self.index[device], steps)
-        for index in steps:
-            yield from self._maintain(self.model.steps[index], before=False)
+    def _call(self, step: Step) -> Call:
+        launches = step.operator.is_async and step.device is not None
+        if step.device not in self.hooked:
+            return Call(step, None, None, launches)
+        index = self.index[step.device or ""]
+        return Call(step, index, self.uses[index, step.program], launches)
+
+    def _waits(self, syncs: Sequence[Sync], before: int) -> Iterator[Action]:
+        """Wait before a step; then release the devices that no later step needs."""
+        for sync in syncs:
+            yield Wait(sync.device, self.index[sync.device], sync.steps, sync.leave)
+            for index in sync.steps:
+                yield from self._maintain(self.model.steps[index], before=False)
+        for device, hold in self.plan.schedule.holds.items():
+            if hold.last == before:
+                yield Release(device, self.index[device])
 
     def _maintain(self, step: Step, *, before: bool) -> Iterator[Action]:
         """Flush tensors before a device reads them; invalidate those that it writes, before and after."""

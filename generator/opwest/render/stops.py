@@ -9,7 +9,7 @@ from typing import Any
 from opwest.model.model import Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
-from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.render.actions import Cache, Call, Measured, Wait, measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
     device; then caches are invalidated. A result whose memory another step may have overwritten before that is left
     out: a device with a queue can write it again before the wait.
     """
-    todo = actions(model, plan)
+    todo = measured(model, plan)
     found = []
     called: list[int] = []
     for index, action in enumerate(todo):
@@ -54,7 +54,7 @@ def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
     return found
 
 
-def _complete(action: Action) -> tuple[int, ...]:
+def _complete(action: Measured) -> tuple[int, ...]:
     """Return the steps whose results an action completes."""
     if isinstance(action, Wait):
         return action.steps
@@ -63,7 +63,7 @@ def _complete(action: Action) -> tuple[int, ...]:
     return ()
 
 
-def _invalidates(action: Action) -> bool:
+def _invalidates(action: Measured) -> bool:
     return isinstance(action, Cache) and action.operation == "invalidate"
 
 

@@ -23,7 +23,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 6
+METADATA_VERSION = 7
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -46,6 +46,9 @@ HOOK = Enumeration(
         "output",
         "pool",
         "device",
+        "check",
+        "load",
+        "cancel",
     ),
 )
 POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache", "copy"))
@@ -67,11 +70,11 @@ DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
-OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
+OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async", "launch"))
 MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
-DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
+DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent", "power_run"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
-SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
+SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost", "uncounted", "loads", "loaded"))
 
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
 NO_NEXT = Constant("OPWEST_STATE_NO_NEXT", 0xFFFF, "opwest/state.h")
@@ -122,7 +125,7 @@ OPERATOR = Struct.make(
 )
 STEP = Struct.make("opwest_step", _MODEL_H, operator_index=U16, device_index=_DEVICE)
 POOL = Struct.make("opwest_pool", _MODEL_H, name=String(), size=U32, align=U32)
-PROGRAM = Struct.make("opwest_program", "opwest/accelerator.h", name=String(), data=Pointer(U8, count="size"), size=U32)
+PROGRAM = Struct.make("opwest_program", "opwest/launch.h", name=String(), data=Pointer(U8, count="size"), size=U32)
 DEVICE = Struct.make(
     "opwest_device",
     _MODEL_H,
@@ -130,10 +133,21 @@ DEVICE = Struct.make(
     type=String(),
     program=Pointer(PROGRAM, is_unique=True),
     timeout_ms=I32,
-    flags=Scalar(U32.dtype, DEVICE_FLAGS),
+    own_timeout_ms=I32,
+    first_step=_STEP,
+    last_step=U16,
+    queue_depth=U16,
+    flags=Scalar(U16.dtype, DEVICE_FLAGS),
 )
+DEVICE_USE = Struct.make("opwest_device_use", _DEVICES_H, program=Pointer(PROGRAM, is_unique=True), device=U32)
 DEVICE_SET = Struct.make(
-    "opwest_device_set", _DEVICES_H, model=String(), devices=Pointer(DEVICE, count="count"), count=U32
+    "opwest_device_set",
+    _DEVICES_H,
+    model=String(),
+    devices=Pointer(DEVICE, count="count"),
+    uses=Pointer(DEVICE_USE, count="use_count"),
+    count=U32,
+    use_count=U32,
 )
 MODEL = Struct.make(
     "opwest_model",
@@ -238,6 +252,7 @@ REQUIREMENT = Struct.make(
     _REGISTRY_H,
     type=String(),
     program=String(),
+    own_program=Pointer(PROGRAM, is_unique=True),
     call=Function("opwest_device_call_t"),
 )
 ENTRY = Struct.make(
@@ -284,13 +299,30 @@ STATUS = Struct.make(
     device=Scalar(U8.dtype, STATUS_NO_DEVICE),
     argument=Scalar(U16.dtype, NO_ARGUMENT),
 )
+LAUNCH = Struct.make(
+    "opwest_launch",
+    "opwest/launch.h",
+    dev=Pointer("device"),
+    program=Pointer(PROGRAM),
+    timeout_ms=I32,
+    step=_STEP,
+    slot=U16,
+)
 SLOT = Struct.make(
     "opwest_slot",
     _DEVICES_H,
     dev=Pointer("device"),
+    launch=Nested(LAUNCH),
     launched=_STEP,
+    acquired=_STEP,
+    unfinished=U16,
+    depth=U16,
+    count=U32,
+    jobs=U32,
     turn=U8,
+    leader=U8,
     flags=Scalar(U8.dtype, SLOT_FLAGS),
+    cancelled=U8,
 )
 TVM_WORKSPACE = Struct.make(
     "opwest_tvm_workspace",
@@ -348,7 +380,7 @@ MEMREFS = tuple(memref(rank) for rank in range(17))
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""
 METADATA = (
-    *(QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL),
+    *(QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_USE, DEVICE_SET, MODEL),
     *OPTIONAL,
     *(REQUIREMENT, ENTRY, REGISTRY, POINT, STATE_TENSOR, STATE),
 )
@@ -357,7 +389,7 @@ ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 """Structures of argument arrays: see model/conventions.py."""
 DESCRIPTORS = (HALIDE_TYPE, HALIDE_DIMENSION, HALIDE_BUFFER, *MEMREFS)
 """Structures that describe tensors."""
-STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)
+STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, LAUNCH, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)
 """All structures of the runtime that generated code relies on."""
 ENUMERATIONS = (
     *(

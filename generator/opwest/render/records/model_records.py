@@ -7,9 +7,21 @@ from collections.abc import Iterable, Sequence
 
 from opwest.model.builds import Target
 from opwest.model.c_names import CNames
-from opwest.model.model import STRUCT_DEVICE, Argument, Device, Direction, Interface, Model, Operator
+from opwest.model.model import (
+    STRUCT_DEVICE,
+    STRUCT_LAUNCH,
+    Argument,
+    Device,
+    Direction,
+    Interface,
+    Model,
+    Operator,
+    Program,
+)
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
+from opwest.plan.schedule import Hold
+from opwest.render.actions import uses
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.records import layout
 from opwest.render.records.details import define_details
@@ -21,6 +33,7 @@ from opwest.render.records.values import NULL, RUN, Definition, Null, Number, Re
 from opwest.render.records.workspace import used_pools
 
 _PROGRAMS = "programs"
+_USES = "device_uses"
 _REQUIREMENTS = "requirements"
 DEVICE_CALL = "opwest_call_on_device"
 """The function of the runtime that calls operators on devices: <opwest/device_calls.h>."""
@@ -50,15 +63,15 @@ def model_records(model: Model, plan: MemoryPlan, target: Target | None = None) 
         metadata=(*shapes.define(), *metadata),
         details=tuple(details),
         registry=tuple(_registry(model)),
-        devices=tuple(_devices(model)),
+        devices=tuple(_devices(model, plan)),
         states=tuple(define_states(model, plan)),
         points=_points(model, plan),
     )
 
 
 def callable_by_name(operator: Operator) -> bool:
-    """Whether opwest_call(), which is given a struct device, can call the operator."""
-    return not operator.takes_device or operator.handle == STRUCT_DEVICE
+    """Whether opwest_call(), which passes a struct device or a launch, can call the operator."""
+    return not operator.takes_device or operator.handle in (STRUCT_DEVICE, STRUCT_LAUNCH)
 
 
 class _Metadata:
@@ -159,6 +172,7 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
         status=operator.returns_status,
         device=operator.takes_device,
         stateful=operator.stateful,
+        launch=operator.takes_launch,
         **{"async": operator.is_async},
     )
     return Record(
@@ -173,20 +187,34 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
     )
 
 
-def _requirement(operator: Operator) -> tuple[str | None, str | None]:
-    """Return the type and the program that an operator requires of its device."""
-    return operator.device_type, operator.device_program
+_Requirement = tuple[str | None, str | None, Program | None]
+"""The type, the name of the program, and the own program of an operator."""
 
 
-def _requirement_record(type_: str | None, program: str | None) -> Record:
+def _requirement(operator: Operator) -> _Requirement:
+    """Return what an operator requires of its device."""
+    return operator.device_type, operator.device_program, operator.program
+
+
+def _requirement_record(model: Model, requirement: _Requirement) -> Record:
+    type_, program, own = requirement
     return Record(
         layout.REQUIREMENT,
         {
             "type": Text(type_) if type_ else NULL,
             "program": Text(program) if program else NULL,
+            "own_program": _program(model, own),
             "call": Reference(DEVICE_CALL),
         },
     )
+
+
+def _program(model: Model, program: Program | None) -> Reference | Null:
+    """Return the address of a program in the table of all."""
+    if program is None:
+        return NULL
+    table = CNames(model.name).function(_PROGRAMS)
+    return Reference(table, [known.content for known in model.programs].index(program.content))
 
 
 def _registry(model: Model) -> list[Definition]:
@@ -213,18 +241,17 @@ def _registry(model: Model) -> list[Definition]:
     }
     record = Record(layout.REGISTRY, fields)
     return [
-        *_table(_REQUIREMENTS, layout.REQUIREMENT, [_requirement_record(*pair) for pair in requirements]),
+        *_table(_REQUIREMENTS, layout.REQUIREMENT, [_requirement_record(model, one) for one in requirements]),
         *_table("entries", layout.ENTRY, entries),
         numbers("displacements", layout.U16, table.displacements),
         Definition(names.function("registry"), layout.REGISTRY, (record,), linkage="public"),
     ]
 
 
-def _devices(model: Model) -> list[Definition]:
+def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
     if not model.devices:
         return []
     names = CNames(model.name)
-    places = {program.content: index for index, program in enumerate(model.programs)}
     programs: list[Value] = [
         Record(
             layout.PROGRAM,
@@ -237,32 +264,59 @@ def _devices(model: Model) -> list[Definition]:
         for program in model.programs
     ]
     devices: list[Value] = [
-        Record(
-            layout.DEVICE,
-            {
-                "name": Text(device.name),
-                "type": Text(device.type) if device.type else NULL,
-                "program": Reference(_PROGRAMS, places[device.program.content]) if device.program else NULL,
-                "timeout_ms": Number(device.timeout_ms),
-                "flags": Number(_device_flags(device)),
-            },
-        )
-        for device in model.devices
+        _device(model, device, plan.schedule.holds.get(device.name)) for device in model.devices
+    ]
+    used: list[Value] = [
+        Record(layout.DEVICE_USE, {"program": _program(model, program), "device": Number(device)})
+        for device, program in uses(model)
     ]
     table = names.function("device_table")
     device_set = Record(
         layout.DEVICE_SET,
-        {"model": Text(model.name), "devices": Reference(table), "count": Number(len(devices))},
+        {
+            "model": Text(model.name),
+            "devices": Reference(table),
+            "uses": Reference(_USES) if used else NULL,
+            "count": Number(len(devices)),
+            "use_count": Number(len(used)),
+        },
     )
+    # Public: the registry refers to programs of operators.
+    listed = [
+        Definition(names.function(_PROGRAMS), Table(layout.PROGRAM, len(programs)), tuple(programs), "public", RUN)
+    ]
     return [
-        *_table(_PROGRAMS, layout.PROGRAM, programs, part=RUN),
+        *(listed if programs else []),
         Definition(table, Table(layout.DEVICE, len(devices)), tuple(devices), linkage="public", part=RUN),
+        *_table(_USES, layout.DEVICE_USE, used, part=RUN),
         Definition(names.function("device_set"), layout.DEVICE_SET, (device_set,), linkage="public", part=RUN),
     ]
 
 
+def _device(model: Model, device: Device, hold: Hold | None) -> Record:
+    return Record(
+        layout.DEVICE,
+        {
+            "name": Text(device.name),
+            "type": Text(device.type) if device.type else NULL,
+            "program": _program(model, device.program),
+            "timeout_ms": Number(device.timeout_ms),
+            "own_timeout_ms": Number(device.own_timeout_ms),
+            "first_step": Number(hold.first if hold else layout.NO_STEP.value),
+            "last_step": Number(hold.last if hold else 0),
+            "queue_depth": Number(device.queue_depth or 0),
+            "flags": Number(_device_flags(device)),
+        },
+    )
+
+
 def _device_flags(device: Device) -> int:
-    return layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None, coherent=device.coherent)
+    return layout.DEVICE_FLAGS.bits(
+        hooks=device.has_hooks,
+        foreign=device.handle is not None,
+        coherent=device.coherent,
+        power_run=device.power == "run",
+    )
 
 
 def _points(model: Model, plan: MemoryPlan) -> Definition:

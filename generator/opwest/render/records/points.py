@@ -6,7 +6,7 @@ from __future__ import annotations
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
-from opwest.render.actions import Action, Call, Copy, Wait, actions
+from opwest.render.actions import Call, Copy, Measured, Wait, measured
 from opwest.render.records.layout import NO_DEVICE, NO_STEP
 
 
@@ -21,11 +21,11 @@ class Point:
 
 
 def points(model: Model, plan: MemoryPlan) -> list[Point]:
-    """Return all points: 0 is the whole run, n is action n - 1."""
-    return [Point("run", model.name), *(_point(model, action) for action in actions(model, plan))]
+    """Return all points: 0 is the whole run, n is the measured action n - 1."""
+    return [Point("run", model.name), *(_point(model, action) for action in measured(model, plan))]
 
 
-def _point(model: Model, action: Action) -> Point:
+def _point(model: Model, action: Measured) -> Point:
     if isinstance(action, Wait):
         return Point("wait", action.device, action.steps[0], action.index)
     if isinstance(action, Call):
