@@ -24,6 +24,7 @@ SEVERAL = {
     "shape/unknown_keys_in_several_places": 4,
     "shape/misspelt_keys_beside_other_faults": 5,
     "targets/values_of_another_machine": 5,
+    "devices/keys_without_driver": 5,
     "shape/faults_below_one_key": 2,
     "shape/marks_left_of_a_draft": 2,
     "shape/faults_below_one_quantization": 2,

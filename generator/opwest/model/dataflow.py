@@ -76,7 +76,8 @@ class _Dataflow(TensorBinding):
                 hint=nearest(entry["call"], self.names.operators),
             )
             return None
-        device = step_device(self.faults, self.names.devices, entry, operator, at)
+        placed = step_device(self.faults, self.names.devices, self.names.programs, entry, operator, at)
+        device = placed.device
         if device is not None:
             self.used.add(device)
         given = located_items(entry["args"])
@@ -111,7 +112,8 @@ class _Dataflow(TensorBinding):
                 self.scratch.append(Scratch(name, argument, device, at))
                 bound[argument.name] = Binding("buffer", name)
         bindings = tuple(b for a in operator.args if (b := bound[a.name]) is not None)
-        return Step(index, operator, entry.get("device"), bindings, at)
+        cycles = entry.get("cycles", operator.cycles)
+        return Step(index, operator, entry.get("device"), bindings, at, placed.program, cycles)
 
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
         """Report memory passed twice to a step that writes it: operators require separate memory, unless in place."""

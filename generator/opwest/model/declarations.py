@@ -18,18 +18,20 @@ from opwest.model.context import (
 from opwest.model.conventions import UNPACKED, Convention, Result, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name, is_symbol
-from opwest.model.model import STRUCT_DEVICE, Argument, Interface, Operator, scalar_type
+from opwest.model.model import Argument, Interface, Operator, scalar_type
+from opwest.model.operator_device import operator_device
 from opwest.model.passing import check_passing, supplied_arguments, workspace_need
+from opwest.model.programs import Programs
 
 
-def operators(context: Context) -> dict[str, Operator]:
+def operators(context: Context, programs: Programs) -> dict[str, Operator]:
     """Return the operators by name."""
     found = {}
     shapes = constant_shapes(context)
     for name, entry in context.section("operators").items():
         at = context.section("operators").key_location(name)
         check_name("operator", name, at, context.faults)
-        found[name] = _operator(context, name, entry, at, shapes)
+        found[name] = _operator(context, programs, name, entry, at, shapes)
     _check_shared_symbols(context, found)
     return found
 
@@ -50,7 +52,12 @@ def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
 
 
 def _operator(
-    context: Context, name: str, entry: Mapping, at: Location, shapes: dict[tuple[str, str], Shape]
+    context: Context,
+    programs: Programs,
+    name: str,
+    entry: Mapping,
+    at: Location,
+    shapes: dict[tuple[str, str], Shape],
 ) -> Operator:
     symbol = entry.get("symbol", name)
     if not is_symbol(symbol) and "symbol" in entry:
@@ -61,21 +68,7 @@ def _operator(
             hint="add a C function that calls it",
         )
     convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
-    device = context.section("device", entry)
-    is_async = entry.get("async", False)
-    if is_async and ("device" not in entry or "handle" in device):
-        context.faults.error(
-            f"asynchronous operator {name!r} takes no {'accelerator' if 'device' in entry else 'device'}",
-            entry.value_location("async"),
-            expected="device: {}, to take an accelerator as the last argument",
-            hint="run waits for asynchronous steps through their accelerator",
-        )
-    if "device" in entry and convention.descriptors is not None:
-        context.faults.error(
-            f"operator {name!r} is {convention.name} and takes a device",
-            entry.key_location("device"),
-            expected="an operator without 'device'",
-        )
+    needs = operator_device(context, programs, name, entry, convention)
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):
@@ -96,7 +89,7 @@ def _operator(
     if isinstance(result, Argument):
         _check_result(context, name, entry, result, names)
         args.append(result)
-    args += supplied_arguments(convention, args, "device" in entry, is_async, workspace, at)
+    args += supplied_arguments(convention, args, needs.takes_device, needs.is_async, workspace, at)
     return Operator(
         name=name,
         symbol=symbol,
@@ -105,14 +98,18 @@ def _operator(
         convention=convention,
         workspace=workspace,
         returns_status=result == "status",
-        takes_device="device" in entry,
-        device_type=device.get("type"),
-        device_program=device.get("program"),
-        handle=device.get("handle", STRUCT_DEVICE),
-        is_async=is_async,
+        takes_device=needs.takes_device,
+        device_type=needs.type,
+        device_program=needs.program_name,
+        handle=needs.handle,
+        is_async=needs.is_async,
         stateful=entry.get("stateful", False),
         location=at,
         check=entry.get("check"),
+        takes_launch=needs.takes_launch,
+        program=needs.program,
+        cycles=entry.get("cycles"),
+        launch_cycles=needs.launch_cycles,
     )
 
 

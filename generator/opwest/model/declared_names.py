@@ -7,6 +7,7 @@ from opwest.model import declarations, hardware
 from opwest.model.constants import constants
 from opwest.model.context import Context
 from opwest.model.model import Constant
+from opwest.model.programs import Programs
 from opwest.model.repeats import check_step_count, slices
 from opwest.model.states import states
 from opwest.model.step_names import Names, constant_types
@@ -15,8 +16,9 @@ from opwest.model.views import declared_types, views
 
 def declared_names(context: Context) -> tuple[Names, list[Constant]]:
     """Return the names that a step may use, and the constants with the initial contents of states."""
-    operators = declarations.operators(context)
-    devices = hardware.devices(context)
+    programs = Programs(context)
+    devices = hardware.devices(context, programs)
+    operators = declarations.operators(context, programs)
     inputs = declarations.interface(context, "inputs")
     outputs = declarations.interface(context, "outputs")
     known = constants(context, constant_types(context, operators))
@@ -26,6 +28,7 @@ def declared_names(context: Context) -> tuple[Names, list[Constant]]:
     parts = views(context, types)
     check_step_count(context)
     names = Names(
+        programs=programs,
         operators=operators,
         devices=devices,
         pools=hardware.pools(context, devices),

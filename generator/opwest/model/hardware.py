@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve the hardware declarations of a manifest: devices with their programs, and memory pools."""
+"""Resolve the hardware declarations of a manifest: devices and memory pools."""
 
 from __future__ import annotations
-
-from pathlib import PurePosixPath
 
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, devicetree, located_items, size_in_bytes
 from opwest.model.identifiers import check_name
-from opwest.model.model import FOREVER, Device, Devicetree, Handle, Pool, Program
+from opwest.model.model import FOREVER, Device, Devicetree, Handle, Pool
+from opwest.model.programs import Programs
 
 MAX_DEVICES = 255
 """`struct opwest_status` stores the index of a device in 8 bits; one value means "none"."""
-ACCELERATORS_ONLY = ("program", "timeout_ms")
+ACCELERATORS_ONLY = (
+    "program",
+    "timeout_ms",
+    "own_timeout_ms",
+    "queue_depth",
+    "switching",
+    "switch_cycles",
+    "power",
+)
 
 
-def devices(context: Context) -> dict[str, Device]:
+def devices(context: Context, programs: Programs) -> dict[str, Device]:
     """Return the devices by name."""
     found: dict[str, Device] = {}
-    programs: dict[str, Program] = {}
     section = context.section("devices")
     for name, entry in section.items():
         at = section.key_location(name)
@@ -41,7 +47,7 @@ def devices(context: Context) -> dict[str, Device]:
     return found
 
 
-def _device(context: Context, programs: dict[str, Program], name: str, entry: Mapping, at: Location) -> Device:
+def _device(context: Context, programs: Programs, name: str, entry: Mapping, at: Location) -> Device:
     handle = _handle(context, name, entry, at)
     node = (
         devicetree(context, entry["devicetree"], entry.value_location("devicetree")) if "devicetree" in entry else None
@@ -57,6 +63,14 @@ def _device(context: Context, programs: dict[str, Program], name: str, entry: Ma
                     expected="an accelerator driver with hooks",
                     hint="remove the key and configure the device in its driver",
                 )
+    switching = entry.get("switching", "load")
+    if has_hooks and switching == "free" and "switch_cycles" in entry:
+        context.faults.error(
+            f"key 'switch_cycles' has no effect: device {name!r} has switching: free",
+            entry.key_location("switch_cycles"),
+            expected="switching: load or exclusive",
+            hint="include the cost of a program in the 'launch_cycles' of its operators",
+        )
     return Device(
         name=name,
         devicetree=node,
@@ -64,8 +78,13 @@ def _device(context: Context, programs: dict[str, Program], name: str, entry: Ma
         handle=handle,
         has_hooks=has_hooks,
         type=entry.get("type"),
-        program=_program(context, programs, entry) if "program" in entry and has_hooks else None,
+        program=programs.of(entry, "device") if has_hooks else None,
         timeout_ms=entry.get("timeout_ms", FOREVER),
+        own_timeout_ms=entry.get("own_timeout_ms", FOREVER),
+        queue_depth=entry.get("queue_depth"),
+        switching=switching,
+        switch_cycles=entry.get("switch_cycles", 0),
+        power=entry.get("power", "open"),
         coherent=entry.get("coherent", False),
         reads_flash=entry.get("reads_flash", True),
         host_latency_us=entry["host"].get("latency_us", 1000) if "host" in entry else None,
@@ -101,27 +120,6 @@ def _nodes_by_board(context: Context, entry: Mapping) -> tuple[tuple[str, Device
         if tree:
             boards.append((board, tree))
     return tuple(boards)
-
-
-def _program(context: Context, programs: dict[str, Program], entry: Mapping) -> Program | None:
-    at = entry.value_location("program")
-    file = entry["program"]
-    path = context.regular_file(file, at, "the program of the device")
-    if path is None:
-        return None
-    name = PurePosixPath(file).stem
-    program = Program(name, file, path.read_bytes())
-    if not program.content:
-        context.faults.error(f"program {file!r} is empty", at, expected="the program of the device")
-    other = programs.setdefault(name, program)
-    if other.content != program.content:
-        context.faults.error(
-            f"programs {other.file!r} and {file!r} have the same name {name!r}",
-            at,
-            expected="unique file names without suffix",
-            hint="operators refer to programs by this name",
-        )
-    return other
 
 
 def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]:

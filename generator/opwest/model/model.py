@@ -19,6 +19,11 @@ from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
 STRUCT_DEVICE = "const struct device *"
+STRUCT_LAUNCH = "const struct opwest_launch *"
+Switching = Literal["free", "load", "exclusive"]
+"""What another program costs: nothing, a load with an empty queue, a load while no other model has the device open."""
+Power = Literal["run", "open"]
+"""When run-time power management holds a device active: during ownership, or while the model is open."""
 FOREVER = -1
 DEFAULT_ALIGNMENT = 8
 """Bytes. Sufficient for every dtype, and for operators that read int8 buffers in words."""
@@ -80,6 +85,15 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A program of accelerators: a file, placed in flash once."""
+
+    name: str
+    file: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One compiled function with its declared signature."""
 
@@ -93,7 +107,7 @@ class Operator:
     device_type: str | None
     device_program: str | None
     handle: str
-    """The C type of the device argument."""
+    """The C type of the last argument, for the device; STRUCT_LAUNCH if it takes a launch."""
     is_async: bool
     stateful: bool
     location: Location
@@ -101,6 +115,14 @@ class Operator:
     workspace: WorkspaceNeed | None = None
     check: str | None = None
     """The symbol of the function without arguments that open calls."""
+    takes_launch: bool = False
+    """Whether it takes the launch context of its step instead of the device."""
+    program: Program | None = None
+    """The default program of its steps; it replaces that of their device."""
+    cycles: int | None = None
+    """The longest duration of a step in cycles, without its launch; None if unknown."""
+    launch_cycles: int = 0
+    """The longest duration of an asynchronous call, cycles of the processor."""
 
     @property
     def passed(self) -> tuple[Argument, ...]:
@@ -174,15 +196,6 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A program of accelerators: a file, placed in flash once."""
-
-    name: str
-    file: str
-    content: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Device:
     """An accelerator: one member of the device context."""
 
@@ -194,8 +207,17 @@ class Device:
     has_hooks: bool
     type: str | None
     program: Program | None
+    """The default program of its steps."""
     timeout_ms: int
-    """Timeout in milliseconds; FOREVER for no limit."""
+    """The longest wait for its work, milliseconds; FOREVER for no limit."""
+    own_timeout_ms: int
+    """The longest wait for another owner, milliseconds; FOREVER for no limit."""
+    queue_depth: int | None
+    """The largest number of launched steps that have not ended; None for no limit by the schedule."""
+    switching: Switching
+    switch_cycles: int
+    """The duration of one load of a program, cycles."""
+    power: Power
     coherent: bool
     reads_flash: bool
     host_latency_us: int | None
@@ -338,6 +360,10 @@ class Step:
     device: str | None
     bindings: tuple[Binding, ...]
     location: Location
+    program: Program | None = None
+    """The program that the device runs for it; None on the processor, and for a device without programs."""
+    cycles: int | None = None
+    """Its longest duration in cycles, without its launch; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +417,8 @@ class Model:
     """The boards of the manifest, with their places there."""
     variant: Variant | None = None
     """The variant of the model; None for the base."""
+    streams: bool = False
+    """Whether submit and poll are emitted."""
 
     @property
     def label(self) -> str:
@@ -399,8 +427,12 @@ class Model:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The programs of all devices, without duplicates."""
-        return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
+        """The programs of all devices, then those of the steps in order, each content once."""
+        found: dict[bytes, Program] = {}
+        for program in (*(device.program for device in self.devices), *(step.program for step in self.steps)):
+            if program is not None:
+                found.setdefault(program.content, program)
+        return tuple(found.values())
 
     def board_location(self, board: str) -> Location:
         """Return the place of a board in the manifest; that of the model for a board of the command line."""

@@ -101,6 +101,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         fixed=fixed,
         board_locations=tuple(located_items(context.items("boards"))),
         variant=context.variant,
+        streams=context.section("run").get("stream", False),
     )
     check_names(model, context.faults)
     check_counts(model, context.faults)

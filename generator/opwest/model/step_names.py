@@ -9,6 +9,7 @@ from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dtypes import TensorType
 from opwest.model.model import Constant, Device, Interface, Operator, Pool, State, View
+from opwest.model.programs import Programs
 from opwest.model.repeats import listed_steps
 from opwest.records import dataclass
 
@@ -17,6 +18,7 @@ from opwest.records import dataclass
 class Names:
     """The names that a step may use."""
 
+    programs: Programs
     operators: dict[str, Operator]
     devices: dict[str, Device]
     pools: dict[str, Pool]
