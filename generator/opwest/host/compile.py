@@ -33,6 +33,8 @@ EMULATION_SOURCES = (
 RUNTIME_SOURCES = (
     "accelerator.c",
     "device_calls.c",
+    "device_launches.c",
+    "device_ownership.c",
     "devices.c",
     "halide_backend.c",
     "metadata.c",

@@ -427,9 +427,10 @@ class Model:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The programs of all devices, then those of the steps in order, each content once."""
+        """The programs of all devices, then those of the operators and of the steps in order, each content once."""
         found: dict[bytes, Program] = {}
-        for program in (*(device.program for device in self.devices), *(step.program for step in self.steps)):
+        owners = (self.devices, self.operators, self.steps)
+        for program in (item.program for listed in owners for item in listed):
             if program is not None:
                 found.setdefault(program.content, program)
         return tuple(found.values())

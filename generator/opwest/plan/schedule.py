@@ -22,6 +22,15 @@ class Sync:
 
     device: str
     steps: tuple[int, ...]
+    leave: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The ownership of a device: acquired by step `first`, released before step `last`."""
+
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class Schedule:
     """Before every step, in order; one more for the end."""
     lives: dict[str, Life]
     """By the buffer's name."""
+    holds: dict[str, Hold]
 
 
 def plan_schedule(model: Model) -> Schedule:
@@ -51,7 +61,7 @@ def plan_schedule(model: Model) -> Schedule:
     steps = _reordered(model.steps, line) if model.reorder and launching else model.steps
     steps = tuple(replace(step, index=index) for index, step in enumerate(steps))
     syncs = _syncs(steps, line)
-    return Schedule(steps, syncs, _lives(model, steps, syncs))
+    return Schedule(steps, syncs, _lives(model, steps, syncs), _holds(model, steps, syncs))
 
 
 def _shared_line(model: Model) -> int:
@@ -112,6 +122,18 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
     for name in copied_at_end(model):
         lives[name] = Life(lives[name].first, last)
     return lives
+
+
+def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Hold]:
+    found: dict[str, Hold] = {}
+    for device in model.devices:
+        used = [step.index for step in steps if step.device == device.name]
+        if used and device.has_hooks:
+            last = [used[-1] + 1] + [
+                n for n, listed in enumerate(syncs) for sync in listed if sync.device == device.name
+            ]
+            found[device.name] = Hold(used[0], max(last))
+    return found
 
 
 def copied_at_end(model: Model) -> set[str]:

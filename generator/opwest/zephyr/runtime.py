@@ -53,8 +53,9 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "devices": Feature(
         (
-            *_headers("accelerator", "device_calls", "devices"),
-            *_sources("accelerator.c", "device_calls.c", "devices.c", "port_devices_zephyr.c"),
+            *_headers("accelerator", "device_calls", "devices", "launch"),
+            *_sources("accelerator.c", "device_calls.c", "device_launches.c", "device_ownership.c", "devices.c"),
+            *_sources("devices_internal.h", "port_devices_zephyr.c"),
         )
     ),
     "drivers": Feature(

@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import STRUCT_DEVICE, Model, Pool
+from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Model, Pool
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
@@ -78,7 +78,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
     bound = any(pool["bindings"] for pool in pools)
     placed = [t for t in tensors if t["placed"]]
     handles = {d.handle.type for d in model.devices if d.handle}
-    handles |= {o.handle for o in model.operators if o.takes_device and o.handle != STRUCT_DEVICE}
+    handles |= {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
     common = {"model": model.name, "macro": names.macro, "manifest": manifest_name(model), "devices": devices}
     header = render(
         "models/model/include/model.h",

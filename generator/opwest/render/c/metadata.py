@@ -51,7 +51,7 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         else:
             args.append(f"{value}.in" if argument.direction == "in" else f"{value}.out")
     if operator.takes_device:
-        args.append("dev")
+        args.append("launch" if operator.takes_launch else "launch->dev")
     return {
         "name": names.adapter(operator.name),
         "call": call_text(names.callee(operator), args),

@@ -9,10 +9,10 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.checks import checked_steps
 from opwest.model.identifiers import member_name
-from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
+from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import copied_at_end
-from opwest.render.actions import Action, Cache, Call, Copy, Wait, actions
+from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
 from opwest.render.c.header import pool_rows
 from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
@@ -30,11 +30,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
     tensors = [t for t in interface_rows(model) if not t["placed"]]
     offsets = offset_macros(model)
     places = {b.name: f"pool_{plan.place(b.name)[0]} + {offsets[b.name]}" for b in model.buffers}
-    index = {device.name: number for number, device in enumerate(model.devices)}
-    steps = [
-        {**_action_row(names, places, index, action), "point": point}
-        for point, action in enumerate(actions(model, plan), start=1)
-    ]
+    steps = _action_rows(model, plan, names, places)
     pools = pool_rows(model, plan)
     used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
     used |= {plan.place(name)[0] for name in copied_at_end(model)}
@@ -75,6 +71,16 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
     )
 
 
+def _action_rows(model: Model, plan: MemoryPlan, names: CNames, places: dict[str, str]) -> list[dict[str, Any]]:
+    """Return a row for every action of run, with the number of its point."""
+    rows = []
+    point = 0
+    for action in actions(model, plan):
+        point += not isinstance(action, Acquire | Release)
+        rows.append({**_action_row(names, places, action), "point": point})
+    return rows
+
+
 def offset_macros(model: Model) -> dict[str, str]:
     """Return the macro of each buffer's offset, by the buffer's name; names that differ only in case get a number."""
     taken: dict[str, int] = {}
@@ -105,12 +111,17 @@ def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str,
     }
 
 
-def _action_row(names: CNames, places: dict[str, str], index: dict[str, int], action: Action) -> dict[str, Any]:
+def _action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
+    if isinstance(action, Acquire):
+        return {"kind": "acquire", "step": action.step, "has_status": False}
+    if isinstance(action, Release):
+        return {"kind": "release", "index": action.index, "device": action.device, "has_status": False}
     if isinstance(action, Wait):
         listed = ", ".join(map(str, action.steps))
         return {
             "kind": "wait",
             "index": action.index,
+            "leave": action.leave,
             "comment": f"Wait for {action.device}: step{'s' * (len(action.steps) > 1)} {listed}",
             "has_status": False,
         }
@@ -133,13 +144,15 @@ def _action_row(names: CNames, places: dict[str, str], index: dict[str, int], ac
             "device": action.index,
             "has_status": False,
         }
-    return _call_row(names, places, index, action)
+    return _call_row(names, places, action)
 
 
-def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], action: Call) -> dict[str, Any]:
+def _call_row(names: CNames, places: dict[str, str], action: Call) -> dict[str, Any]:
     step = action.step
     args = [_expression(names, places, a, b) for a, b in zip(step.operator.args, step.bindings, strict=True)]
-    if step.operator.takes_device:
+    if step.operator.takes_launch:
+        args.append(f"&workspace->slots[{action.index}].launch")
+    elif step.operator.takes_device:
         args.append(f"devices->{member_name(step.device or '')}")
     shown = ", ".join(_shown(a, b) for a, b in zip(step.operator.args, step.bindings, strict=True))
     head = ("status = " if step.operator.returns_status else "") + names.callee(step.operator)
@@ -151,7 +164,9 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
         + f" ({c_comment(shown)})",
         "call": call_text(head, args).removeprefix("status = "),
         "has_status": step.operator.returns_status,
-        "marks": index[step.device] if action.marks and step.device else None,
+        "device": action.index,
+        "use": action.use,
+        "launches": action.launches,
     }
 
 
@@ -217,10 +232,13 @@ def render_internal(render: Renderer, model: Model) -> bytes:
             for c in model.constants
         ],
         operator_count=len(model.operators),
-        handles=sorted({o.handle for o in model.operators if o.takes_device and o.handle != STRUCT_DEVICE}),
+        handles=sorted(
+            {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
+        ),
         device_count=len(model.devices),
         reached=[row["function"] for row in reach_rows(model)],
         programs=[{"symbol": names.program(p.content), "size": len(p.content)} for p in model.programs],
+        program_table=names.function("programs"),
     )
 
 

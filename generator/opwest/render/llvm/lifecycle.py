@@ -50,6 +50,8 @@ class Code:
         self.tensors = interface_rows(model)
         self.device_set = f"@{self.names.function('device_set')}"
         self.blocks = 0
+        self.block = "entry"
+        """The current block."""
         self.refusals: dict[str, list[tuple[str, int, str]]] = {}
         """Kind and index of the argument, block: the branches to `invalid` and to `unreached`."""
 
@@ -76,12 +78,18 @@ class Code:
     def branch(self, condition: str, target: str) -> list[str]:
         """Branch to `target` if the condition holds, else continue in a new block."""
         self.blocks += 1
-        return [f"  br i1 {condition}, label %{target}, label %next{self.blocks}", f"next{self.blocks}:"]
+        label = f"next{self.blocks}"
+        return [f"  br i1 {condition}, label %{target}, label %{label}", *self.begin(label)]
 
-    @property
-    def block(self) -> str:
-        """The current block."""
-        return f"next{self.blocks}" if self.blocks else "entry"
+    def start(self) -> None:
+        """Begin the numbers of blocks anew, for another function."""
+        self.blocks = 0
+        self.block = "entry"
+
+    def begin(self, label: str) -> list[str]:
+        """Begin a block."""
+        self.block = label
+        return [f"{label}:"]
 
     def refuse(self, condition: str, kind: str, index: int, label: str = "invalid") -> list[str]:
         """Branch to `label` if the condition holds; `kind` and `index` identify the argument."""
@@ -181,7 +189,7 @@ class Code:
 
     def function(self, verb: str, parameters: list[str], lines: list[str]) -> str:
         """Return a function of the public header."""
-        self.blocks = 0
+        self.start()
         self.refusals = {}
         listed = ", ".join(f"ptr %{name}" for name in parameters)
         return "\n".join([f"define signext i32 @{self.names.function(verb)}({listed}) {{", "entry:", *lines, "}"])
@@ -367,7 +375,7 @@ class Lifecycle(Code):
             ]
         lines = [*checks, *call, *self.refused(), *self.end(("closed", EPERM))]
         head = f"define signext i32 @{self.names.function(verb)}({parameters}) {{"
-        self.blocks = 0
+        self.start()
         return "\n".join([head, "entry:", *lines, "}"])
 
     @staticmethod
@@ -377,6 +385,24 @@ class Lifecycle(Code):
             "  %already.code = tail call signext i32 @opwest_status_already()",
             "  ret i32 %already.code",
         ]
+
+    def cancel(self) -> list[str]:
+        """Return <model>_cancel(); none without accelerators."""
+        if not any(device.has_hooks for device in self.model.devices):
+            return []
+        lines = [
+            f"define signext i32 @{self.names.function('cancel')}(ptr %workspace) {{",
+            "entry:",
+            "  %null.workspace = icmp eq ptr %workspace, null",
+            *self.branch("%null.workspace", "unset"),
+            *self.field("%slots", "slots"),
+            f"  call void @opwest_devices_cancel(ptr {self.device_set}, ptr %slots)",
+            "  ret i32 0",
+            *self.end(("unset", EINVAL)),
+            "}",
+        ]
+        self.start()
+        return ["\n".join(lines)]
 
     def abandoned(self) -> list[str]:
         """Return the end of a failed run, as a separate function as in C."""

@@ -39,6 +39,7 @@ def render_ir(model: Model, plan: MemoryPlan, target: Target, library: Library |
     ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.state_functions(), *lifecycle.abandoned()]
+    parts += lifecycle.cancel()
     parts += [Run(model, plan, pointer_bits).run(profiled=profiled) for profiled in (False, True)]
     parts += Bridges(model, pointer_bits).define()
     parts += library_ir(model, library)
@@ -81,11 +82,16 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
         lines += [
             "declare signext i32 @opwest_status_hook_failed"
             "(ptr, ptr, ptr, i32 signext, i8 zeroext, i16 zeroext, i32 signext)",
-            *(
-                f"declare signext i32 @opwest_devices_{verb}(ptr, ptr, ptr)"
-                for verb in ("activate", "deactivate", "open", "close")
-            ),
-            "declare signext i32 @opwest_devices_sync(ptr, ptr, ptr, i32 signext)",
+            "declare signext i32 @opwest_status_cancelled(ptr, i16 zeroext)",
+            *(f"declare signext i32 @opwest_devices_{verb}(ptr, ptr, ptr)" for verb in ("activate", "deactivate")),
+            "declare signext i32 @opwest_devices_acquire(ptr, ptr, ptr, i16 zeroext)",
+            "declare signext i32 @opwest_devices_release(ptr, ptr, ptr, i32 signext)",
+            "declare signext i32 @opwest_devices_prepare(ptr, ptr, ptr, i32 signext, i16 zeroext)",
+            "declare zeroext i1 @opwest_devices_again(ptr, ptr, ptr, i32 signext, i32 signext)",
+            "declare void @opwest_devices_launched(ptr, i32 signext)",
+            "declare signext i32 @opwest_devices_sync(ptr, ptr, ptr, i32 signext, i32 signext)",
+            "declare void @opwest_devices_begin(ptr, ptr)",
+            "declare void @opwest_devices_cancel(ptr, ptr)",
             "declare zeroext i1 @opwest_devices_abandon(ptr, ptr)",
         ]
     if any(operator.takes_device for operator in model.operators):
@@ -133,11 +139,15 @@ def _adapter(names: CNames, operator: Operator) -> str:
             lines.append(f"  {register}.wide = load {wide}, ptr %at.{index}")
             lines.append(f"  {register} = {narrow} {wide} {register}.wide to {ir_type(dtype)}")
         args.append(f"{ir_type(dtype)}{ir_extension(dtype)} {register}")
-    if operator.takes_device:
+    if operator.takes_launch:
+        args.append("ptr %launch")
+    elif operator.takes_device:
+        # The handle is the first member of a launch.
+        lines.append("  %dev = load ptr, ptr %launch")
         args.append("ptr %dev")
     symbol = names.callee(operator)
     head = "%status = " if operator.returns_status else ""
     lines.append(f"  {head}tail call {ir_result(operator)} @{symbol}({', '.join(args)})")
     lines.append("  ret i32 %status" if operator.returns_status else "  ret i32 0")
-    head = f"define internal signext i32 @{names.adapter(operator.name)}(ptr %args, ptr %dev)"
+    head = f"define internal signext i32 @{names.adapter(operator.name)}(ptr %args, ptr %launch)"
     return "\n".join([f"{head} {{", *lines, "}"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opwest.model.model import Binding
-from opwest.render.actions import Cache, Call, Copy, Wait, actions
+from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
 from opwest.render.llvm.lifecycle import EPERM, Code, hook
 from opwest.render.llvm.printer import ir_member
 from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
@@ -27,6 +27,8 @@ class Run(Code):
         """Register of the code, block: devices that failed while being waited for."""
         self.uncached: list[tuple[str, int, int, str]] = []
         """Register of the code, step, device, block: cache maintenance that failed."""
+        self.cancelled: list[tuple[int, str]] = []
+        """Step, block: where the run finds that it is cancelled."""
         self.has_hooks = any(device.has_hooks for device in self.model.devices)
         lines = self.null_checks({"inputs": "input", "outputs": "output", "devices": "device"})
         lines += self._profile() + self._point(0, "begin")
@@ -35,42 +37,14 @@ class Run(Code):
         lines += self.branch("%is.closed", "closed")
         lines += self._check_devices()
         lines += self.load_pools()
-        endings: list[str] = []
         if self.has_hooks:
-            lines += [
-                f"  %owned = call signext i32 @opwest_devices_open(ptr {self.device_set}, ptr %slots, ptr %status.at)",
-                "  %is.unowned = icmp ne i32 %owned, 0",
-                *self.branch("%is.unowned", "unowned"),
-            ]
-            endings += ["unowned:", "  ret i32 %owned"]
-        listed = list(enumerate(actions(self.model, self.plan)))
-        for number, action in listed:
-            if not isinstance(action, Copy):
-                lines += self._action(number, action)
-        copies = [line for number, action in listed if isinstance(action, Copy) for line in self._copy(number, action)]
-        resets = resets_after_failure(self.model)
-        if self.has_hooks and (resets or copies):
-            lines += [
-                f"  %closing = call signext i32 @opwest_devices_close"
-                f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
-                "  %is.unclosed = icmp ne i32 %closing, 0",
-                *self.branch("%is.unclosed", "unclosed"),
-                *copies,
-                *self._point(0, "end"),
-                "  ret i32 0",
-            ]
-            endings += ["unclosed:", *(self.reset_state() if resets else []), "  ret i32 %closing"]
-        elif self.has_hooks:
-            call = "call" if profiled else "tail call"
-            lines += [
-                f"  %closing = {call} signext i32 @opwest_devices_close"
-                f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
-                *self._point(0, "end"),
-                "  ret i32 %closing",
-            ]
-        else:
-            lines += [*copies, *self._point(0, "end"), "  ret i32 0"]
-        lines += endings + self._failures()
+            lines.append(f"  call void @opwest_devices_begin(ptr {self.device_set}, ptr %slots)")
+        self.point = 0
+        for number, action in enumerate(actions(self.model, self.plan)):
+            self.point += not isinstance(action, Acquire | Release)
+            lines += self._action(number, action)
+        lines += [*self._point(0, "end"), "  ret i32 0"]
+        lines += self._failures()
         lines += self.refused() + self.end(("closed", EPERM))
         verb = "run_profiled" if profiled else "run"
         return self.function(verb, ["inputs", "outputs", "workspace", "devices"], lines)
@@ -126,7 +100,6 @@ class Run(Code):
 
     def _copy(self, number: int, action: Copy) -> list[str]:
         """Copy a tensor to a state."""
-        self.point = number + 1
         source, place = self._address(f"%next.{number}", action.source, action.source.offset)
         return [
             *place,
@@ -144,20 +117,38 @@ class Run(Code):
         whole = f"@{self.names.constant(binding.name)}" if is_constant else f"%{binding.role}s.{binding.name}"
         return (register, [f"  {register} = getelementptr i8, ptr {whole}, i32 {start}"]) if start else (whole, [])
 
-    def _action(self, number: int, action: Call | Cache | Wait) -> list[str]:
-        self.point = number + 1
-        if isinstance(action, Wait):
-            return self._wait(number, action)
-        if isinstance(action, Cache):
-            return self._cache(number, action)
-        return self._call(action)
+    def _action(self, number: int, action: Action) -> list[str]:
+        match action:
+            case Acquire():
+                arguments = f"i16 zeroext {ir_integer(action.step, 2)}"
+                return self._hook(f"%acquired.{action.step}", "acquire", arguments)
+            case Release():
+                return self._hook(f"%released.{action.index}", "release", f"i32 signext {action.index}")
+            case Wait():
+                return self._wait(number, action)
+            case Cache():
+                return self._cache(number, action)
+            case Copy():
+                return self._copy(number, action)
+            case Call():
+                return self._call(action)
+
+    def _hook(self, register: str, verb: str, arguments: str) -> list[str]:
+        """Call a function of the devices; a failure has been recorded."""
+        self.abandoned.append((register, self.block))
+        return [
+            f"  {register} = call signext i32 @opwest_devices_{verb}(ptr {self.device_set}, ptr %slots, "
+            f"ptr %status.at, {arguments})",
+            f"  {register}.failed = icmp ne i32 {register}, 0",
+            *self.branch(f"{register}.failed", "abandon"),
+        ]
 
     def _wait(self, number: int, action: Wait) -> list[str]:
         self.abandoned.append((f"%waited.{number}", self.block))
         return [
             *self._point(self.point, "begin"),
             f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr {self.device_set}, ptr %slots, "
-            f"ptr %status.at, i32 signext {action.index})",
+            f"ptr %status.at, i32 signext {action.index}, i32 signext {action.leave})",
             *self._point(self.point, "end"),
             f"  %lost.{number} = icmp ne i32 %waited.{number}, 0",
             *self.branch(f"%lost.{number}", "abandon"),
@@ -178,7 +169,7 @@ class Run(Code):
 
     def _call(self, action: Call) -> list[str]:
         step = action.step
-        lines: list[str] = []
+        lines = self._prepare(action)
         args = []
         for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
             if binding.role == "scalar":
@@ -187,24 +178,60 @@ class Run(Code):
                 value, place = self._address(f"%at.{step.index}.{number}", binding, binding.offset)
                 lines += place
             args.append(f"{ir_parameter(argument)} {value}")
-        if step.operator.takes_device:
+        if step.operator.takes_launch:
+            lines.append(ir_member(f"%launch.{step.index}", SLOT, "%slots", "launch", index=action.index or 0))
+            args.append(f"ptr %launch.{step.index}")
+        elif step.operator.takes_device:
             args.append(f"ptr %device.{step.device}")
         head = f"%status.{step.index} = " if step.operator.returns_status else ""
         symbol = self.names.callee(step.operator)
+        repeats = action.index is not None and step.operator.returns_status
         lines += self._point(self.point, "begin")
+        lines += self._enter(f"call{step.index}") if repeats else []
         lines.append(f"  {head}call {ir_result(step.operator)} @{symbol}({', '.join(args)})")
+        lines += self._repeat(action) if repeats else []
         lines += self._point(self.point, "end")
         if step.operator.returns_status:
             self.failed.append((f"%status.{step.index}", step.index, self.block))
             lines.append(f"  %failed.{step.index} = icmp ne i32 %status.{step.index}, 0")
             lines += self.branch(f"%failed.{step.index}", "failed")
-        if action.marks:
-            index = next(i for i, device in enumerate(self.model.devices) if device.name == step.device)
-            lines += [
-                ir_member(f"%launched.{step.index}", SLOT, "%slots", "launched", index=index),
-                f"  store i16 {ir_integer(step.index, 2)}, ptr %launched.{step.index}",
-            ]
+        if action.launches and action.index is not None:
+            lines.append(f"  call void @opwest_devices_launched(ptr %slots, i32 signext {action.index})")
         return lines
+
+    def _prepare(self, action: Call) -> list[str]:
+        """Prepare a launch, or check whether the run is cancelled."""
+        index = action.step.index
+        if action.use is not None:
+            arguments = f"i32 signext {action.use}, i16 zeroext {ir_integer(index, 2)}"
+            return self._hook(f"%prepared.{index}", "prepare", arguments)
+        if not self.has_hooks:
+            return []
+        self.cancelled.append((index, self.block))
+        return [
+            ir_member(f"%cancel.at.{index}", SLOT, "%slots", "cancelled", index=0),
+            f"  %cancel.{index} = load atomic i8, ptr %cancel.at.{index} monotonic, align 1",
+            f"  %is.cancelled.{index} = icmp ne i8 %cancel.{index}, 0",
+            *self.branch(f"%is.cancelled.{index}", "cancelled"),
+        ]
+
+    def _enter(self, label: str) -> list[str]:
+        """Continue in a block that is entered again."""
+        return [f"  br label %{label}", *self.begin(label)]
+
+    def _repeat(self, action: Call) -> list[str]:
+        """Call the operator again while its device has no room."""
+        index = action.step.index
+        status = f"%status.{index}"
+        return [
+            f"  {status}.bad = icmp ne i32 {status}, 0",
+            f"  br i1 {status}.bad, label %again{index}, label %done{index}",
+            f"again{index}:",
+            f"  {status}.again = call zeroext i1 @opwest_devices_again(ptr {self.device_set}, ptr %slots, "
+            f"ptr %status.at, i32 signext {action.index}, i32 signext {status})",
+            f"  br i1 {status}.again, label %call{index}, label %done{index}",
+            *self.begin(f"done{index}"),
+        ]
 
     def _failures(self) -> list[str]:
         """Return the blocks for failures: they record the failure and, if devices have hooks, clean up."""
@@ -218,6 +245,13 @@ class Run(Code):
                 f"  %result = {'call' if self.can_abandon else 'tail call'} signext i32 @opwest_status_failed"
                 f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %step, i32 signext %code)",
                 *(self._abandon("%result") if self.can_abandon else ["  ret i32 %result"]),
+            ]
+        if self.cancelled:
+            lines += [
+                "cancelled:",
+                f"  %cancel.step = phi i16 {_phi((ir_integer(step, 2), block) for step, block in self.cancelled)}",
+                "  %cancel.code = call signext i32 @opwest_status_cancelled(ptr %status.at, i16 zeroext %cancel.step)",
+                *self._abandon("%cancel.code"),
             ]
         if self.uncached:
             lines += [

@@ -19,8 +19,8 @@ from opwest.model.model import (
     Program,
 )
 from opwest.plan.memory import MemoryPlan
-from opwest.records import dataclass
 from opwest.plan.schedule import Hold
+from opwest.records import dataclass
 from opwest.render.actions import uses
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.records import layout
@@ -263,9 +263,7 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
         )
         for program in model.programs
     ]
-    devices: list[Value] = [
-        _device(model, device, plan.schedule.holds.get(device.name)) for device in model.devices
-    ]
+    devices: list[Value] = [_device(model, device, plan.schedule.holds.get(device.name)) for device in model.devices]
     used: list[Value] = [
         Record(layout.DEVICE_USE, {"program": _program(model, program), "device": Number(device)})
         for device, program in uses(model)
