@@ -55,7 +55,7 @@ PLANTED = {
     "a new field": (with_operator(more=Field("more", layout.U32)), "more"),
     "exchanged codes": (
         Description(enumerations=(replace(layout.HOOK, members=layout.HOOK.members[::-1]),)),
-        "OPWEST_HOOK_OPERATOR is not 11",
+        "OPWEST_HOOK_OPERATOR is not 14",
     ),
     "a missing code": (
         Description(enumerations=(replace(layout.DTYPE, members=layout.DTYPE.members[:-1]),)),

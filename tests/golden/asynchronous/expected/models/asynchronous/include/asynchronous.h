@@ -298,7 +298,7 @@ static const struct device asynchronous_host_plain = {"plain", NULL, NULL, NULL}
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
- * @retval -EBUSY    A device is active with another program.
+ * @retval -EBUSY    A device keeps the program of another open model.
  * @return Another negative errno of a device: see workspace->status. No device is active.
  */
 int asynchronous_open(struct asynchronous_workspace *workspace,
@@ -318,6 +318,8 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
+ * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -ECANCELED asynchronous_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
 #ifndef CONFIG_OPWEST_PROFILE
@@ -337,6 +339,20 @@ static inline int asynchronous_run(const struct asynchronous_inputs *inputs,
 	return asynchronous_run_profiled(inputs, outputs, workspace, devices);
 }
 #endif
+
+/**
+ * @brief End the run of a workspace early, from any thread or ISR.
+ *
+ * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
+ * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * Do not call it during asynchronous_open() and asynchronous_close().
+ *
+ * @param workspace The workspace.
+ *
+ * @retval 0       The run ends.
+ * @retval -EINVAL @p workspace is NULL.
+ */
+int asynchronous_cancel(struct asynchronous_workspace *workspace);
 
 /**
  * @brief Undo asynchronous_open().

@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <opwest/launch.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
 
-OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 6,
+OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 7,
 	"generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
@@ -38,6 +39,7 @@ extern const int32_t asynchronous_constant_offsets[12];
 /* Programs of accelerators: see constants.S. */
 extern const uint8_t opwest_program_7b54df4662343e40159d3ec360760431[23];
 extern const uint8_t opwest_program_3ba3a4dda98b851212825fc0cccdad0e[16];
+extern const struct opwest_program asynchronous_programs[2];
 
 /* Check that devices can reach a buffer of the caller: see asynchronous_devices.c. */
 bool asynchronous_reaches_control(const uint8_t *buffer);

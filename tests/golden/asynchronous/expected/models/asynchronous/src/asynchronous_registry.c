@@ -8,41 +8,46 @@
 
 #include "asynchronous_internal.h"
 
-static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
 	return asynchronous__scale((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
-		args[3].as.in, args[4].as.out, dev);
+		args[3].as.in, args[4].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_fold(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_fold(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	asynchronous__fold(args[0].as.in, args[1].as.out, args[2].as.out, dev);
+	asynchronous__fold(args[0].as.in, args[1].as.out, args[2].as.out, launch->dev);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_move(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_move(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
 	return asynchronous__move((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
-		args[3].as.out, dev);
+		args[3].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_start(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_start(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	asynchronous__start(args[0].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return asynchronous__add(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
 static const struct opwest_requirement requirements[] = {
-	{.type = "npu", .program = "wide", .call = opwest_call_on_device},
-	{.type = "npu", .program = "narrow", .call = opwest_call_on_device},
-	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
+	{.type = "npu", .program = "wide", .own_program = NULL, .call = opwest_call_on_device},
+	{.type = "npu", .program = "narrow", .own_program = NULL, .call = opwest_call_on_device},
+	{.type = NULL, .program = NULL, .own_program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {

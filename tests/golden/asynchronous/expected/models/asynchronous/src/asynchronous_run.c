@@ -42,27 +42,40 @@ static inline bool usable(const void *buffer, uintptr_t align)
 }
 
 /* Not part of the metadata, which the linker drops if nothing refers to it. */
-static const struct opwest_program programs[] = {
+const struct opwest_program asynchronous_programs[2] = {
 	{.name = "wide", .data = opwest_program_7b54df4662343e40159d3ec360760431, .size = 23U},
 	{.name = "narrow", .data = opwest_program_3ba3a4dda98b851212825fc0cccdad0e, .size = 16U},
 };
 
 const struct opwest_device asynchronous_device_table[5] = {
-	{.name = "left", .type = "npu", .program = &programs[0], .timeout_ms = 250,
+	{.name = "left", .type = "npu", .program = &asynchronous_programs[0], .timeout_ms = 250,
+		.own_timeout_ms = -1, .first_step = 0U, .last_step = 5U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "right", .type = "npu", .program = &programs[0], .timeout_ms = -1,
+	{.name = "right", .type = "npu", .program = &asynchronous_programs[0], .timeout_ms = -1,
+		.own_timeout_ms = -1, .first_step = 1U, .last_step = 9U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "narrow", .type = "npu", .program = &programs[1], .timeout_ms = 0,
+	{.name = "narrow", .type = "npu", .program = &asynchronous_programs[1], .timeout_ms = 0,
+		.own_timeout_ms = -1, .first_step = 5U, .last_step = 10U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_HOOKS | OPWEST_DEVICE_COHERENT},
-	{.name = "plain", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
-	{.name = "dsp", .type = NULL, .program = NULL, .timeout_ms = -1,
+	{.name = "plain", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = OPWEST_NO_STEP, .last_step = 0U, .queue_depth = 0U, .flags = 0U},
+	{.name = "dsp", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = OPWEST_NO_STEP, .last_step = 0U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_FOREIGN},
+};
+
+static const struct opwest_device_use device_uses[] = {
+	{.program = &asynchronous_programs[0], .device = 0U},
+	{.program = &asynchronous_programs[0], .device = 1U},
+	{.program = &asynchronous_programs[1], .device = 2U},
 };
 
 const struct opwest_device_set asynchronous_device_set = {
 	.model = "asynchronous",
 	.devices = asynchronous_device_table,
+	.uses = device_uses,
 	.count = 5U,
+	.use_count = 3U,
 };
 
 static int __attribute__((noinline, cold)) unflushed(int code,
@@ -243,12 +256,14 @@ int asynchronous_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_shared = workspace->shared;
-	int rc = opwest_devices_open(&asynchronous_device_set, workspace->slots,
-		&workspace->status);
+	int rc;
 	int32_t status;
 
+	opwest_devices_begin(&asynchronous_device_set, workspace->slots);
+	rc = opwest_devices_acquire(&asynchronous_device_set, workspace->slots, &workspace->status,
+		0U);
 	if (rc != 0) {
-		return rc;
+		return abandoned(rc, workspace);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 1);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
@@ -276,16 +291,30 @@ int asynchronous_run(
 	}
 
 	/* Step 0: launch scale on left (1, control, image, weights, a) */
+	rc = opwest_devices_prepare(&asynchronous_device_set, workspace->slots, &workspace->status,
+		0U, 0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 5);
-	status = asynchronous__scale(1, inputs->control,
-		(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_IMAGE),
-		(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_WEIGHTS),
-		(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_A), devices->left);
+	do {
+		status = asynchronous__scale(1, inputs->control,
+			(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_IMAGE),
+			(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_WEIGHTS),
+			(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_A), devices->left);
+	} while (status != 0 &&
+		opwest_devices_again(&asynchronous_device_set, workspace->slots, &workspace->status,
+		0U, status));
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 5);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
-	workspace->slots[0].launched = 0U;
+	opwest_devices_launched(workspace->slots, 0U);
+	rc = opwest_devices_acquire(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 6);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 6);
@@ -306,14 +335,24 @@ int asynchronous_run(
 	}
 
 	/* Step 1: launch scale on right (4, control, raw, offsets, c) */
+	rc = opwest_devices_prepare(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U, 1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 9);
-	status = asynchronous__scale(4, inputs->control, inputs->raw, asynchronous_constant_offsets,
-		(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_C), devices->right);
+	do {
+		status = asynchronous__scale(4, inputs->control, inputs->raw,
+			asynchronous_constant_offsets,
+			(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_C), devices->right);
+	} while (status != 0 &&
+		opwest_devices_again(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U, status));
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 9);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
-	workspace->slots[1].launched = 1U;
+	opwest_devices_launched(workspace->slots, 1U);
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 10);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 10);
@@ -334,21 +373,37 @@ int asynchronous_run(
 	}
 
 	/* Step 2: launch scale on right (5, control, c, offsets, report) */
+	rc = opwest_devices_prepare(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U, 2U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 13);
-	status = asynchronous__scale(5, inputs->control,
-		(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_C),
-		asynchronous_constant_offsets, outputs->report, devices->right);
+	do {
+		status = asynchronous__scale(5, inputs->control,
+			(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_C),
+			asynchronous_constant_offsets, outputs->report, devices->right);
+	} while (status != 0 &&
+		opwest_devices_again(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U, status));
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 13);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
+	opwest_devices_launched(workspace->slots, 1U);
 
 	/* Step 3: start (total) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 3U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 14);
 	asynchronous__start((int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_TOTAL));
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 14);
 
 	/* Step 4: filter on dsp (kept, e) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 4U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 15);
 	status =
 		asynchronous__dsp_filter(
@@ -361,7 +416,7 @@ int asynchronous_run(
 
 	/* Wait for left: step 0 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 16);
-	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status, 0U,
 		0U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 16);
 	if (rc != 0) {
@@ -374,15 +429,35 @@ int asynchronous_run(
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
 
+	/* Release left */
+	rc = opwest_devices_release(&asynchronous_device_set, workspace->slots, &workspace->status,
+		0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+	rc = opwest_devices_acquire(&asynchronous_device_set, workspace->slots, &workspace->status,
+		5U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 5: launch fold on narrow (a, work, total) */
+	rc = opwest_devices_prepare(&asynchronous_device_set, workspace->slots, &workspace->status,
+		2U, 5U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 18);
 	asynchronous__fold((const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_A),
 		(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_WORK_OF_STEP_2),
 		(int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_TOTAL), devices->narrow);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 18);
-	workspace->slots[2].launched = 5U;
+	opwest_devices_launched(workspace->slots, 2U);
 
 	/* Step 6: add (a, extra, b) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 6U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 19);
 	status = asynchronous__add((const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_A),
 		inputs->extra, (int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_B));
@@ -398,6 +473,9 @@ int asynchronous_run(
 	}
 
 	/* Step 7: move on plain (6, control, b, d) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 7U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 21);
 	status = asynchronous__move(6, inputs->control,
 		(const int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_B),
@@ -408,6 +486,9 @@ int asynchronous_run(
 	}
 
 	/* Step 8: add (d, e, sum) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 8U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 22);
 	status = asynchronous__add((const int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_D),
 		(const int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_E), outputs->sum);
@@ -418,8 +499,8 @@ int asynchronous_run(
 
 	/* Wait for right: steps 1, 2 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 23);
-	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
-		1U);
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status, 1U,
+		0U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 23);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
@@ -437,7 +518,17 @@ int asynchronous_run(
 		return cache_failed(rc, workspace, 2U, 1U);
 	}
 
+	/* Release right */
+	rc = opwest_devices_release(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 9: add (c, a, scores) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 9U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 26);
 	status = asynchronous__add((const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_C),
 		(const int32_t *)(void *)(pool_shared + ASYNCHRONOUS_OFFSET_A),
@@ -449,16 +540,31 @@ int asynchronous_run(
 
 	/* Wait for narrow: step 5 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 27);
-	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
-		2U);
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status, 2U,
+		0U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 27);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
 
-	rc = opwest_devices_close(&asynchronous_device_set, workspace->slots, &workspace->status);
+	/* Release narrow */
+	rc = opwest_devices_release(&asynchronous_device_set, workspace->slots, &workspace->status,
+		2U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 0);
-	return rc;
+	return 0;
+}
+
+int asynchronous_cancel(struct asynchronous_workspace *workspace)
+{
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	opwest_devices_cancel(&asynchronous_device_set, workspace->slots);
+	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE

@@ -306,7 +306,7 @@ static const struct device conventions_host_dma = {"dma", NULL, NULL, NULL};
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
- * @retval -EBUSY    A device is active with another program.
+ * @retval -EBUSY    A device keeps the program of another open model.
  * @return Another negative errno of a device: see workspace->status. No device is active.
  */
 int conventions_open(struct conventions_workspace *workspace,
@@ -325,6 +325,8 @@ int conventions_open(struct conventions_workspace *workspace,
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
+ * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -ECANCELED conventions_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
 #ifndef CONFIG_OPWEST_PROFILE
@@ -344,6 +346,20 @@ static inline int conventions_run(const struct conventions_inputs *inputs,
 	return conventions_run_profiled(inputs, outputs, workspace, devices);
 }
 #endif
+
+/**
+ * @brief End the run of a workspace early, from any thread or ISR.
+ *
+ * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
+ * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * Do not call it during conventions_open() and conventions_close().
+ *
+ * @param workspace The workspace.
+ *
+ * @retval 0       The run ends.
+ * @retval -EINVAL @p workspace is NULL.
+ */
+int conventions_cancel(struct conventions_workspace *workspace);
 
 /**
  * @brief Undo conventions_open().

@@ -8,130 +8,147 @@
 
 #include "conventions_internal.h"
 
-static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_scale(args[0].as.in, (int8_t)args[1].as.integer,
 		(int64_t)args[2].as.integer, (float)args[3].as.real, (uint8_t)args[4].as.integer,
 		args[5].as.out);
 }
 
-static int32_t opwest_adapter_of_smooth(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_smooth(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_smooth(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
-static int32_t opwest_adapter_of_gather(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_gather(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_gather(args[0].as.in, args[1].as.in, args[2].as.out,
 		args[3].as.out);
 }
 
-static int32_t opwest_adapter_of_move(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_move(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	return conventions_bridge_move(args[0].as.in, args[1].as.out, dev);
+	return conventions_bridge_move(args[0].as.in, args[1].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_kinds(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_kinds(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_kinds(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.in,
 		args[4].as.out);
 }
 
-static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_add(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
-static int32_t opwest_adapter_of_mix(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_mix(args[0].as.in, (uint16_t)args[1].as.integer,
 		(double)args[2].as.real, (uint8_t)args[3].as.integer, args[4].as.in, args[5].as.in,
 		args[6].as.out, args[7].as.out);
 }
 
-static int32_t opwest_adapter_of_launch(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_launch(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
 	return conventions_bridge_launch(args[0].as.in, (int32_t)args[1].as.integer, args[2].as.out,
-		args[3].as.out, dev);
+		args[3].as.out, launch->dev);
 }
 
 static int32_t opwest_adapter_of_launch_packed(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
 	return conventions_bridge_launch_packed(args[0].as.in, (int32_t)args[1].as.integer,
-		args[2].as.out, args[3].as.out, dev);
+		args[2].as.out, args[3].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_total(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_total(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_total(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
-static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_negate(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	conventions__negate(args[0].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_label(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_label(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	conventions_bridge_label(args[0].as.in, (int16_t)args[1].as.integer, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_mean(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mean(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	conventions_bridge_mean(args[0].as.in, args[1].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_blur(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_blur(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_blur(args[0].as.in, (uint8_t)args[1].as.integer,
 		(double)args[2].as.real, args[3].as.in, args[4].as.in, args[5].as.in,
 		args[6].as.out, args[7].as.out);
 }
 
-static int32_t opwest_adapter_of_limited(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_limited(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_limited(args[0].as.in, (int32_t)args[1].as.integer,
 		args[2].as.out);
 }
 
-static int32_t opwest_adapter_of_turn(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_turn(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	conventions_bridge_turn(args[0].as.in, (int8_t)args[1].as.integer, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_shift(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_shift(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return conventions_bridge_shift(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_adapter_of_sum(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_sum(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	conventions_bridge_sum(args[0].as.in, args[1].as.out);
 	return 0;
 }
 
 static const struct opwest_requirement requirements[] = {
-	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
+	{.type = NULL, .program = NULL, .own_program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {

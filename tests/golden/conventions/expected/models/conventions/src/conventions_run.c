@@ -44,15 +44,22 @@ static inline bool usable(const void *buffer, uintptr_t align)
 
 /* Not part of the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device conventions_device_table[2] = {
-	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = 100,
-		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "dma", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
+	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = 100, .own_timeout_ms = -1,
+		.first_step = 7U, .last_step = 9U, .queue_depth = 0U, .flags = OPWEST_DEVICE_HOOKS},
+	{.name = "dma", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = OPWEST_NO_STEP, .last_step = 0U, .queue_depth = 0U, .flags = 0U},
+};
+
+static const struct opwest_device_use device_uses[] = {
+	{.program = NULL, .device = 0U},
 };
 
 const struct opwest_device_set conventions_device_set = {
 	.model = "conventions",
 	.devices = conventions_device_table,
+	.uses = device_uses,
 	.count = 2U,
+	.use_count = 1U,
 };
 
 int conventions_open(struct conventions_workspace *workspace,
@@ -194,14 +201,15 @@ int conventions_run(
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
-	int rc = opwest_devices_open(&conventions_device_set, workspace->slots, &workspace->status);
+	int rc;
 	int32_t status;
 
-	if (rc != 0) {
-		return rc;
-	}
+	opwest_devices_begin(&conventions_device_set, workspace->slots);
 
 	/* Step 0: scale (image, -3, 9000000000, 0.5, 1, scaled) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 0U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 1);
 	status = conventions_bridge_scale(inputs->image, -3, INT64_C(9000000000), 0.5f, 1,
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_SCALED));
@@ -211,6 +219,9 @@ int conventions_run(
 	}
 
 	/* Step 1: smooth (scaled, smoothed, opwest_workspace) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 1U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 2);
 	status =
 		conventions_bridge_smooth(
@@ -223,6 +234,9 @@ int conventions_run(
 	}
 
 	/* Step 2: gather (table, smoothed, work, gathered) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 2U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 3);
 	status = conventions_bridge_gather(conventions_constant_table,
 		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_SMOOTHED),
@@ -234,11 +248,17 @@ int conventions_run(
 	}
 
 	/* Step 3: negate (gathered) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 3U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 4);
 	conventions__negate((int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_GATHERED));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 4);
 
 	/* Step 4: move on dma (gathered, moved) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 4U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 5);
 	status =
 		conventions_bridge_move(
@@ -250,6 +270,9 @@ int conventions_run(
 	}
 
 	/* Step 5: kinds (a, b, c, d, seen) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 5U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 6);
 	status = conventions_bridge_kinds(inputs->a, inputs->b, inputs->c, inputs->d,
 		outputs->seen);
@@ -259,6 +282,9 @@ int conventions_run(
 	}
 
 	/* Step 6: add (moved, smoothed, added) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 6U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 7);
 	status =
 		conventions_bridge_add(
@@ -269,43 +295,78 @@ int conventions_run(
 	if (status != 0) {
 		return failed(status, workspace, 6U);
 	}
+	rc = opwest_devices_acquire(&conventions_device_set, workspace->slots, &workspace->status,
+		7U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 
 	/* Step 7: launch launch on npu (added, 3, launched, opwest_arrays) */
+	rc = opwest_devices_prepare(&conventions_device_set, workspace->slots, &workspace->status,
+		0U, 7U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 8);
-	status =
-		conventions_bridge_launch(
-		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_ADDED), 3,
-		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED),
-		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_7),
-		devices->npu);
+	do {
+		status =
+			conventions_bridge_launch(
+			(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_ADDED), 3,
+			(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED),
+			(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_7),
+			devices->npu);
+	} while (status != 0 &&
+		opwest_devices_again(&conventions_device_set, workspace->slots, &workspace->status,
+		0U, status));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 8);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
-	workspace->slots[0].launched = 7U;
+	opwest_devices_launched(workspace->slots, 0U);
 
 	/* Step 8: launch launch_packed on npu (launched, -1, launched_too, opwest_arrays) */
+	rc = opwest_devices_prepare(&conventions_device_set, workspace->slots, &workspace->status,
+		0U, 8U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 9);
-	status =
-		conventions_bridge_launch_packed(
-		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED), -1,
-		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED_TOO),
-		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_8),
-		devices->npu);
+	do {
+		status =
+			conventions_bridge_launch_packed(
+			(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED), -1,
+			(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED_TOO),
+			(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_8),
+			devices->npu);
+	} while (status != 0 &&
+		opwest_devices_again(&conventions_device_set, workspace->slots, &workspace->status,
+		0U, status));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 9);
 	if (status != 0) {
 		return failed(status, workspace, 8U);
 	}
+	opwest_devices_launched(workspace->slots, 0U);
 
 	/* Wait for npu: steps 7, 8 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 10);
-	rc = opwest_devices_sync(&conventions_device_set, workspace->slots, &workspace->status, 0U);
+	rc = opwest_devices_sync(&conventions_device_set, workspace->slots, &workspace->status, 0U,
+		0U);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 10);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
 
+	/* Release npu */
+	rc = opwest_devices_release(&conventions_device_set, workspace->slots, &workspace->status,
+		0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 9: mix (launched_too, 60000, 0.25, 0, table, d, scores, opwest_workspace) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 9U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 11);
 	status =
 		conventions_bridge_mix(
@@ -318,6 +379,9 @@ int conventions_run(
 	}
 
 	/* Step 10: total (scores, sum, opwest_workspace) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 10U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 12);
 	status = conventions_bridge_total(outputs->scores, outputs->sum,
 		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_10));
@@ -327,16 +391,25 @@ int conventions_run(
 	}
 
 	/* Step 11: label (scores, -300, label) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 11U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 13);
 	conventions_bridge_label(outputs->scores, -300, outputs->label);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 13);
 
 	/* Step 12: mean (scores, mean) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 12U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 14);
 	conventions_bridge_mean(outputs->scores, outputs->mean);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 14);
 
 	/* Step 13: blur (scores, 200, 0.5, d, b, c, blurred, opwest_workspace) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 13U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 15);
 	status = conventions_bridge_blur(outputs->scores, 200U, 0.5, inputs->d, inputs->b,
 		inputs->c, (int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
@@ -347,17 +420,26 @@ int conventions_run(
 	}
 
 	/* Step 14: turn (blurred, -2, turned) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 14U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 16);
 	conventions_bridge_turn((const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
 		-2, outputs->turned);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 16);
 
 	/* Step 15: sum (turned, total) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 15U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 17);
 	conventions_bridge_sum(outputs->turned, outputs->total);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 17);
 
 	/* Step 16: shift (mean, shifted) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 16U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 18);
 	status = conventions_bridge_shift(outputs->mean, outputs->shifted);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 18);
@@ -365,9 +447,17 @@ int conventions_run(
 		return failed(status, workspace, 16U);
 	}
 
-	rc = opwest_devices_close(&conventions_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
-	return rc;
+	return 0;
+}
+
+int conventions_cancel(struct conventions_workspace *workspace)
+{
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	opwest_devices_cancel(&conventions_device_set, workspace->slots);
+	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE

@@ -191,7 +191,7 @@ static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
- * @retval -EBUSY    A device is active with another program.
+ * @retval -EBUSY    A device keeps the program of another open model.
  * @return Another negative errno of a device: see workspace->status. No device is active.
  */
 int accelerated_open(struct accelerated_workspace *workspace,
@@ -211,6 +211,8 @@ int accelerated_open(struct accelerated_workspace *workspace,
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
+ * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -ECANCELED accelerated_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
 #ifndef CONFIG_OPWEST_PROFILE
@@ -230,6 +232,20 @@ static inline int accelerated_run(const struct accelerated_inputs *inputs,
 	return accelerated_run_profiled(inputs, outputs, workspace, devices);
 }
 #endif
+
+/**
+ * @brief End the run of a workspace early, from any thread or ISR.
+ *
+ * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
+ * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * Do not call it during accelerated_open() and accelerated_close().
+ *
+ * @param workspace The workspace.
+ *
+ * @retval 0       The run ends.
+ * @retval -EINVAL @p workspace is NULL.
+ */
+int accelerated_cancel(struct accelerated_workspace *workspace);
 
 /**
  * @brief Undo accelerated_open().

@@ -8,34 +8,38 @@
 
 #include "accelerated_internal.h"
 
-static int32_t opwest_adapter_of_mix(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
-		args[3].as.out, dev);
+		args[3].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_mix_npu(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix_npu(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
-		args[3].as.out, dev);
+		args[3].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_reverse(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_reverse(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	accelerated__reverse(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_stamp(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_stamp(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	accelerated__stamp(args[0].as.out, dev);
+	accelerated__stamp(args[0].as.out, launch->dev);
 	return 0;
 }
 
 static const struct opwest_requirement requirements[] = {
-	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
-	{.type = "npu", .program = NULL, .call = opwest_call_on_device},
+	{.type = NULL, .program = NULL, .own_program = NULL, .call = opwest_call_on_device},
+	{.type = "npu", .program = NULL, .own_program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {

@@ -40,25 +40,36 @@ static inline bool usable(const void *buffer, uintptr_t align)
 }
 
 /* Not part of the metadata, which the linker drops if nothing refers to it. */
-static const struct opwest_program programs[] = {
+const struct opwest_program accelerated_programs[1] = {
 	{.name = "shared", .data = opwest_program_7b54df4662343e40159d3ec360760431, .size = 23U},
 };
 
 const struct opwest_device accelerated_device_table[4] = {
-	{.name = "first", .type = "npu", .program = NULL, .timeout_ms = -1,
+	{.name = "first", .type = "npu", .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = 1U, .last_step = 2U, .queue_depth = 0U, .flags = OPWEST_DEVICE_HOOKS},
+	{.name = "second", .type = "npu", .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = 0U, .last_step = 10U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "second", .type = "npu", .program = NULL, .timeout_ms = -1,
+	{.name = "third", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = 3U, .last_step = 8U, .queue_depth = 0U, .flags = OPWEST_DEVICE_HOOKS},
+	{.name = "fourth", .type = NULL, .program = &accelerated_programs[0], .timeout_ms = -1,
+		.own_timeout_ms = -1, .first_step = 5U, .last_step = 7U, .queue_depth = 0U,
 		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "third", .type = NULL, .program = NULL, .timeout_ms = -1,
-		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "fourth", .type = NULL, .program = &programs[0], .timeout_ms = -1,
-		.flags = OPWEST_DEVICE_HOOKS},
+};
+
+static const struct opwest_device_use device_uses[] = {
+	{.program = NULL, .device = 1U},
+	{.program = NULL, .device = 0U},
+	{.program = NULL, .device = 2U},
+	{.program = &accelerated_programs[0], .device = 3U},
 };
 
 const struct opwest_device_set accelerated_device_set = {
 	.model = "accelerated",
 	.devices = accelerated_device_table,
+	.uses = device_uses,
 	.count = 4U,
+	.use_count = 4U,
 };
 
 int accelerated_open(struct accelerated_workspace *workspace,
@@ -189,96 +200,214 @@ int accelerated_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_fast = workspace->fast;
-	int rc = opwest_devices_open(&accelerated_device_set, workspace->slots, &workspace->status);
+	int rc;
 	int32_t status;
 
+	opwest_devices_begin(&accelerated_device_set, workspace->slots);
+	rc = opwest_devices_acquire(&accelerated_device_set, workspace->slots, &workspace->status,
+		0U);
 	if (rc != 0) {
-		return rc;
+		return abandoned(rc, workspace);
 	}
 
 	/* Step 0: mix_npu on second (0, control, x, a) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		0U, 0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 1);
-	status = accelerated__mix(0, inputs->control,
-		(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_X),
-		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_A), devices->second);
+	do {
+		status = accelerated__mix(0, inputs->control,
+			(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_X),
+			(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_A), devices->second);
+	} while (status != 0 &&
+		opwest_devices_again(&accelerated_device_set, workspace->slots, &workspace->status,
+		1U, status));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
+	rc = opwest_devices_acquire(&accelerated_device_set, workspace->slots, &workspace->status,
+		1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 
 	/* Step 1: mix_npu on first (1, control, a, b) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		1U, 1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 2);
-	status = accelerated__mix(1, inputs->control,
-		(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_A),
-		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_B), devices->first);
+	do {
+		status = accelerated__mix(1, inputs->control,
+			(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_A),
+			(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_B), devices->first);
+	} while (status != 0 &&
+		opwest_devices_again(&accelerated_device_set, workspace->slots, &workspace->status,
+		0U, status));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
+	/* Release first */
+	rc = opwest_devices_release(&accelerated_device_set, workspace->slots, &workspace->status,
+		0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 2: reverse (b, c, work) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 2U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 3);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_B),
 		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_C),
 		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_WORK_OF_STEP_2));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 3);
+	rc = opwest_devices_acquire(&accelerated_device_set, workspace->slots, &workspace->status,
+		3U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 
 	/* Step 3: mix on third (3, control, c, d) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		2U, 3U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 4);
-	status = accelerated__mix(3, inputs->control,
-		(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_C),
-		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_D), devices->third);
+	do {
+		status = accelerated__mix(3, inputs->control,
+			(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_C),
+			(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_D), devices->third);
+	} while (status != 0 &&
+		opwest_devices_again(&accelerated_device_set, workspace->slots, &workspace->status,
+		2U, status));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 4);
 	if (status != 0) {
 		return failed(status, workspace, 3U);
 	}
 
 	/* Step 4: reverse (d, e, work) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 4U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 5);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_D),
 		(int32_t *)(void *)(pool_fast + ACCELERATED_OFFSET_E),
 		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_WORK_OF_STEP_4));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 5);
+	rc = opwest_devices_acquire(&accelerated_device_set, workspace->slots, &workspace->status,
+		5U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 
 	/* Step 5: mix on fourth (5, control, e, y) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		3U, 5U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 6);
-	status = accelerated__mix(5, inputs->control,
-		(const int32_t *)(void *)(pool_fast + ACCELERATED_OFFSET_E), outputs->y,
-		devices->fourth);
+	do {
+		status = accelerated__mix(5, inputs->control,
+			(const int32_t *)(void *)(pool_fast + ACCELERATED_OFFSET_E), outputs->y,
+			devices->fourth);
+	} while (status != 0 &&
+		opwest_devices_again(&accelerated_device_set, workspace->slots, &workspace->status,
+		3U, status));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 6);
 	if (status != 0) {
 		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: stamp on fourth (y) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		3U, 6U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 7);
 	accelerated__stamp(outputs->y, devices->fourth);
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 7);
 
+	/* Release fourth */
+	rc = opwest_devices_release(&accelerated_device_set, workspace->slots, &workspace->status,
+		3U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 7: mix on third (7, control, d, f) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		2U, 7U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 8);
-	status = accelerated__mix(7, inputs->control,
-		(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_D),
-		(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_F), devices->third);
+	do {
+		status = accelerated__mix(7, inputs->control,
+			(const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_D),
+			(int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_F), devices->third);
+	} while (status != 0 &&
+		opwest_devices_again(&accelerated_device_set, workspace->slots, &workspace->status,
+		2U, status));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 8);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
 
+	/* Release third */
+	rc = opwest_devices_release(&accelerated_device_set, workspace->slots, &workspace->status,
+		2U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 8: reverse (f, y, work) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 8U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 9);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_F),
 		outputs->y, (int32_t *)(void *)(pool_sram + ACCELERATED_OFFSET_WORK_OF_STEP_8));
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 9);
 
 	/* Step 9: stamp on second (y) */
+	rc = opwest_devices_prepare(&accelerated_device_set, workspace->slots, &workspace->status,
+		0U, 9U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 10);
 	accelerated__stamp(outputs->y, devices->second);
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 10);
 
-	rc = opwest_devices_close(&accelerated_device_set, workspace->slots, &workspace->status);
+	/* Release second */
+	rc = opwest_devices_release(&accelerated_device_set, workspace->slots, &workspace->status,
+		1U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 0);
-	return rc;
+	return 0;
+}
+
+int accelerated_cancel(struct accelerated_workspace *workspace)
+{
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	opwest_devices_cancel(&accelerated_device_set, workspace->slots);
+	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE

@@ -8,110 +8,114 @@
 #include "many_kinds_internal.h"
 
 static int32_t opwest_adapter_of_copy_int8(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint8(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_uint8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int16(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint16(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_uint16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int32(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint32(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_uint32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int64(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint64(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_uint64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float16(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_float16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float32(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_float32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float64(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_float64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_bool(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_bool(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_adapter_of_on(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_on(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_adapter_of_no(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_no(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_adapter_of_y(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_y(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_adapter_of_store(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_store(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__store((int8_t)args[0].as.integer, (uint8_t)args[1].as.integer,
 		(int16_t)args[2].as.integer, (uint16_t)args[3].as.integer,
 		(int32_t)args[4].as.integer, (uint32_t)args[5].as.integer,
@@ -120,30 +124,34 @@ static int32_t opwest_adapter_of_store(const struct opwest_value *args, const st
 		(uint8_t)args[11].as.integer, args[12].as.out);
 }
 
-static int32_t opwest_adapter_of_start(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_start(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	many_kinds__start(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	many_kinds__add(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_finish(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_finish(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	many_kinds__finish(args[0].as.in, args[1].as.out);
 	return 0;
 }
 
-static int32_t opwest_adapter_of_tick(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_tick(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return many_kinds__tick(args[0].as.in, args[1].as.out);
 }
 

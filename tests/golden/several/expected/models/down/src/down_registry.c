@@ -7,9 +7,10 @@
 
 #include "down_internal.h"
 
-static int32_t opwest_adapter_of_step(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_step(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return down__step(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 

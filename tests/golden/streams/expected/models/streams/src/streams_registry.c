@@ -7,36 +7,40 @@
 
 #include "streams_internal.h"
 
-static int32_t opwest_adapter_of_filters(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_filters(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return streams__filters(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out,
 		args[4].as.out);
 }
 
-static int32_t opwest_adapter_of_energies(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_energies(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return streams__energies(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
 static int32_t opwest_adapter_of_recurrent(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return streams__recurrent(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.in,
 		args[4].as.out);
 }
 
-static int32_t opwest_adapter_of_push(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_push(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return streams__push(args[0].as.in, args[1].as.in, args[2].as.out, args[3].as.out);
 }
 
-static int32_t opwest_adapter_of_convolve(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_convolve(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return streams__convolve(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.in,
 		args[4].as.out);
 }

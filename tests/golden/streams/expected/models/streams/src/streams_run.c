@@ -238,6 +238,7 @@ int streams_run(
 	OPWEST_PROFILE_BEGIN(workspace->profile, streams_points, 6);
 	memcpy(pool_sram + STREAMS_OFFSET_H, (const uint8_t *)outputs->y, 12U);
 	OPWEST_PROFILE_END(workspace->profile, streams_points, 6);
+
 	OPWEST_PROFILE_END(workspace->profile, streams_points, 0);
 	return 0;
 }

@@ -7,16 +7,18 @@
 
 #include "several_targets_internal.h"
 
-static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return several_targets__scale_impl(args[0].as.in, args[1].as.in, args[2].as.in,
 		args[3].as.out);
 }
 
-static int32_t opwest_adapter_of_shift(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_shift(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return several_targets__shift(args[0].as.in, (uint8_t)args[1].as.integer, args[2].as.out);
 }
 

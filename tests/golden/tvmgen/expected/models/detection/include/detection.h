@@ -167,7 +167,7 @@ static const struct device detection_host_other = {"other", NULL, NULL, NULL};
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
- * @retval -EBUSY    A device is active with another program.
+ * @retval -EBUSY    A device keeps the program of another open model.
  * @return Another negative errno of a device: see workspace->status. No device is active.
  */
 int detection_open(struct detection_workspace *workspace, const struct detection_devices *devices);
@@ -185,6 +185,8 @@ int detection_open(struct detection_workspace *workspace, const struct detection
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
+ * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -ECANCELED detection_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
 #ifndef CONFIG_OPWEST_PROFILE
@@ -203,6 +205,20 @@ static inline int detection_run(const struct detection_inputs *inputs,
 	return detection_run_profiled(inputs, outputs, workspace, devices);
 }
 #endif
+
+/**
+ * @brief End the run of a workspace early, from any thread or ISR.
+ *
+ * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
+ * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * Do not call it during detection_open() and detection_close().
+ *
+ * @param workspace The workspace.
+ *
+ * @retval 0       The run ends.
+ * @retval -EINVAL @p workspace is NULL.
+ */
+int detection_cancel(struct detection_workspace *workspace);
 
 /**
  * @brief Undo detection_open().

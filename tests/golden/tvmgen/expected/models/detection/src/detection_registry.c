@@ -8,19 +8,21 @@
 
 #include "detection_internal.h"
 
-static int32_t opwest_adapter_of_add_name(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add_name(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	return detection__add_name(args[0].as.in, args[1].as.out, dev);
+	return detection__add_name(args[0].as.in, args[1].as.out, launch->dev);
 }
 
-static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_negate(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return detection__negate(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
 static const struct opwest_requirement requirements[] = {
-	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
+	{.type = NULL, .program = NULL, .own_program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {

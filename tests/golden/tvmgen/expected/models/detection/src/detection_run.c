@@ -31,15 +31,22 @@ static inline bool usable(const void *buffer, uintptr_t align)
 
 /* Not part of the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device detection_device_table[2] = {
-	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = -1,
-		.flags = OPWEST_DEVICE_HOOKS},
-	{.name = "other", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
+	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = 0U, .last_step = 1U, .queue_depth = 0U, .flags = OPWEST_DEVICE_HOOKS},
+	{.name = "other", .type = NULL, .program = NULL, .timeout_ms = -1, .own_timeout_ms = -1,
+		.first_step = OPWEST_NO_STEP, .last_step = 0U, .queue_depth = 0U, .flags = 0U},
+};
+
+static const struct opwest_device_use device_uses[] = {
+	{.program = NULL, .device = 0U},
 };
 
 const struct opwest_device_set detection_device_set = {
 	.model = "detection",
 	.devices = detection_device_table,
+	.uses = device_uses,
 	.count = 2U,
+	.use_count = 1U,
 };
 
 int detection_open(struct detection_workspace *workspace, const struct detection_devices *devices)
@@ -148,23 +155,47 @@ int detection_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_shared = workspace->shared;
-	int rc = opwest_devices_open(&detection_device_set, workspace->slots, &workspace->status);
+	int rc;
 	int32_t status;
 
+	opwest_devices_begin(&detection_device_set, workspace->slots);
+	rc = opwest_devices_acquire(&detection_device_set, workspace->slots, &workspace->status,
+		0U);
 	if (rc != 0) {
-		return rc;
+		return abandoned(rc, workspace);
 	}
 
 	/* Step 0: add_name on npu (x, a) */
+	rc = opwest_devices_prepare(&detection_device_set, workspace->slots, &workspace->status, 0U,
+		0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, detection_points, 1);
-	status = detection__add_name((const int32_t *)(void *)(pool_shared + DETECTION_OFFSET_X),
-		(int32_t *)(void *)(pool_shared + DETECTION_OFFSET_A), devices->npu);
+	do {
+		status =
+			detection__add_name(
+			(const int32_t *)(void *)(pool_shared + DETECTION_OFFSET_X),
+			(int32_t *)(void *)(pool_shared + DETECTION_OFFSET_A), devices->npu);
+	} while (status != 0 &&
+		opwest_devices_again(&detection_device_set, workspace->slots, &workspace->status,
+		0U, status));
 	OPWEST_PROFILE_END(workspace->profile, detection_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
+	/* Release npu */
+	rc = opwest_devices_release(&detection_device_set, workspace->slots, &workspace->status,
+		0U);
+	if (rc != 0) {
+		return abandoned(rc, workspace);
+	}
+
 	/* Step 1: negate (a, b, work) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 1U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, detection_points, 2);
 	status = detection__negate((const int32_t *)(void *)(pool_shared + DETECTION_OFFSET_A),
 		(int32_t *)(void *)(pool_shared + DETECTION_OFFSET_B),
@@ -175,6 +206,9 @@ int detection_run(
 	}
 
 	/* Step 2: add_name on other (b, y) */
+	if (opwest_devices_cancelled(workspace->slots)) {
+		return abandoned(opwest_status_cancelled(&workspace->status, 2U), workspace);
+	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, detection_points, 3);
 	status = detection__add_name((const int32_t *)(void *)(pool_shared + DETECTION_OFFSET_B),
 		(int32_t *)(void *)(pool_shared + DETECTION_OFFSET_Y), devices->other);
@@ -183,9 +217,17 @@ int detection_run(
 		return failed(status, workspace, 2U);
 	}
 
-	rc = opwest_devices_close(&detection_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, detection_points, 0);
-	return rc;
+	return 0;
+}
+
+int detection_cancel(struct detection_workspace *workspace)
+{
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	opwest_devices_cancel(&detection_device_set, workspace->slots);
+	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE

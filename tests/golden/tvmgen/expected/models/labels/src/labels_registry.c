@@ -7,9 +7,10 @@
 
 #include "labels_internal.h"
 
-static int32_t opwest_adapter_of_twice(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_twice(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return labels__twice(args[0].as.in, args[1].as.out);
 }
 

@@ -7,9 +7,10 @@
 
 #include "adder_internal.h"
 
-static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return adder__add(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 

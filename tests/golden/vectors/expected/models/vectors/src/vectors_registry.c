@@ -7,22 +7,24 @@
 
 #include "vectors_internal.h"
 
-static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return vectors__scale(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
 static int32_t opwest_adapter_of_round_off(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return vectors__round_off(args[0].as.in, args[1].as.in, args[2].as.out, args[3].as.out);
 }
 
-static int32_t opwest_adapter_of_signs(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_signs(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return vectors__signs(args[0].as.in, args[1].as.out);
 }
 

@@ -7,16 +7,17 @@
 
 #include "adder_internal.h"
 
-static int32_t opwest_adapter_of_widen(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_widen(const struct opwest_value *args,
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return adder__widen(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
 static int32_t opwest_adapter_of_add_packed(const struct opwest_value *args,
-	const struct device *dev)
+	const struct opwest_launch *launch)
 {
-	(void)dev;
+	(void)launch;
 	return adder__add_packed(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
