@@ -210,7 +210,7 @@ uint32_t opwest_accelerator_context_unfinished(struct opwest_accelerator_context
 }
 
 /* Returns whether the wait is over, with its result. */
-static bool is_over(struct opwest_accelerator_context *context, uint32_t leave, int *rc)
+static bool is_over(struct opwest_accelerator_context *context, uint32_t leave, bool wakes, int *rc)
 {
 	bool over = true;
 
@@ -218,7 +218,7 @@ static bool is_over(struct opwest_accelerator_context *context, uint32_t leave, 
 	if (context->enqueued - context->ended <= leave) {
 		*rc = context->error;
 		context->error = 0;
-	} else if (context->woken) {
+	} else if (wakes && context->woken) {
 		*rc = -EINTR;
 		context->woken = false;
 	} else {
@@ -228,8 +228,8 @@ static bool is_over(struct opwest_accelerator_context *context, uint32_t leave, 
 	return over;
 }
 
-int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, uint32_t leave,
-				    int32_t timeout_ms)
+static int wait_until(struct opwest_accelerator_context *context, uint32_t leave, bool wakes,
+		      int32_t timeout_ms)
 {
 	const int64_t deadline = opwest_port_deadline(timeout_ms);
 	int rc = 0;
@@ -237,7 +237,7 @@ int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, 
 	if (!is_owned(context)) {
 		return -EPERM;
 	}
-	for (int waited = 0; !is_over(context, leave, &rc);) {
+	for (int waited = 0; !is_over(context, leave, wakes, &rc);) {
 		if (timeout_ms == 0) {
 			return -EAGAIN;
 		}
@@ -247,6 +247,17 @@ int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, 
 		waited = opwest_port_sem_take_until(&context->changed, deadline);
 	}
 	return rc;
+}
+
+int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, uint32_t leave,
+				    int32_t timeout_ms)
+{
+	return wait_until(context, leave, true, timeout_ms);
+}
+
+int opwest_accelerator_context_drain(struct opwest_accelerator_context *context, int32_t timeout_ms)
+{
+	return wait_until(context, 0U, false, timeout_ms);
 }
 
 void opwest_accelerator_context_wake(struct opwest_accelerator_context *context)

@@ -167,6 +167,10 @@ bool opwest_devices_again(const struct opwest_device_set *set, struct opwest_slo
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, index);
 
+	if (opwest_devices_cancelled(slots)) {
+		(void)opwest_status_cancelled(status, slots[index].launch.step);
+		return false;
+	}
 	if (code != -EAGAIN || leader->unfinished == 0U) {
 		return false;
 	}

@@ -166,6 +166,6 @@ OPWEST_ACCELERATOR_API(opwest_npu_emul_api) = {
 int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeout_ms)
 {
 	return enqueued != 0 ? enqueued
-			     : opwest_accelerator_context_sync(&npu_emul_data(dev)->context, 0U,
-							       timeout_ms);
+			     : opwest_accelerator_context_drain(&npu_emul_data(dev)->context,
+								timeout_ms);
 }

@@ -207,6 +207,24 @@ int opwest_accelerator_context_sync(struct opwest_accelerator_context *context, 
 				    int32_t timeout_ms);
 
 /**
+ * @brief Wait until all jobs have ended, for operators that are not asynchronous.
+ *
+ * opwest_accelerator_wake() does not end it: the caller could not tell whether its own run is
+ * cancelled, and would leave its job unfinished. A cancelled run ends after the operator.
+ *
+ * @param context    The device's context.
+ * @param timeout_ms The longest wait, milliseconds; 0: none; OPWEST_FOREVER.
+ *
+ * @retval 0          All have ended.
+ * @retval -EPERM     The device has no owner.
+ * @retval -EAGAIN    Jobs are unfinished, and `timeout_ms` is 0.
+ * @retval -ETIMEDOUT Jobs are unfinished after the time-out.
+ * @return The first failure of an ended job
+ */
+int opwest_accelerator_context_drain(struct opwest_accelerator_context *context,
+				     int32_t timeout_ms);
+
+/**
  * @brief End a wait; see opwest_accelerator_wake().
  *
  * @param context The device's context.
