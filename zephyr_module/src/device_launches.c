@@ -58,13 +58,31 @@ void opwest_devices_cancel(const struct opwest_device_set *set, struct opwest_sl
 	}
 }
 
+/* Returns the step that a failed wait names: OPWEST_NO_STEP for calls by name. */
+static uint16_t first_launched(const struct opwest_device_set *set, const struct opwest_slot *slots,
+			       uint32_t index)
+{
+	uint16_t step = OPWEST_NO_STEP;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const bool is_counted = slots[index].launched != OPWEST_NO_STEP
+						? i == index
+						: slots[i].leader == slots[index].leader;
+
+		if (is_counted && slots[i].launch.step != OPWEST_NO_STEP &&
+		    slots[i].launched < step) {
+			step = slots[i].launched;
+		}
+	}
+	return step;
+}
+
 /* Waits until at most `leave` launches of a handle are unfinished; all members wait for all. */
 static int wait_for(const struct opwest_device_set *set, struct opwest_slot *slots,
 		    struct opwest_status *status, uint32_t index, uint32_t leave)
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, index);
-	const uint16_t step = slots[index].launched != OPWEST_NO_STEP ? slots[index].launched
-								      : leader->launched;
+	const uint16_t step = first_launched(set, slots, index);
 	int rc;
 
 	if ((leader->flags & OPWEST_SLOT_UNCOUNTED) != 0U) {
