@@ -8,6 +8,7 @@ from typing import Literal
 
 from opwest.model.model import Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.schedule import Sync
 from opwest.records import dataclass
 from opwest.render.tensors import external_line
 
@@ -24,11 +25,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for a device, given its index in the context."""
+    """Wait for a device, given its index in the context, until at most `leave` of its launches are unfinished."""
 
     device: str
     index: int
     steps: tuple[int, ...]
+    leave: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class _Actions:
     def all(self) -> Iterator[Action]:
         for step, syncs in zip(self.model.steps, self.plan.schedule.syncs, strict=False):
             for sync in syncs:
-                yield from self._wait(sync.device, sync.steps)
+                yield from self._wait(sync)
             yield from self._maintain(step, before=True)
             launched = step.operator.is_async and step.device is not None
             yield Call(step, launched and step.device not in self.busy)
@@ -84,15 +86,15 @@ class _Actions:
             else:
                 yield from self._maintain(step, before=False)
         for sync in self.plan.schedule.syncs[-1]:
-            yield from self._wait(sync.device, sync.steps)
+            yield from self._wait(sync)
         for state in self.model.states:
             if state.next is not None:
                 yield Copy(state.name, state.next, state.type.size)
 
-    def _wait(self, device: str, steps: tuple[int, ...]) -> Iterator[Action]:
-        self.busy.discard(device)
-        yield Wait(device, self.index[device], steps)
-        for index in steps:
+    def _wait(self, sync: Sync) -> Iterator[Action]:
+        self.busy.discard(sync.device)
+        yield Wait(sync.device, self.index[sync.device], sync.steps, sync.leave)
+        for index in sync.steps:
             yield from self._maintain(self.model.steps[index], before=False)
 
     def _maintain(self, step: Step, *, before: bool) -> Iterator[Action]:
