@@ -113,7 +113,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest import pipeline
     from opwest.cli.exportability import table
-    from opwest.cli.schedule import schedule_rows, timeline
+    from opwest.cli.schedule import schedule_json, timeline
     from opwest.cli.summary import summary, summary_json
     from opwest.model.exportability import exportability
     from opwest.request import Request
@@ -128,8 +128,9 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
             values.append({**summary_json(model, plan), "exportability": rows})
             if options.schedule:
-                texts.append(timeline(model, plan))
-                values[-1]["schedule"] = schedule_rows(model, plan)
+                latency = plan.schedule.latency
+                texts.append(timeline(model, plan, latency))
+                values[-1].update(schedule_json(model, plan, latency))
         elif rows:
             texts.append(f"{model.label}: objects\n\n{table(rows)}")
             variant = {"variant": model.variant.name} if model.variant else {}
