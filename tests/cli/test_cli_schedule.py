@@ -155,3 +155,69 @@ def test_header_defines_the_bound_only_where_it_is_known(manifest, tmp_path, cap
     assert main(["generate", str(manifest), "-o", str(tmp_path / "other")]) == 0
     assert "LATENCY" not in (tmp_path / "other/models/steps/include/steps.h").read_text()
     capsys.readouterr()
+
+
+def profile(folder, *, unit="cycles", model="steps", steps=("conv", "conv", "conv", "add"), longest=(15, 20, 25, 9.5)):
+    """Write a profile with the longest durations of calls; all steps except `add` are launches."""
+    common = {"runs": 3, "min": 1, "mean": 2.0}
+    points = [{"kind": "run", "step": None, "operator": None, "device": None, "max": 900, **common}]
+    for index, (name, most) in enumerate(zip(steps, longest, strict=True)):
+        kind, device = ("step", None) if name == "add" else ("launch", "npu0")
+        points.append({"kind": kind, "step": index, "operator": name, "device": device, "max": most, **common})
+        if device:
+            points.append({"kind": "wait", "step": None, "steps": [index], "device": device, "max": 99, **common})
+    content = {
+        "kind": "opwest-profile",
+        "format": 1,
+        "model": model,
+        "where": "a board",
+        "clock": "board",
+        "unit": unit,
+    }
+    path = folder / "profile.json"
+    path.write_text(json.dumps({**content, "frequency_hz": 1000, "points": points, "stack": None}))
+    return path
+
+
+def test_bound_with_measured_durations(manifest, tmp_path, capsys):
+    edited(manifest, ("cycles: 7\n    ", ""))
+    last = schedule(capsys, manifest, "--profile", profile(tmp_path))[-1]
+    # 50 load, 15 launch, 100 work; 20 launch, 100 work; 50 load, 25 launch, 30 work; 10
+    assert last.startswith("  latency bound: 400 cycles, without preemption")
+    assert main(["check", "--json", "--schedule", str(manifest), "--profile", str(tmp_path / "profile.json")]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["result"]
+    assert result["latency"] == {"cycles": 400, "unknown": []}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"unit": "ns"}, "the profile of a board is in ns\n  expected: a profile in cycles, of a board\n"),
+        ({"model": "step"}, "profile of unknown model 'step'\n  hint: did you mean 'steps'?\n"),
+        (
+            {"steps": ("conv", "add", "conv", "add")},
+            "the profile is from another version of model 'steps': step 1 is add, in the manifest conv\n",
+        ),
+        (
+            {"steps": ("conv", "conv", "conv", "add", "add"), "longest": (1, 1, 1, 1, 1)},
+            "the profile is from another version of model 'steps': step 4 is add, in the manifest absent\n",
+        ),
+    ],
+)
+def test_profiles_that_do_not_fit(manifest, tmp_path, capsys, values, message):
+    path = profile(tmp_path, **values)
+    assert main(["check", "--schedule", str(manifest), "--profile", str(path)]) == 1
+    assert f"{path}: error: {message}" in capsys.readouterr().err
+
+
+def test_profiles_that_cannot_be_read(manifest, tmp_path, capsys):
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text("{")
+    assert main(["check", "--schedule", str(manifest), "--profile", str(damaged)]) == 1
+    assert f"{damaged}: error: cannot read the profile: not JSON" in capsys.readouterr().err
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"result": {"model": "steps", "outputs": {}}}))
+    assert main(["check", "--schedule", str(manifest), "--profile", str(results)]) == 1
+    assert "error: the result of model 'steps' has no profile\n" in capsys.readouterr().err
+    assert main(["check", str(manifest), "--profile", str(profile(tmp_path))]) == 1
+    assert "error: --profile requires --schedule\n" in capsys.readouterr().err
