@@ -30,19 +30,18 @@ class Queues:
         self._loaded: dict[str, bytes] = {}
 
     def needed(self, step: Step, access: Access) -> list[tuple[str, int]]:
-        """Return the waits before a step: devices, in the order of their first launches, with the steps to leave."""
-        agent = step.device or "cpu"
-        found = [
-            (launched.first, device, 0)
-            for device, launched in self._pending.items()
-            if device != agent and launched.conflicts(access)
-        ]
-        own = self._pending.get(agent)
-        if own is not None:
-            leave = self._room(step, len(own))
-            if leave < len(own):
-                found.append((own.first, agent, leave))
-        return [(device, leave) for _, device, leave in sorted(found)]
+        """Return the waits before a step: devices with the steps to leave, in the order of their first launches."""
+        found = []
+        for device, launched in self._pending.items():
+            if device != step.device:
+                if launched.conflicts(access):
+                    found.append((device, 0))
+            elif (leave := self._room(step, len(launched))) < len(launched):
+                found.append((device, leave))
+        return sorted(found, key=self._first) if len(found) > 1 else found
+
+    def _first(self, wait: tuple[str, int]) -> int:
+        return self._pending[wait[0]].first
 
     def _room(self, step: Step, launched: int) -> int:
         """Return the largest number of launched steps that its own device may have before a step."""
@@ -60,10 +59,10 @@ class Queues:
 
     def switch_cost(self, step: Step) -> int:
         """Return the cost of the step's program: 0 if none is replaced, otherwise 1 and the cycles of the load."""
-        device = self._devices.get(step.device or "")
-        if device is None or device.switching == "free" or device.name not in self._loaded or not self.loads(step):
+        if step.program is None or step.device not in self._loaded or not self.loads(step):
             return 0
-        return 1 + device.switch_cycles
+        device = self._devices.get(step.device)
+        return 0 if device is None or device.switching == "free" else 1 + device.switch_cycles
 
     def wait(self, device: str, leave: int) -> Sync:
         """Complete all launched steps of a device except the last `leave`."""
