@@ -4,7 +4,9 @@
 import projects
 import pytest
 from opwest.diagnostics import Diagnostics
+from opwest.model.c_names import CNames
 from opwest.model.model import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.render.note import note_record
 
 OPERATORS = """
 #include <stdint.h>
@@ -57,7 +59,7 @@ operators:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def planned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     (folder / "copies").mkdir()
     contents = {"device": "device", "operator": "operator", "copies/operator": "operator", "step": "step"}
@@ -65,8 +67,12 @@ def model(tmp_path_factory):
         (folder / f"{name}.bin").write_text(content)
     (folder / "operators.c").write_text(OPERATORS)
     (folder / "manifest.yaml").write_text(MANIFEST)
-    ((model, _),) = projects.check([folder / "manifest.yaml"], Diagnostics())
-    return model
+    return projects.check([folder / "manifest.yaml"], Diagnostics())[0]
+
+
+@pytest.fixture(scope="module")
+def model(planned):
+    return planned[0]
 
 
 def test_program_of_a_step(model):
@@ -96,3 +102,9 @@ def test_rules_of_devices(model):
     assert [getattr(npu, name) for name in given] == [20, 4, "exclusive", 900, "run"]
     assert [getattr(bare, name) for name in given] == [FOREVER, None, "load", 0, "open"]
     assert model.streams
+
+
+def test_note_has_the_programs_that_differ_from_those_of_devices(planned):
+    steps = note_record(*planned)["steps"]
+    assert [step.get("program") for step in steps] == [None, "operator", "operator", "step", None, "twin", None]
+    assert [step.get("symbol") for step in steps][3::2] == [CNames.program(b"step")] * 2
