@@ -120,14 +120,20 @@ int opwest_devices_sync(const struct opwest_device_set *set, struct opwest_slot 
 	return wait_for(set, slots, status, index, leave);
 }
 
+static const struct opwest_program *loaded(const struct opwest_slot *leader)
+{
+	return (leader->flags & OPWEST_SLOT_LOADED) != 0U ? leader->launch.program : NULL;
+}
+
 static int load(const struct opwest_device_set *set, struct opwest_slot *slots,
 		struct opwest_status *status, const struct opwest_device_use *use, uint16_t step)
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
 	int rc = 0;
 
-	if ((leader->flags & OPWEST_SLOT_LOADED) != 0U &&
-	    opwest_program_equal(leader->launch.program, use->program)) {
+	/* A step without a program uses the loaded one. */
+	if (use->program == NULL ||
+	    opwest_program_equal(loaded(leader), use->program)) {
 		return 0;
 	}
 	if ((leader->flags & OPWEST_SLOT_LOADS) != 0U && leader->unfinished > 0U) {
@@ -166,7 +172,7 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 		return rc;
 	}
 	launch->dev = leader->dev;
-	launch->program = use->program;
+	launch->program = loaded(leader);
 	launch->timeout_ms = set->devices[use->device].timeout_ms;
 	launch->step = step;
 	launch->slot = leader->depth != 0U ? (uint16_t)(leader->count % leader->depth) : 0U;

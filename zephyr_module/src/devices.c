@@ -141,7 +141,7 @@ static int check_programs(const struct opwest_device_set *set, struct opwest_slo
 		}
 	}
 	for (uint32_t i = 0; i < set->use_count && rc == 0 && is_exclusive; i++) {
-		if (set->uses[i].device == index) {
+		if (set->uses[i].device == index && set->uses[i].program != NULL) {
 			*hook = OPWEST_HOOK_LOAD;
 			is_exclusive = false;
 			rc = load_once(&set->devices[index], slots[index].dev,
