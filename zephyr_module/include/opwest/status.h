@@ -43,7 +43,7 @@ enum opwest_hook {
 	OPWEST_HOOK_POOL = 10,
 	/** No operation: a device differs from that of open, or the device context is NULL. */
 	OPWEST_HOOK_DEVICE = 11,
-	/** The check of a program. */
+	/** The properties of the device, or the check of a program. */
 	OPWEST_HOOK_CHECK = 12,
 	/** Loading a program. */
 	OPWEST_HOOK_LOAD = 13,
