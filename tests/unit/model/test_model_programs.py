@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of steps: of the step, else of its operator, else of its device."""
 
+from dataclasses import replace
+
 import projects
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.model.c_names import CNames
 from opwest.model.model import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.render.arguments import operator_rows
 from opwest.render.note import note_record
 
 OPERATORS = """
@@ -108,3 +111,14 @@ def test_note_has_the_programs_that_differ_from_those_of_devices(planned):
     steps = note_record(*planned)["steps"]
     assert [step.get("program") for step in steps] == [None, "operator", "operator", "step", None, "twin", None]
     assert [step.get("symbol") for step in steps][3::2] == [CNames.program(b"step")] * 2
+
+
+def test_devices_that_an_operator_can_be_called_on(model):
+    assert {row["name"]: row["devices"] for row in operator_rows(model)} == {
+        "plain": ["bare", "npu"],
+        "own": ["bare", "npu"],
+        "cpu": [],
+    }
+    bare, npu = model.devices
+    undriven = replace(model, devices=(replace(bare, has_hooks=False), npu))
+    assert {row["name"]: row["devices"] for row in operator_rows(undriven)}["own"] == ["npu"]
