@@ -402,7 +402,8 @@ class Oracle:
             raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
         device = self.device(member)
         program = self.subject.program(number)
-        if not device.is_loaded or device.current != program:
+        # A step without a program uses the loaded one.
+        if program and (not device.is_loaded or device.current != program):
             if device.loads and device.unfinished:
                 self.room(index, 0)
             device.is_loaded = False

@@ -177,7 +177,8 @@ static int hook_load(const struct device *dev, const struct opwest_program *prog
 	expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
 	       "loaded without owning the device");
 	expect(properties[index_of(dev)].switching == OPWEST_SWITCH_FREE ||
-		       dev->data->job_count == 0 || dev->api->info == NULL,
+		       dev->data->job_count == 0 || dev->api->info == NULL ||
+		       (dev->api->close == NULL && dev->api->deactivate == NULL),
 	       "loaded during work");
 
 	const int rc = fault();
@@ -417,7 +418,7 @@ int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t
 	expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
 	       "launch without owning the device");
 	expect(launch->step == step, "launch of another step");
-	expect(dev->api->load == NULL ||
+	expect(dev->api->load == NULL || launch->program == NULL ||
 		       (dev->data->loaded && dev->data->program == launch->program),
 	       "launch of another program");
 	expect(dev->api->info == NULL || properties[index].depth == 0 ||
