@@ -57,14 +57,14 @@ class Schedule:
 def plan_schedule(model: Model) -> Schedule:
     """Return the schedule. Steps keep the manifest's order unless it allows another."""
     launching = any(step.operator.is_async for step in model.steps)
-    line = _shared_line(model)
+    line = shared_line(model)
     steps = _reordered(model.steps, line) if model.reorder and launching else model.steps
     steps = tuple(replace(step, index=index) for index, step in enumerate(steps))
     syncs = _syncs(steps, line)
     return Schedule(steps, syncs, _lives(model, steps, syncs), _holds(model, steps, syncs))
 
 
-def _shared_line(model: Model) -> int:
+def shared_line(model: Model) -> int:
     """Return the bytes that cache maintenance for a device treats as one; 1 without such devices."""
     if all(device.coherent for device in model.devices):
         return 1

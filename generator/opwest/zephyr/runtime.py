@@ -58,6 +58,9 @@ FEATURES: Mapping[str, Feature] = {
             *_sources("devices_internal.h", "port_devices_zephyr.c"),
         )
     ),
+    "stream": Feature(
+        (*_headers("stream"), *_sources("stream.c", "stream_frames.c", "stream_internal.h")), needs=("devices",)
+    ),
     "drivers": Feature(
         (*_headers("accelerator_context", "port_sync"), *_sources("accelerator_context.c", "port_sync_zephyr.c")),
         needs=("devices",),
@@ -179,6 +182,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "memref"
     if model.states:
         yield "state"
+    if model.streams:
+        yield "stream"
     if model.suite.vectors:
         yield "vectors"
     if any(build.sources for build in model.builds):

@@ -16,6 +16,7 @@ from opwest.render.records.details import optional_parts
 from opwest.render.records.points import points
 from opwest.render.records.states import resets_after_failure, saved_size
 from opwest.render.records.workspace import used_pools
+from opwest.render.stream_actions import launch_count
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
@@ -31,7 +32,8 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
             "macro": names.pool_macro(pool.name),
             "size": pool.size,
             "align": pool.align,
-            "bindings": _bindings(model, declared[pool.name], pool.size),
+            "both": plan.frames[pool.name].size if model.streams else None,
+            "bindings": _bindings(model, declared[pool.name], plan),
             "title": c_comment(f"Pool {pool.name}: {_agents(model, declared[pool.name])}"),
         }
         for pool in used_pools(model, plan)
@@ -43,8 +45,9 @@ def _agents(model: Model, pool: Pool) -> str:
     return f"reachable by {', '.join(agents)}" if agents else "reachable by all"
 
 
-def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
+def _bindings(model: Model, pool: Pool, plan: MemoryPlan) -> list[dict[str, str]]:
     rows = []
+    size = (plan.frames if model.streams else plan.pools)[pool.name].size
     for board, tree in pool.boards:
         line = tree.location.line
         node = str(tree)
@@ -101,6 +104,8 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         states=c_comment(", ".join(state.name for state in model.states)),
         failure_words=_failure_words(model),
         step_count=len(model.steps),
+        streams=model.streams,
+        launch_count=launch_count(model),
         point_count=len(points(model, plan)),
         optional_parts=optional_parts(model, plan),
         host_devices=_host_words(devices),
@@ -114,6 +119,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         guard=f"OPWEST_MODEL_{names.macro}_DEVICETREE_H_",
         headers=sorted({d.handle.header for d in model.devices if d.handle}),
         pools=pools if bound else [],
+        streams=model.streams,
         workspace_tail=workspace_tail(len(devices), placed),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
