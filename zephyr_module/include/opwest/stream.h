@@ -106,6 +106,8 @@ struct opwest_stream {
 	int64_t *since;
 	/** The device of the wait in progress, or NULL; written by the owner, read by callbacks. */
 	const struct device *waiting;
+	/** Set by callbacks: a launch has ended. Not beside members that only the owner uses. */
+	uint32_t event;
 	/** The application's callback, or NULL. */
 	void (*callback)(void *user);
 	void *user;
@@ -118,8 +120,6 @@ struct opwest_stream {
 	uint8_t first;
 	/** The number of frames in flight. */
 	uint8_t count;
-	/** Set by callbacks: a launch has ended. */
-	uint8_t event;
 	/** Whether all drivers call back. */
 	bool notifies;
 };
