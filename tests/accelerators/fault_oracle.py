@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The specified behaviour of open, run and close under faults: calls, returned errors, status.
+"""The specified behaviour of open, run, cancel and close under faults: calls, returned errors, status.
 
-Written from accelerator.h and status.h, independent of devices.c. A stack contains the hooks to undo.
+Written from launch.h, accelerator.h, devices.h and status.h, independent of their implementation. fault_holds.py has
+the intervals of ownership.
 """
 
 from __future__ import annotations
@@ -10,13 +11,31 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fault_holds import Holds
 from fault_subjects import Member, Subject
 
 OPERATOR, READY, ACTIVATE, OPEN, CLOSE, DEACTIVATE, SYNC, CACHE = range(8)
+CHECK, LOAD, CANCEL = 12, 13, 14
 NO_STEP, NO_DEVICE = 65535, 255
 GOOD = (0, NO_STEP, OPERATOR, NO_DEVICE)
-BITS = {"A": 1, "O": 2, "C": 4, "D": 8, "S": 16}
-TIMED_OUT = -errno.ETIMEDOUT
+LETTERS = "AOCDSIKL"
+BITS = {letter: 1 << number for number, letter in enumerate(LETTERS)} | {"enqueued": 1 << 8, "W": 1 << 9}
+TIMED_OUT, AGAIN, BUSY = -errno.ETIMEDOUT, -errno.EAGAIN, -errno.EBUSY
+WOKEN, CANCELED = -errno.EINTR, -errno.ECANCELED
+FREE, LOADS, EXCLUSIVE = range(3)
+SLICE_MS = 10
+"""The longest wait that nothing can end early: for an owner, and for a driver without wake()."""
+FOREVER = -1
+MOST_CALLS = 1000
+
+
+@dataclass(frozen=True)
+class Properties:
+    """A device's own limits: those of info(), and a number of jobs after which launches return -EAGAIN."""
+
+    depth: int = 0
+    switching: int = LOADS
+    hidden: int = 0
 
 
 class Failed(Exception):  # noqa: N818
@@ -28,11 +47,28 @@ class Failed(Exception):  # noqa: N818
 
 
 @dataclass
+class Device:
+    """A handle: what its driver has, and what a run has counted."""
+
+    jobs: int = 0
+    woken: bool = False
+    unfinished: int = 0
+    depth: int = 0
+    loads: bool = True
+    current: str | None = None
+    is_loaded: bool = False
+    uncounted: bool = False
+
+
+@dataclass
 class Oracle:
     subject: Subject
     masks: tuple[int, int, int]
-    faults: dict[int, int]
+    faults: dict[int, tuple[int, int]]
+    """By position: the code, and the number of further calls of the same kind that fail; -1 for all."""
     ending: str = "c"
+    properties: tuple[Properties, ...] = (Properties(), Properties(), Properties())
+    cancel_at: int = -1
     opened: bool = False
     position: int = 0
     faulty: bool = True
@@ -41,22 +77,62 @@ class Oracle:
     """Of the phase."""
     history: list[str] = field(default_factory=list)
     """Of the case: one per position."""
+    running: list[bool] = field(default_factory=list)
+    """By position: whether the call is part of a run."""
     lines: list[str] = field(default_factory=list)
     content: str = ""
     """Of the states."""
+    is_running: bool = False
+    cancelled: bool = False
+    now: int = 0
+
+    def __post_init__(self) -> None:
+        self.devices = [Device() for _ in range(3)]
+        self.repeated: dict[str, tuple[int, int]] = {}
+        self.holds = Holds(self.subject)
+        self.active: list[Callable[[], None]] = []
+
+    # ---- calls ----
 
     def call(self, token: str) -> int:
         self.calls.append(token)
         self.history.append(token)
-        code = self.faults.get(self.position, 0) if self.faulty else 0
+        self.running.append(self.is_running)
+        assert len(self.history) < MOST_CALLS, "the run does not end"
+        code = self._injected(token.partition(":")[0]) if self.faulty else 0
+        if self.position == self.cancel_at:
+            self._cancel()
         self.position += 1
         return code
 
-    def hook(self, letter: str, member: Member, detail: str = "") -> int:
-        assert member.handle is not None
-        if not self.masks[member.handle] & BITS[letter]:
+    def _injected(self, kind: str) -> int:
+        if self.position in self.faults:
+            code, repeats = self.faults[self.position]
+            self.repeated[kind] = (code, repeats)
+            return code
+        code, left = self.repeated.get(kind, (0, 0))
+        if left == 0:
             return 0
-        return self.call(f"{letter}{member.handle}{detail}")
+        self.repeated[kind] = (code, left - (left > 0))
+        return code
+
+    def _cancel(self) -> None:
+        self.cancelled = True
+        for _, member in self.accelerators:
+            if self.has("W", member):
+                self.calls.append(f"W{member.handle}")
+                self.device(member).woken = True
+
+    def has(self, letter: str, member: Member) -> bool:
+        assert member.handle is not None
+        return bool(self.masks[member.handle] & BITS[letter])
+
+    def hook(self, letter: str, member: Member, detail: str = "") -> int:
+        return self.call(f"{letter}{member.handle}{detail}") if self.has(letter, member) else 0
+
+    def device(self, member: Member) -> Device:
+        assert member.handle is not None
+        return self.devices[member.handle]
 
     @property
     def accelerators(self) -> list[tuple[int, Member]]:
@@ -72,12 +148,6 @@ class Oracle:
             return failure.code
         return 0
 
-    def deactivate(self, index: int, member: Member) -> None:
-        code = self.hook("D", member)
-        power = self.call(f"P{member.handle}-")
-        if code or power:
-            raise Failed(code or power, NO_STEP, DEACTIVATE, index)
-
     def undo(self, stack: list[Callable[[], None]], first: Failed | None = None) -> None:
         """Undo all successful calls, also after failures; raise the first failure."""
         while stack:
@@ -88,6 +158,8 @@ class Oracle:
         if first:
             raise first
 
+    # ---- open and close ----
+
     def open(self) -> None:
         for index, member in enumerate(self.subject.members):
             if member.kind == "foreign":
@@ -96,15 +168,10 @@ class Oracle:
                 raise Failed(-errno.ENODEV, NO_STEP, READY, index)
             if member.kind == "accelerator" and self.call(f"H{member.handle}"):
                 raise Failed(-errno.ENOTSUP, NO_STEP, READY, index)
-        self.active: list[Callable[[], None]] = []
+        self.active = []
         try:
             for index, member in self.accelerators:
-                if code := self.call(f"P{member.handle}+"):
-                    raise Failed(code, NO_STEP, ACTIVATE, index)
-                if code := self.hook("A", member, f":{member.program or '-'}"):
-                    self.call(f"P{member.handle}-")
-                    raise Failed(code, NO_STEP, ACTIVATE, index)
-                self.active.append(lambda i=index, m=member: self.deactivate(i, m))
+                self.activate(index, member)
             for entry in self.subject.opening:
                 operation, device = entry.split()
                 if code := self.call(f"{operation}:{self.subject.line}"):
@@ -114,70 +181,256 @@ class Oracle:
         self.opened = True
         self.content = "moved"  # the test replaces the first content
 
+    def activate(self, index: int, member: Member) -> None:
+        if code := self.call(f"P{member.handle}+"):
+            raise Failed(code, NO_STEP, ACTIVATE, index)
+        if code := self.hook("A", member):
+            self.call(f"P{member.handle}-")
+            raise Failed(code, NO_STEP, ACTIVATE, index)
+        self.active.append(lambda: self.deactivate(index, member))
+        failure = None
+        try:
+            self.check(index, member)
+        except Failed as failed:
+            failure = failed
+        if member.power == "run" and (code := self.call(f"P{member.handle}-")):
+            failure = failure or Failed(code, NO_STEP, ACTIVATE, index)
+        if failure:
+            raise failure
+
+    def check(self, index: int, member: Member) -> None:
+        """Describe the device; check the programs of its steps; load one that nothing else can load later."""
+        device = self.device(member)
+        if code := self.hook("I", member):
+            raise Failed(code, NO_STEP, CHECK, index)
+        assert member.handle is not None
+        described = self.properties[member.handle] if self.has("I", member) else Properties()
+        device.depth = min((d for d in (described.depth, member.depth or 0) if d), default=0)
+        device.loads = described.switching != FREE
+        steps = [n for n in range(len(self.subject.steps)) if self.subject.step(n)[1] == member.name]
+        programs = list(dict.fromkeys(self.subject.program(n) for n in steps))
+        for program in programs:
+            if code := self.hook("K", member, f":{program or '-'}"):
+                raise Failed(code, NO_STEP, CHECK, index)
+        if described.switching == EXCLUSIVE:
+            own = FOREVER if member.own_timeout is None else member.own_timeout
+            if code := self.hook("O", member, f":{own}"):
+                raise Failed(code, NO_STEP, LOAD, index)
+            code = self.hook("L", member, f":{programs[0] or '-'}")
+            closed = self.hook("C", member)
+            if code or closed:
+                raise Failed(code or closed, NO_STEP, LOAD, index)
+
+    def deactivate(self, index: int, member: Member) -> None:
+        up = self.call(f"P{member.handle}+") if member.power == "run" else 0
+        code = self.hook("D", member)
+        if self.has("D", member):
+            self.device(member).jobs = 0
+        down = up or self.call(f"P{member.handle}-")
+        if code or down:
+            raise Failed(code or down, NO_STEP, DEACTIVATE, index)
+
     def close(self) -> None:
         self.opened = False
         self.undo(self.active)
 
+    # ---- run ----
+
     def run(self) -> None:
-        owned: list[Callable[[], None]] = []
-        try:
-            for handle in sorted({m.handle for _, m in self.accelerators if m.handle is not None}):
-                index, member = next((i, m) for i, m in self.accelerators if m.handle == handle)
-                timeout = -1 if member.timeout is None else member.timeout
-                if code := self.hook("O", member, f":{timeout}"):
-                    raise Failed(code, NO_STEP, OPEN, index)
-                owned.append(lambda i=index, m=member: self.give_back(i, m))
-        except Failed as failure:
-            self.undo(owned, failure)
-        # From here on a failure affects the states: open and the checks before it do not.
         before, self.content = self.content, "first" if self.subject.resets else self.content
-        launched: dict[int, int] = {}
-        lost: list[int] = []
+        self.owned: list[tuple[int, Callable[[], None]]] = []
+        self.launched: dict[int, int] = {}
+        self.lost = False
+        self.cancelled = False
         try:
-            for action in self.subject.actions:
-                self.act(action, launched, lost)
+            for action in self.holds.actions:
+                self.act(action)
         except Failed as failure:
-            for index in sorted(launched):
-                if self.sync(index) == TIMED_OUT:
-                    lost.append(index)
-            try:
-                self.undo(owned, failure)
-            finally:
-                if lost:
-                    self.opened = False
-                    self.undo(self.active, failure)
-        self.undo(owned)
+            self.abandon(failure)
         self.content = f"{before}+1"
 
-    def give_back(self, index: int, member: Member) -> None:
-        if code := self.hook("C", member):
-            raise Failed(code, NO_STEP, CLOSE, index)
+    def abandon(self, failure: Failed) -> None:
+        """Wait for launched steps unless cancelled; release all; deactivate all if a device may hang."""
+        for index in sorted(self.launched):
+            code = self.wait_for_device(index, 0)
+            self.lost |= code == TIMED_OUT
+            self.lost |= code == CANCELED and not self.has("C", self.subject.members[index])
+        try:
+            self.undo([give_back for _, give_back in sorted(self.owned, key=lambda pair: pair[0])], failure)
+        finally:
+            if self.lost:
+                self.opened = False
+                self.undo(self.active, failure)
 
-    def sync(self, index: int) -> int:
-        member = self.subject.members[index]
-        return self.hook("S", member, f":{-1 if member.timeout is None else member.timeout}")
-
-    def act(self, action: str, launched: dict[int, int], lost: list[int]) -> None:
+    def act(self, action: str) -> None:
         words = action.split()
-        if words[0] == "wait":
-            index = self.subject.index(words[1])
-            step = launched.pop(index)
-            if code := self.sync(index):
-                if code == TIMED_OUT:
-                    lost.append(index)
-                raise Failed(code, step, SYNC, index)
+        if words[0] == "acquire":
+            self.acquire(int(words[1]), int(words[2]))
+        elif words[0] == "release":
+            self.release(int(words[1]))
+        elif words[0] == "wait":
+            self.wait(self.subject.index(words[1]), int(words[2]) if len(words) > 2 else 0)
         elif words[0].isdigit():
-            number = int(words[0])
-            operator, device, _, _ = self.subject.step(number)
-            member = self.subject.members[self.subject.index(device)] if device else None
-            place = f"@{member.handle}" if member and member.kind != "foreign" else ""
-            code = self.call(f"op{number}{place}")
-            if code and operator != "cpu_void":
-                raise Failed(code, number, OPERATOR, NO_DEVICE)
-            if operator == "launch" and device:
-                launched.setdefault(self.subject.index(device), number)
+            self.step(int(words[0]))
         elif code := self.call(f"{words[0]}:{self.subject.line}"):
             raise Failed(code, int(words[1]), CACHE, self.subject.index(words[2]))
+
+    def leader(self, handle: int) -> tuple[int, Member]:
+        return next((i, m) for i, m in self.accelerators if m.handle == handle)
+
+    def acquire(self, handle: int, step: int) -> None:
+        index, member = self.leader(handle)
+        left = FOREVER if member.own_timeout is None else member.own_timeout
+        while True:
+            if self.cancelled:
+                raise Failed(CANCELED, step, CANCEL, NO_DEVICE)
+            limit = min(SLICE_MS, left) if left >= 0 else SLICE_MS
+            code = self.hook("O", member, f":{limit}")
+            left -= limit if left > 0 else 0
+            if code != BUSY or left == 0:
+                break
+        if code:
+            raise Failed(code, step, OPEN, index)
+        if member.power == "run" and (code := self.call(f"P{handle}+")):
+            if self.hook("C", member) or self.has("C", member):
+                self.devices[handle].jobs = 0
+            raise Failed(code, step, OPEN, index)
+        device = self.devices[handle]
+        device.unfinished, device.uncounted, device.is_loaded = 0, False, False
+        self.owned.append((handle, lambda: self.give_back(index, member)))
+
+    def release(self, handle: int) -> None:
+        give_back = next(pair for pair in self.owned if pair[0] == handle)
+        self.owned.remove(give_back)
+        give_back[1]()
+
+    def give_back(self, index: int, member: Member) -> None:
+        code = self.hook("C", member)
+        if self.has("C", member):
+            self.device(member).jobs = 0
+        down = self.call(f"P{member.handle}-") if member.power == "run" else 0
+        if code or down:
+            raise Failed(code or down, NO_STEP, CLOSE, index)
+
+    def sync(self, member: Member, leave: int, limit: int) -> int:
+        """Return the result of the driver's sync()."""
+        if not self.has("S", member):
+            return 0
+        device = self.device(member)
+        code = self.call(f"S{member.handle}:{leave}:{limit}")
+        if code == 0 and device.woken and device.jobs > leave:
+            device.woken = False
+            code = WOKEN
+        if code == TIMED_OUT and limit > 0:
+            self.now += limit
+        if code not in (TIMED_OUT, WOKEN, AGAIN):
+            device.jobs = min(device.jobs, leave)
+        return code
+
+    def wait_for_device(self, index: int, leave: int) -> int:
+        """Wait again after each wake(), for the rest of the time."""
+        member = self.subject.members[index]
+        timeout = FOREVER if member.timeout is None else member.timeout
+        end = self.now + timeout
+        while not self.cancelled:
+            limit = max(end - self.now, 0) if timeout > 0 else timeout
+            in_slices = not self.has("W", member) and not 0 <= limit <= SLICE_MS
+            code = self.sync(member, leave, SLICE_MS if in_slices else limit)
+            if in_slices and code == TIMED_OUT:
+                continue
+            if code != WOKEN:
+                return TIMED_OUT if code == AGAIN else code
+        return CANCELED
+
+    def wait(self, index: int, leave: int) -> None:
+        """Wait for launches of one member: other members with its handle have launches between them."""
+        handle = self.subject.members[index].handle
+        shared = sum(m.handle == handle for m in self.subject.members) > 1
+        self.room(index, 0 if shared else leave)
+
+    # ---- steps ----
+
+    def step(self, number: int) -> None:
+        operator, name, _, _ = self.subject.step(number)
+        member = self.subject.members[self.subject.index(name)] if name else None
+        if member is None or member.kind != "accelerator":
+            if self.cancelled:
+                raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
+            place = f"@{member.handle}" if member and member.kind == "plain" else ""
+            if (code := self.call(f"op{number}{place}")) and operator != "cpu_void":
+                raise Failed(code, number, OPERATOR, NO_DEVICE)
+            return
+        index = self.subject.index(member.name)
+        self.prepare(number, index, member)
+        while code := self.operate(number, operator, member):
+            if self.cancelled:
+                raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
+            unfinished = self.device(member).unfinished
+            if code != AGAIN or unfinished == 0:
+                raise Failed(code, number, OPERATOR, NO_DEVICE)
+            self.room(index, unfinished - 1)
+        device = self.device(member)
+        if operator == "launch":
+            device.uncounted |= not self.has("enqueued", member)
+            device.unfinished += 1
+            self.launched.setdefault(index, number)
+
+    def room(self, index: int, leave: int) -> None:
+        """Wait for all but `leave` launches of the handle, also of other members of the context."""
+        member = self.subject.members[index]
+        device = self.device(member)
+        others = [s for i, s in self.launched.items() if self.subject.members[i].handle == member.handle]
+        step = self.launched.get(index, min(others, default=NO_STEP))
+        leave = 0 if device.uncounted else leave
+        code = self.wait_for_device(index, leave)
+        if code == CANCELED and self.cancelled:
+            raise Failed(CANCELED, step, CANCEL, NO_DEVICE)
+        if code == TIMED_OUT:
+            self.lost = True
+            self.launched.pop(index, None)
+        else:
+            device.unfinished = min(device.unfinished, leave)
+            if leave == 0:
+                self.launched.pop(index, None)
+                device.uncounted = False
+        if code:
+            raise Failed(code, step, SYNC, index)
+
+    def prepare(self, number: int, index: int, member: Member) -> None:
+        """Load the program, with an empty queue if the device needs one; wait for room in the queue."""
+        if self.cancelled:
+            raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
+        device = self.device(member)
+        program = self.subject.program(number)
+        # A step without a program uses the loaded one.
+        if program and (not device.is_loaded or device.current != program):
+            if device.loads and device.unfinished:
+                self.room(index, 0)
+            device.is_loaded = False
+            if code := self.hook("L", member, f":{program or '-'}"):
+                raise Failed(code, number, LOAD, index)
+            device.is_loaded, device.current = True, program
+        if device.depth and device.unfinished >= device.depth:
+            self.room(index, device.depth - 1)
+
+    def operate(self, number: int, operator: str, member: Member) -> int:
+        """Return the status of the operator; a full queue is one of a driver that does not describe it."""
+        device = self.device(member)
+        if operator != "launch":
+            code = self.call(f"op{number}@{member.handle}")
+            device.jobs = device.jobs if code else 0
+            return code
+        timeout = FOREVER if member.timeout is None else member.timeout
+        code = self.call(f"op{number}@{member.handle}:{self.subject.program(number) or '-'}:{timeout}")
+        assert member.handle is not None
+        hidden = self.properties[member.handle].hidden
+        if code == 0 and hidden and device.jobs >= hidden:
+            code = AGAIN
+        if code == 0 and self.has("S", member):
+            device.jobs += 1
+        return code
+
+    # ---- the output of the program ----
 
     def say(self, what: str, rc: int) -> None:
         status = " ".join(map(str, self.status))
@@ -191,7 +444,9 @@ class Oracle:
             self.status = GOOD
             rc = -errno.EPERM
         else:
+            self.is_running = True
             rc = self.do(self.run)
+            self.is_running = False
         self.say("run" if rc else "run, right", rc)
         return rc == 0
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of the fault injection, with hand-written actions of open and run.
 
-A step is "operator device arguments -> result"; actions are those of run in order: a step's number, `wait MEMBER`,
-or cache maintenance as `flush|clean|drop STEP MEMBER`.
+A step is "operator device arguments -> result"; actions are those of run in order: a step's number,
+`wait MEMBER [JOBS TO LEAVE]`, or cache maintenance as `flush|clean|drop STEP MEMBER`. The oracle adds acquisitions and
+releases.
 
 The test restores other contents of states than the first ones after every open.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ALL_HOOKS = 0b11111
+ALL_HOOKS = 0b11_1111_1111
 ELEMENTS = 8
 INPUT = [7, -3, 1000003, 0, 2**31 - 1, -(2**31), 12345, -1]
 
@@ -29,6 +30,10 @@ class Member:
     program: str | None = None
     timeout: int | None = None
     coherent: bool = False
+    own_timeout: int | None = None
+    depth: int | None = None
+    switching: str | None = None
+    power: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,15 @@ class Subject:
     states: dict[str, Kept] = field(default_factory=dict)
     views: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Views of states, of one tensor's size: the state and the offset."""
+    programs: dict[int, str] = field(default_factory=dict)
+    """The programs of steps, by number, that differ from the device's."""
     stateful: bool = False
     """Whether one workspace at a time can be open: after each failure open must succeed."""
+
+    def program(self, number: int) -> str | None:
+        """Return the program of a step on an accelerator."""
+        _, device, _, _ = self.step(number)
+        return self.programs.get(number, self.members[self.index(device)].program) if device else None
 
     def index(self, member: str) -> int:
         return [m.name for m in self.members].index(member)
@@ -112,7 +124,7 @@ class Subject:
             "cpu": {"args": args},
             "cpu_void": {"args": args, "returns": "void"},
             "npu": {"args": args, "device": {}},
-            "launch": {"args": args, "device": {}, "async": True},
+            "launch": {"args": args, "device": {"launch": True}, "async": True},
             "vendor": {"args": args, "device": {"handle": "struct vendor_npu *"}},
         }
         devices: dict[str, Any] = {}
@@ -123,10 +135,15 @@ class Subject:
             elif member.kind == "plain":
                 entry["driver"] = "none"
             if member.program:
-                (folder / f"{member.program}.bin").write_text(member.program)
                 entry["program"] = f"{member.program}.bin"
-            if member.timeout is not None:
-                entry["timeout_ms"] = member.timeout
+            keys = {
+                "timeout_ms": member.timeout,
+                "own_timeout_ms": member.own_timeout,
+                "queue_depth": member.depth,
+                "switching": member.switching,
+                "power": member.power,
+            }
+            entry |= {key: value for key, value in keys.items() if value is not None}
             entry["coherent"] = member.coherent
             devices[member.name] = entry
         for name, values in self.constants.items():
@@ -144,6 +161,10 @@ class Subject:
         for number in range(len(self.steps)):
             operator, device, (a, b), y = self.step(number)
             steps.append({"call": operator, **({"device": device} if device else {}), "args": [number, a, b, y]})
+            if number in self.programs:
+                steps[-1]["program"] = f"{self.programs[number]}.bin"
+        for program in {m.program for m in self.members if m.program} | set(self.programs.values()):
+            (folder / f"{program}.bin").write_text(program)
         manifest = {
             "version": 1,
             "model": self.name,
@@ -189,6 +210,7 @@ class Subject:
         lines += ["\treturn rc;", "}"]
         lines += [f"static int {name}_do_close(void)", "{"]
         lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
+        lines += [f"static int {name}_do_cancel(void)", "{", f"\treturn {name}_cancel(&{name}_workspace);", "}"]
         lines += [f"static int {name}_start;", f"static int {name}_do_run(void)", "{"]
         lines += [f"\t{name}_start = {name}_workspace.opened ? {name}_content() : 0;"] if self.states else []
         place = {"x": f"{name}_workspace.input.x"} | {y: f"{name}_workspace.output.{y}" for y in self.outputs}
@@ -210,7 +232,7 @@ class Subject:
         lines += [f"\treturn {right};", "}"]
         lines += [f"static const struct subject {name}_subject = {{"]
         lines += [f'\t"{name}", &{name}_workspace.status, &{name}_workspace.opened, {name}_set_context,']
-        lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close,"]
+        lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close, {name}_do_cancel,"]
         lines += [f"\t{f'{name}_state_name' if self.states else 'NULL'},", "};", ""]
         return "\n".join(lines)
 
@@ -356,5 +378,63 @@ SUBJECTS = [
         line=64,
         states={"ring": Kept([*range(8), *range(50, 58)])},
         views={"left": ("ring", 0), "right": ("ring", ELEMENTS)},
+    ),
+    # Programs of steps: the schedule waits before a load, except where the manifest calls it free.
+    Subject(
+        "programs",
+        (
+            Member("d0", 1, program="alpha", timeout=100),
+            Member("d1", 0, program="alpha", switching="free", timeout=50),
+        ),
+        (
+            "launch d0 x x -> a", "launch d1 x x -> b", "launch d1 b x -> c", "launch d0 a x -> d", "npu d0 d d -> e",
+            "launch d1 c c -> f", "cpu e f -> y",
+        ),
+        ("0", "1", "2", "wait d0", "3", "wait d0", "4", "5", "wait d1", "6"),
+        programs={2: "beta", 3: "gamma", 4: "alpha"},
+    ),
+    Subject(
+        "alone",
+        (Member("d0", 2, program="alpha", switching="exclusive", own_timeout=15),),
+        ("launch d0 x x -> a", "cpu x x -> b", "launch d0 a x -> c", "cpu b c -> y"),
+        ("0", "1", "wait d0", "2", "wait d0", "3"),
+        programs={2: "beta"},
+    ),
+    # The queue of the manifest has two places.
+    Subject(
+        "deep",
+        (Member("d0", 0, program="alpha", depth=2, timeout=70),),
+        (
+            "launch d0 x x -> a", "launch d0 x a -> b", "launch d0 a b -> c", "cpu x x -> d", "npu d0 c b -> e",
+            "launch d0 e d -> f", "cpu f e -> y",
+        ),
+        ("0", "1", "wait d0 1", "2", "3", "wait d0 1", "4", "5", "wait d0", "6"),
+    ),
+    # The same interval of ownership in both orders of addresses, and two that overlap in part.
+    Subject(
+        "rising",
+        (
+            Member("d0", 0, program="alpha", power="run", own_timeout=25),
+            Member("d1", 1, own_timeout=0, power="open"),
+            Member("d2", 2, power="run", timeout=40),
+        ),
+        (
+            "launch d0 x x -> a", "cpu x x -> b", "launch d1 a b -> c", "cpu a c -> d", "launch d2 d d -> e",
+            "cpu e x -> f", "npu d1 f f -> y",
+        ),
+        ("0", "1", "wait d0", "2", "wait d1", "3", "4", "wait d2", "5", "6"),
+    ),
+    Subject(
+        "falling",
+        (
+            Member("d0", 2, program="alpha", power="run", own_timeout=25),
+            Member("d1", 1, own_timeout=0, power="open"),
+            Member("d2", 0, power="run", timeout=40, own_timeout=10),
+        ),
+        (
+            "launch d0 x x -> a", "cpu x x -> b", "launch d1 x b -> c", "cpu a c -> d", "launch d2 d d -> e",
+            "cpu e x -> f", "npu d1 f f -> y",
+        ),
+        ("0", "1", "2", "wait d0", "wait d1", "3", "4", "wait d2", "5", "6"),
     ),
 ]  # fmt: skip

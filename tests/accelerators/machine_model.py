@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A symbolic machine: a CPU with a write-back cache, devices with queues, and memory whose bytes are tokens.
 
-It executes the actions of a planned model and detects faults in them: a token that differs from that of
-sequential execution, an access to bytes that a launched step uses, a tensor in memory that its user cannot reach.
+It executes the actions of a planned model and detects faults in them: a token that differs from that of sequential
+execution, an access to bytes that a launched step uses, a tensor in memory that its user cannot reach, a step without
+a place in its queue, a load of a program while a device has work.
 Views are ranges of bytes of their tensors. States keep their tokens from run to run.
 It implements the contract of the emitted code and is independent of the planning of schedules and memory.
 """
@@ -214,6 +215,8 @@ class Machine:
         self.queues: dict[str, list[Job]] = {device.name: [] for device in model.devices}
         self.flying: dict[str, list[Job]] = {device.name: [] for device in model.devices}
         self.state = 0
+        self.rules = {device.name: device for device in model.devices}
+        self.loaded: dict[str, str | None] = {}
 
     def open(self) -> None:
         """Copy pinned constants and set the first content of states, as <model>_open() does."""
@@ -233,6 +236,7 @@ class Machine:
         for name, values in inputs.items():
             place = self.places[name]
             self.regions[place.region].store(place.at, values, seen=True)
+        self.loaded = {}  # another owner may have loaded any program
         for number, action in enumerate(actions):
             self._between()
             if isinstance(action, Call):
@@ -242,7 +246,7 @@ class Machine:
                 self._wait(action)
             elif isinstance(action, Copy):
                 self._copy(action)
-            else:
+            elif isinstance(action, Cache):
                 self._maintain(action)
         check(not any(self.flying.values()), "the run ends and a launched step was not waited for")
         self._between()
@@ -276,15 +280,32 @@ class Machine:
         agent = step.device or "cpu"
         job = self._job(step)
         self._check_apart(f"step {step.index}", agent, job.reads, job.writes)
+        if step.device:
+            self._load(step)
+            depth = self.rules[agent].queue_depth
+            check(depth is None or len(self.flying[agent]) < depth, f"step {step.index} finds no place in its queue")
         if step.operator.is_async:
             check(step.device is not None, "a step of the CPU is launched")
-            check(action.marks == (not self.flying[agent]), f"step {step.index} marks its device wrongly")
             self.flying[agent].append(job)
             self.queues[agent].append(job)
             return
         if step.device:
             self._drain(agent)
         self._finish(agent, job)
+
+    def _load(self, step: Step) -> None:
+        """Load the program of a step if the device has another one."""
+        assert step.device
+        needs = self._replaces(step)
+        check((step.index in self.plan.schedule.loads) == needs, f"the load for step {step.index} is wrong")
+        if needs and step.program:
+            if self.rules[step.device].switching != "free":
+                check(not self.flying[step.device], f"{step.device} has work at the load for step {step.index}")
+            self.loaded[step.device] = step.program.name
+
+    def _replaces(self, step: Step) -> bool:
+        """Whether a step needs another program than its device has."""
+        return step.program is not None and self.loaded.get(step.device or "") != step.program.name
 
     def _check_apart(self, what: str, agent: str, reads: set[tuple[str, int]], writes: set[tuple[str, int]]) -> None:
         """Check that an access does not touch what other agents' launched steps use."""
@@ -303,20 +324,38 @@ class Machine:
 
     def _wait(self, action: Wait) -> None:
         check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
-        listed = tuple(job.step.index for job in self.flying[action.device])
+        flying = self.flying[action.device]
+        ended = len(flying) - action.leave
+        listed = tuple(job.step.index for job in flying[:ended])
         check(listed == action.steps and listed, f"{action.device} is waited for with steps {action.steps}: {listed}")
-        self._drain(action.device)
-        self.flying[action.device] = []
+        while len(self.queues[action.device]) > action.leave:
+            self._finish(action.device, self.queues[action.device].pop(0))
+            for region in self.regions.values():
+                region.chaos()
+        self.flying[action.device] = flying[ended:]
 
     def _check_wait_is_late(self, action: Wait, later: list[Action]) -> None:
         """`run` waits for a device only if the next step requires it, or at the end."""
         call = next((other for other in later if isinstance(other, Call)), None)
         if call is None:
             return
-        check(call.step.device != action.device, f"step {call.step.index} waits for its own device")
+        if call.step.device == action.device:
+            self._check_own_wait(action, call.step)
+            return
+        check(action.leave == 0, f"step {call.step.index} waits for a part of what it needs")
         line = shared_line(self.model)
         needed = any(conflict(call.step, job.step, line) for job in self.flying[action.device])
         check(needed, f"step {call.step.index} does not need to wait for {action.device}")
+
+    def _check_own_wait(self, action: Wait, step: Step) -> None:
+        """A step waits for its own device only for a place in the queue, or for a load."""
+        device = self.rules[action.device]
+        if self._replaces(step) and device.switching != "free":
+            check(action.leave == 0, f"step {step.index} loads its program and leaves work")
+            return
+        full = device.queue_depth is not None and len(self.flying[action.device]) >= device.queue_depth
+        check(full, f"step {step.index} waits for its own device")
+        check(action.leave + 1 == device.queue_depth, f"step {step.index} waits for more than one place")
 
     def _maintain(self, action: Cache) -> None:
         check(not self.coherent[action.device], f"maintenance for {action.device}, which sees the cache")
@@ -412,7 +451,7 @@ def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
     """Check that no two live tensors share a byte, from launch to the end of the wait."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    flying: dict[str, list[str]] = {}
+    flying: dict[int, list[str]] = {}
     end = len(actions)
     for number, action in enumerate(actions):
         if isinstance(action, Call):
@@ -421,9 +460,9 @@ def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
                 first.setdefault(name, number)
                 last[name] = number
             if action.step.operator.is_async and action.step.device:
-                flying.setdefault(action.step.device, []).extend(used)
+                flying[action.step.index] = used
         elif isinstance(action, Wait):
-            for name in flying.pop(action.device, []):
+            for name in (name for index in action.steps for name in flying.pop(index)):
                 last[name] = number
     for buffer in model.buffers:
         if buffer.role == "input":

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models for a CPU and accelerators, with states and views: manifests with one operator per step."""
+"""Random models for a CPU and accelerators, with states and views: manifests with one operator per step.
+
+With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 SIZES = (1, 4, 7, 16, 33, 40, 64, 100, 129)
 WIDTHS = {"uint8": 1, "uint16": 2, "uint32": 4}
+PROGRAMS = ("p0", "p1", "p2")
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,14 @@ class View:
 class RandomGraph:
     """A random manifest, and the reads and writes of its steps by the names of tensors and views."""
 
-    def __init__(self, seed: int, *, cached: bool, name: str | None = None) -> None:
+    def __init__(self, seed: int, *, cached: bool, name: str | None = None, queues: bool = False) -> None:
         self.rng = rng = random.Random(seed)
         self.name = name or f"graph_{seed}"
         self.cached = cached
-        self.device_names = [f"d{i}" for i in range(rng.randint(1, 3))]
+        self.queues = queues
+        self.launching = queues and rng.random() < 0.5
+        """Whether nearly all steps are launched, on few devices: queues become long."""
+        self.device_names = [f"d{i}" for i in range(rng.randint(1, 2 if self.launching else 3))]
         self.sizes: dict[str, int] = {}
         """Bytes, by the name of a tensor or view."""
         self.views: dict[str, View] = {}
@@ -43,7 +50,7 @@ class RandomGraph:
         self.next = {name: "" for name in self.states if rng.random() < 0.4}
         for name in self.known:
             self.known[name] = set(range(self.sizes[name]))
-        self.steps = [self._step(index) for index in range(rng.randint(3, 14))]
+        self.steps = [self._step(index) for index in range(rng.randint(3, 24 if queues else 14))]
         if not self._complete():
             self.steps.append({"device": None, "async": False, "stateful": False, "args": [(self._new(), "out")]})
         complete = self._complete()[-4:]
@@ -170,6 +177,8 @@ class RandomGraph:
     def _step(self, index: int) -> dict[str, Any]:
         rng = self.rng
         device = rng.choice([None, *self.device_names, *self.device_names])
+        if self.launching and rng.random() < 0.8:
+            device = self.device_names[0]
         recent = rng.random() < 0.5
         reads: set[str] = set()
         for _ in range(rng.randint(1, 3)):
@@ -191,7 +200,7 @@ class RandomGraph:
         rng.shuffle(args)
         return {
             "device": device,
-            "async": device is not None and rng.random() < 0.7,
+            "async": device is not None and rng.random() < (0.95 if self.launching else 0.7),
             "stateful": rng.random() < 0.15,
             "args": args,
         }
@@ -223,6 +232,30 @@ class RandomGraph:
         initial = {"initial": {"file": f"{name}.bin"} if given == "file" else given} if given else {}
         return {**self._type(name), **initial, **({"next": self.next[name]} if name in self.next else {})}
 
+    def _add_queues(self, devices: dict[str, Any], operators: dict[str, Any], steps: list[dict[str, Any]]) -> None:
+        """Add the keys of queues, programs and cycles."""
+        rng = random.Random(f"{self.name} queues")
+        programs = rng.choice(((), PROGRAMS[:1], PROGRAMS, PROGRAMS))
+        for device in devices.values():
+            if rng.random() < 0.7:
+                device["queue_depth"] = rng.randint(1, 8)
+            device["switching"] = rng.choice(("free", "load", "load", "exclusive"))
+            if device["switching"] != "free":
+                device["switch_cycles"] = rng.choice((0, 3, 40))
+            if programs and rng.random() < 0.5:
+                device["program"] = f"{rng.choice(programs)}.bin"
+        for step in steps:
+            operator = operators[step["call"]]
+            operator["cycles"] = rng.randint(0, 30)
+            if rng.random() < 0.3:
+                step["cycles"] = rng.randint(0, 30)
+            if operator["async"]:
+                operator["launch_cycles"] = rng.choice((0, 0, 1, 5))
+            if "device" in step and programs:
+                for owner in (operator, step):
+                    if rng.random() < 0.2:
+                        owner["program"] = f"{rng.choice(programs)}.bin"
+
     def manifest(self) -> dict[str, Any]:
         """Return the manifest without objects."""
         rng = random.Random(f"{self.name} interfaces")
@@ -247,6 +280,8 @@ class RandomGraph:
                 call["device"] = step["device"]
             call["args"] = [name for name, direction in step["args"] if direction != "scratch"]
             steps.append(call)
+        if self.queues:
+            self._add_queues(devices, operators, steps)
         for name in reversed(self.views):  # those of which only parts are used
             used |= {self.views[name].base} if name in used else set()
         tensors = {name: self._type(name) for name in self.written if name in used and name not in self.outputs}
@@ -282,6 +317,8 @@ class RandomGraph:
         (folder / "operators.c").write_text(operators or self.operators())
         for name in (*self.constants, *self.states):
             (folder / f"{name}.bin").write_bytes(self.content(name))
+        for name in PROGRAMS if self.queues else ():
+            (folder / f"{name}.bin").write_bytes(f"the program {name}".encode())
         # objects: is on a line of its own: the helper for LLVM searches for that line.
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in self.manifest().items())
         text += "\nobjects:\n  - {files: [operators.c], stateful: true}\n"

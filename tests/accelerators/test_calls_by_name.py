@@ -31,7 +31,7 @@ def _manifest(folder: Path) -> Path:
         "first": {"type": "npu", "program": "one.onpu", "timeout_ms": 5000},
         "second": {"type": "npu", "program": "two.onpu", "timeout_ms": 5000},
         "third": {"type": "dsp", "program": "one.onpu", "timeout_ms": 5000, "coherent": True},
-        "slow": {"type": "npu", "program": "one.onpu", "timeout_ms": 100},
+        "slow": {"type": "npu", "program": "one.onpu", "timeout_ms": 100, "own_timeout_ms": 50},
     }
     any_device = {"symbol": "launch", "device": {}, "async": True, "args": args}
     steps = [

@@ -3,71 +3,23 @@
 
 from dataclasses import replace
 
-import projects
 import pytest
 from campaign import sized
-from machine_model import (
-    MODES,
-    Machine,
-    Wrong,
-    check_memory,
-    check_order,
-    conflict,
-    first_content,
-    sequential,
-    shared_line,
-)
+from machine_model import MODES, Wrong, check_memory, check_order, conflict, shared_line
 from opwest.diagnostics import Diagnostics
 from opwest.plan import schedule as scheduling
 from opwest.plan.access import Access
 from opwest.plan.memory import plan_memory, plan_model
 from opwest.plan.schedule import Life, Schedule
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
-from random_graphs import RandomGraph
+from planned_graphs import Planned, execute
 
 GRAPHS = sized(300, 3000)
-RUNS = 3
-
-
-class Planned:
-    """The random models, planned on use: graph, model, plan, actions."""
-
-    def __init__(self, work):
-        self.work = work
-        self.found = []
-
-    def first(self, count):
-        while len(self.found) < count:
-            self.found.append(self._plan(len(self.found)))
-        return self.found[:count]
-
-    def _plan(self, seed):
-        graph = RandomGraph(seed, cached=seed % 2 == 1)
-        ((model, plan),) = projects.check([graph.write(self.work / str(seed))], Diagnostics())
-        return graph, model, plan, actions(model, plan)
 
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
     return Planned(tmp_path_factory.mktemp("graphs"))
-
-
-def execute(graph, model, plan, listed, mode, seed):
-    """Run several times on the machine, the last time after opening again, and compare with sequential execution."""
-    in_order = sorted(model.steps, key=lambda step: int(step.operator.name.removeprefix("op")))
-    machine = Machine(model, plan, mode, seed)
-    for turn in range(RUNS):
-        if turn in (0, RUNS - 1):
-            machine.open()
-            lasting = first_content(model)
-        inputs = {t.name: [("input", t.name, turn, i) for i in range(t.type.size)] for t in model.inputs}
-        before = machine.state
-        expected = sequential(model, in_order, inputs, before, lasting)
-        found = machine.run(listed, inputs)
-        lasting = {state.name: expected[state.name] for state in model.states}
-        for name in (*(tensor.name for tensor in model.outputs), *lasting):
-            if found[name] != expected[name]:
-                raise Wrong(f"{graph.name}: {name} of run {turn} is wrong ({mode})")
 
 
 def neighbours(model):

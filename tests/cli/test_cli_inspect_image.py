@@ -94,6 +94,22 @@ def test_several_models_and_stripped_symbols(tmp_path):
     assert "    unknown  " in done.stdout and "not linked" not in done.stdout
 
 
+def test_programs_of_steps(tmp_path):
+    device = {"name": "npu", "type": "", "program": "conv", "symbol": "conv_symbol"}
+    own = {"operator": "op", "device": "npu", "args": ["y"], "program": "dense", "symbol": "main"}
+    steps = [{"operator": "op", "device": "npu", "args": ["y"]}, own]
+    image = image_with_note(tmp_path, json.dumps(RECORD | {"devices": [device], "steps": steps}).encode())
+    done = inspect(image)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.rstrip().splitlines()[-2:]]
+    assert rows == [["0", "op", "npu", "y"], ["1", "op", "npu", "(dense)", "y"]]
+    (found,) = json.loads(inspect("--json", image).stdout)["result"]
+    plain, programmed = found["models"][0]["steps"]
+    assert plain == steps[0]
+    symbols = {line.split()[2]: int(line.split()[0], 16) for line in nm(image)}
+    assert programmed == own | {"address": symbols["main"]}
+
+
 def test_image_without_models(tmp_path):
     done = inspect(link(tmp_path))
     assert done.returncode == 1
@@ -107,6 +123,11 @@ def test_image_without_models(tmp_path):
         (b'{"format": 1', None, "the note of a model is invalid JSON"),
         (b"[" * 100_000, None, "the note of a model is invalid JSON"),
         (b"\xff\xfe", None, "the note of a model is invalid JSON"),
+        (
+            json.dumps(RECORD | {"steps": [RECORD["steps"][0] | {"program": 5}]}).encode(),
+            None,
+            "the note of a model has missing or invalid members",
+        ),
         (json.dumps(RECORD | {"format": 2}).encode(), None, "the note of a model has format 2"),
         (b"7", None, "the note of a model has format None"),
         (json.dumps(RECORD | {"steps": 3}).encode(), None, "the note of a model has missing or invalid members"),

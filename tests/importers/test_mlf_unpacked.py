@@ -107,8 +107,12 @@ static const uint8_t program[] __attribute__((aligned(16))) = {PROGRAM};
 static const struct opwest_program loaded = {"npu", program, sizeof(program)};
 
 #define HOOKS(name)                                                                                \
-	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev, &loaded); }             \
-	int32_t TVMDevice##name##Open(void *dev) { return opwest_accelerator_open(dev, 1000); }             \
+	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev); }             \
+	int32_t TVMDevice##name##Open(void *dev)             \
+	{             \
+		const int32_t rc = opwest_accelerator_open(dev, 1000);             \
+		return rc != 0 ? rc : opwest_accelerator_load(dev, &loaded);             \
+	}             \
 	int32_t TVMDevice##name##Close(void *dev) { return opwest_accelerator_close(dev); }             \
 	int32_t TVMDevice##name##Deactivate(void *dev) { return opwest_accelerator_deactivate(dev); }
 HOOKS(NpuA)

@@ -134,7 +134,7 @@ def test_points_are_the_same(target, apps, tmp_path):
 def test_walk_writes_every_structure_of_the_metadata():
     shown = {struct.name for root in ROOTS for struct in reachable(root)}
     # Private to the code of open, run and close.
-    assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set"}
+    assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set", "opwest_device_use"}
 
 
 def test_walked_metadata_equals_the_manifest(reference):
@@ -225,6 +225,11 @@ def test_output_of_the_program_has_no_faults(reference):
     # Every hook, in each of three ways to fail, until no hook is left.
     rounds = [int(n) for n in re.findall(r"^call (\d+) fails$", reference, re.MULTILINE)]
     assert rounds == [*range(1, max(rounds) + 1)] * 3 and max(rounds) > 30
+    # The run is cancelled during every call in turn: it returns -ECANCELED until all calls were made.
+    cancelled = reference.split("\n  cancelled\n")[1:]
+    ends = [re.search(r"^run (-?\d+) (-?\d+) (\d+) (\d+) (\d+) ", text, re.MULTILINE) for text in cancelled]
+    assert len(cancelled) > 20
+    assert sum(end is not None and end[4] == "14" and end[1] == end[2] for end in ends) > 20
     assert not re.search(r"^ (flush|invalidate).* \d{4,}", reference, re.MULTILINE), "not at the start of a line"
     programs = re.findall(r"^program (\w+) # (\d+) (\d+)$", reference, re.MULTILINE)
     assert [name for name, _, _ in programs] == ["shared", "wide", "wide", "narrow"]

@@ -188,6 +188,16 @@ def test_device_with_a_wait_at_the_end() -> None:
     assert laid.marks[-1].text.startswith("at the end: wait for npu")
 
 
+def test_bars_of_one_queue_do_not_overlap_where_a_wait_leaves_steps() -> None:
+    steps = [step(i, f"op{i}", "npu", launched=True) for i in range(3)]
+    waits = [data.Wait("npu", 2, (0,), 1), data.Wait("npu", 3, (1, 2))]
+    laid = timeline.lay_out(model([], steps, waits))
+    assert [(b.first, b.end, b.kind) for b in laid.bars] == [(0, 1, "launched"), (1, 2, "launched"), (2, 3, "launched")]
+    apart = [step(0, "a", "npu", launched=True), step(1, "b"), step(2, "c", "npu", launched=True), step(3, "d")]
+    laid = timeline.lay_out(model([], apart, [data.Wait("npu", 3, (0,), 1), data.Wait("npu", 4, (2,))]))
+    assert [(b.first, b.end) for b in laid.bars if b.kind == "pending"] == [(1, 2), (3, 4)]
+
+
 def test_long_schedules_are_drawn_in_bins() -> None:
     count = 5_000
     steps = [step(i, "op", "npu" if i % 7 == 0 else None, launched=i % 7 == 0) for i in range(count)]

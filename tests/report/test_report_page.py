@@ -244,3 +244,14 @@ def test_colours_can_be_told_apart(scheme) -> None:
         if kind not in ("pending", "blocked"):  # beside their elements; distinguished by dashes too
             assert contrast(edge, scheme["card"]) >= 3, kind
             assert contrast(edge, scheme["band"]) >= 3, kind
+
+
+def test_programs_of_steps() -> None:
+    steps = [replace(step(i, f"op{i}", "npu"), program=name) for i, name in enumerate(("conv", "dense", None))]
+    steps.append(replace(step(3, "op3", "dsp"), program="filter"))
+    found = model([], steps)
+    found = replace(found, devices=tuple(replace(d, program="conv") if d.name == "npu" else d for d in found.devices))
+    text = re.sub(r"\s+", " ", Reader(page(report_of(found))).text)
+    assert "npu (conv)" in text and "npu (dense)" in text and "npu (any program)" in text
+    assert re.search("nodelabel npu ?conv, dense", text)
+    assert "dsp (filter)" not in text, "a device with one program"

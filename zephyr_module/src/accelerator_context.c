@@ -57,6 +57,14 @@ int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *con
 	return rc;
 }
 
+/* With the lock held; a driver that holds its own lock can read it. */
+static void set_owned(struct opwest_accelerator_context *context, bool owned)
+{
+	opwest_port_spin_lock(&context->spin);
+	context->owned = owned;
+	opwest_port_spin_unlock(&context->spin);
+}
+
 static bool is_active(struct opwest_accelerator_context *context, bool own)
 {
 	bool active;
@@ -64,7 +72,7 @@ static bool is_active(struct opwest_accelerator_context *context, bool own)
 	opwest_port_mutex_lock(&context->lock);
 	active = context->activations > 0;
 	if (active && own) {
-		context->owned = true;
+		set_owned(context, true);
 	}
 	opwest_port_mutex_unlock(&context->lock);
 	return active;
@@ -105,23 +113,25 @@ static bool is_owned(struct opwest_accelerator_context *context)
 {
 	bool owned;
 
-	opwest_port_mutex_lock(&context->lock);
+	opwest_port_spin_lock(&context->spin);
 	owned = context->owned;
-	opwest_port_mutex_unlock(&context->lock);
+	opwest_port_spin_unlock(&context->spin);
 	return owned;
+}
+
+bool opwest_accelerator_context_is_mine(struct opwest_accelerator_context *context)
+{
+	return is_owned(context) && opwest_port_owner_is_mine(&context->owner);
 }
 
 int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
 {
-	bool owned;
-
-	opwest_port_mutex_lock(&context->lock);
-	owned = context->owned;
-	context->owned = false;
-	opwest_port_mutex_unlock(&context->lock);
-	if (!owned) {
+	if (!opwest_accelerator_context_is_mine(context)) {
 		return -EPERM;
 	}
+	opwest_port_mutex_lock(&context->lock);
+	set_owned(context, false);
+	opwest_port_mutex_unlock(&context->lock);
 	restart_counts(context);
 	return opwest_port_owner_give(&context->owner);
 }
@@ -160,13 +170,13 @@ void opwest_accelerator_context_forget(struct opwest_accelerator_context *contex
 
 int opwest_accelerator_context_begin(struct opwest_accelerator_context *context)
 {
-	if (!is_owned(context)) {
-		return -EPERM;
-	}
+	bool owned;
+
 	opwest_port_spin_lock(&context->spin);
-	context->enqueued++;
+	owned = context->owned;
+	context->enqueued += owned ? 1U : 0U;
 	opwest_port_spin_unlock(&context->spin);
-	return 0;
+	return owned ? 0 : -EPERM;
 }
 
 void opwest_accelerator_context_end(struct opwest_accelerator_context *context,

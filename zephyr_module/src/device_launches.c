@@ -58,13 +58,31 @@ void opwest_devices_cancel(const struct opwest_device_set *set, struct opwest_sl
 	}
 }
 
+/* Returns the step that a failed wait names: OPWEST_NO_STEP for calls by name. */
+static uint16_t first_launched(const struct opwest_device_set *set, const struct opwest_slot *slots,
+			       uint32_t index)
+{
+	uint16_t step = OPWEST_NO_STEP;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const bool is_counted = slots[index].launched != OPWEST_NO_STEP
+						? i == index
+						: slots[i].leader == slots[index].leader;
+
+		if (is_counted && slots[i].launch.step != OPWEST_NO_STEP &&
+		    slots[i].launched < step) {
+			step = slots[i].launched;
+		}
+	}
+	return step;
+}
+
 /* Waits until at most `leave` launches of a handle are unfinished; all members wait for all. */
 static int wait_for(const struct opwest_device_set *set, struct opwest_slot *slots,
 		    struct opwest_status *status, uint32_t index, uint32_t leave)
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, index);
-	const uint16_t step = slots[index].launched != OPWEST_NO_STEP ? slots[index].launched
-								      : leader->launched;
+	const uint16_t step = first_launched(set, slots, index);
 	int rc;
 
 	if ((leader->flags & OPWEST_SLOT_UNCOUNTED) != 0U) {
@@ -102,10 +120,15 @@ int opwest_devices_sync(const struct opwest_device_set *set, struct opwest_slot 
 	return wait_for(set, slots, status, index, leave);
 }
 
+static const struct opwest_program *loaded(const struct opwest_slot *leader)
+{
+	return (leader->flags & OPWEST_SLOT_LOADED) != 0U ? leader->launch.program : NULL;
+}
+
+/* A step without a program uses the loaded one. */
 static bool is_loaded(const struct opwest_slot *leader, const struct opwest_device_use *use)
 {
-	return (leader->flags & OPWEST_SLOT_LOADED) != 0U &&
-	       opwest_program_equal(leader->launch.program, use->program);
+	return use->program == NULL || opwest_program_equal(loaded(leader), use->program);
 }
 
 uint32_t opwest_devices_room(struct opwest_slot *slots, const struct opwest_device_use *use)
@@ -160,7 +183,7 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 		return rc;
 	}
 	launch->dev = leader->dev;
-	launch->program = use->program;
+	launch->program = loaded(leader);
 	launch->timeout_ms = set->devices[use->device].timeout_ms;
 	launch->step = step;
 	launch->slot = leader->depth != 0U ? (uint16_t)(leader->count % leader->depth) : 0U;

@@ -141,7 +141,7 @@ static int check_programs(const struct opwest_device_set *set, struct opwest_slo
 		}
 	}
 	for (uint32_t i = 0; i < set->use_count && rc == 0 && is_exclusive; i++) {
-		if (set->uses[i].device == index) {
+		if (set->uses[i].device == index && set->uses[i].program != NULL) {
 			*hook = OPWEST_HOOK_LOAD;
 			is_exclusive = false;
 			rc = load_once(&set->devices[index], slots[index].dev,
@@ -172,7 +172,10 @@ int opwest_devices_activate(const struct opwest_device_set *set, struct opwest_s
 			slots[i].flags = OPWEST_SLOT_ACTIVE;
 			rc = check_programs(set, slots, i, &hook);
 			power = opwest_devices_power(&set->devices[i], slots[i].dev, false);
-			rc = rc == 0 && power < 0 ? power : rc;
+			if (rc == 0 && power < 0) {
+				rc = power;
+				hook = OPWEST_HOOK_ACTIVATE;
+			}
 		}
 		if (rc != 0) {
 			rc = opwest_devices_failed(set, status, 0, hook, i, OPWEST_NO_STEP, rc);

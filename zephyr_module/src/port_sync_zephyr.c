@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include <zephyr/device.h>
 #include <zephyr/kernel.h>
@@ -90,6 +91,11 @@ int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms)
 		       : -EBUSY;
 }
 
+bool opwest_port_owner_is_mine(struct opwest_port_owner *owner)
+{
+	return is_mine(owner);
+}
+
 int opwest_port_owner_give(struct opwest_port_owner *owner)
 {
 	if (!is_mine(owner)) {
@@ -100,7 +106,8 @@ int opwest_port_owner_give(struct opwest_port_owner *owner)
 
 void opwest_port_spin_init(struct opwest_port_spin *spin)
 {
-	*spin = (struct opwest_port_spin){0};
+	/* The kernel's lock may have no members. */
+	memset(spin, 0, sizeof(*spin));
 }
 
 void opwest_port_spin_lock(struct opwest_port_spin *spin)

@@ -113,14 +113,22 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest import pipeline
     from opwest.cli.exportability import table
-    from opwest.cli.schedule import schedule_rows, timeline
+    from opwest.cli.schedule import schedule_json, timeline
     from opwest.cli.summary import summary, summary_json
     from opwest.model.exportability import exportability
     from opwest.request import Request
 
+    if options.profile is not None and not options.schedule:
+        faults.error("--profile requires --schedule")
+        faults.raise_if_errors()
     _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
+    measured = None
+    if options.profile is not None and not faults.has_errors:
+        from opwest.cli.measured_latency import MeasuredLatency
+
+        measured = MeasuredLatency(options.profile, [one.model for one in found], faults)
     texts, values = [], []
     for model, plan, objects, _ in found:
         rows = exportability(model, objects)
@@ -128,8 +136,9 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
             values.append({**summary_json(model, plan), "exportability": rows})
             if options.schedule:
-                texts.append(timeline(model, plan))
-                values[-1]["schedule"] = schedule_rows(model, plan)
+                latency = measured.bound(model, plan.schedule) if measured else plan.schedule.latency
+                texts.append(timeline(model, plan, latency))
+                values[-1].update(schedule_json(model, plan, latency))
         elif rows:
             texts.append(f"{model.label}: objects\n\n{table(rows)}")
             variant = {"variant": model.variant.name} if model.variant else {}

@@ -202,7 +202,14 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--schedule",
         action="store_true",
-        help="print a timeline of steps, devices, waits and live bytes",
+        help="print a timeline of steps, devices, waits and live bytes, and a bound on the latency",
+    )
+    check.add_argument(
+        "--profile",
+        metavar="FILE",
+        type=Path,
+        help="with --schedule: the bound on the latency with the longest durations of a profile, in cycles "
+        "(see 'opwest run --output-profile')",
     )
     _add_zephyr(check)
     add_output(check)

@@ -13,7 +13,7 @@ from typing import Any
 
 from opwest.model.conventions import Convention
 from opwest.model.dtypes import DType
-from opwest.model.model import Model
+from opwest.model.model import FOREVER, Device, Model, Operator
 
 _MEMBERS = (
     "name",
@@ -32,18 +32,26 @@ _MEMBERS = (
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
     """location size_location description host_latency_us file origin kconfig boards devicetree labels line column
-    permits_state""".split()
+    permits_state cycles launch_cycles switch_cycles""".split()
 )
 """Members of inner objects without influence on results."""
 
-_OPTIONAL = frozenset({"check"})
-"""Members that are left out if they have no value: they are newer than the hashes of existing projects."""
+_NEWER: dict[type, dict[str, Any]] = {
+    Operator: {"check": None, "takes_launch": False, "program": None},
+    Device: {"own_timeout_ms": FOREVER, "queue_depth": None, "switching": "load", "power": "open"},
+}
+"""Members that are left out if they have this value: they are newer than the hashes of existing projects."""
 
 
 def model_hash(model: Model) -> str:
     """Return the SHA-256 in hexadecimal. It is the same for all targets of a model."""
     content = {name: _plain(getattr(model, name)) for name in _MEMBERS}
     content["externals"] = sorted(external.symbol for external in model.externals)
+    defaults = {device.name: device.program for device in model.devices}
+    for step, written in zip(model.steps, content["steps"], strict=True):
+        program = written.pop("program")
+        if step.program != defaults.get(step.device or ""):
+            written["program"] = program
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -63,6 +71,9 @@ def _plain(value: Any) -> Any:
         case float():
             return value.hex()
     if dataclasses.is_dataclass(value):
+        newer = _NEWER.get(type(value), {})
         names = [field.name for field in dataclasses.fields(value) if field.name not in _WITHOUT_EFFECT]
-        return {name: _plain(getattr(value, name)) for name in names if name not in _OPTIONAL or getattr(value, name)}
+        members = {name: getattr(value, name) for name in names}
+        kept = {name: one for name, one in members.items() if name not in newer or one != newer[name]}
+        return {name: _plain(one) for name, one in kept.items()}
     return str(value)

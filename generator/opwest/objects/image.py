@@ -48,7 +48,8 @@ NOTE_SHAPE: Final = {
 }
 """The members of the JSON, which render/note.py writes: a type, [shape of items] or {key: shape}.
 
-The note of a variant also has its name: `variant`.
+The note of a variant also has its name: `variant`. A step with another program than its device also has `program` and
+`symbol`.
 """
 _NUMBERS: Final = 1 << 64
 """Limit on numbers."""
@@ -109,7 +110,11 @@ def _model(content: bytes) -> dict[str, Any]:
             f"format {NOTE_FORMAT}",
             "inspect the image with the version of opwest that generated it",
         )
-    if not _fits(found, NOTE_SHAPE) or not isinstance(found.get("variant", ""), str):
+    optional = [found.get("variant", "")]
+    fits = _fits(found, NOTE_SHAPE)
+    if fits:
+        optional += [step.get(key, "") for step in found["steps"] for key in ("program", "symbol")]
+    if not fits or not all(isinstance(text, str) for text in optional):
         raise damaged("the note of a model has missing or invalid members")
     return found
 

@@ -35,6 +35,10 @@ def image_json(label: str, elf: Elf, image: Image) -> dict[str, Any]:
         found = dict(model)
         for key in ("constants", "devices"):
             found[key] = [row | {"address": image.addresses.get(row["symbol"])} for row in model[key]]
+        found["steps"] = [
+            step | {"address": image.addresses.get(step["symbol"])} if "symbol" in step else step
+            for step in model["steps"]
+        ]
         models.append(found)
     return {
         "file": label,
@@ -67,7 +71,7 @@ def _model(model: dict[str, Any], addresses: dict[str, int]) -> Iterator[str]:
         yield from _table(("address", "bytes", "constant", "type", ""), rows)
     yield "  steps"
     steps = [
-        (str(index), step["operator"], step["device"] or "cpu", ", ".join(step["args"]))
+        (str(index), step["operator"], _place(step), ", ".join(step["args"]))
         for index, step in enumerate(model["steps"])
     ]
     yield from _table(("step", "operator", "device", "arguments"), steps)
@@ -92,6 +96,11 @@ def _type(tensor: dict[str, Any]) -> str:
 def _device(device: dict[str, Any]) -> str:
     parts = [f"{key} {device[key]}" for key in ("type", "program") if device[key]]
     return f"{device['name']}: {', '.join(parts)}" if parts else str(device["name"])
+
+
+def _place(step: dict[str, Any]) -> str:
+    """Return the device of a step, with its program if that of the device is another."""
+    return f"{step['device']} ({step['program']})" if step.get("program") else step["device"] or "cpu"
 
 
 def _copied(constant: dict[str, Any]) -> str:

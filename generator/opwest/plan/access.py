@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections import deque
 
 from opwest.model.model import Step
 from opwest.records import dataclass
@@ -56,27 +56,45 @@ def conflict(one: Access, other: Access) -> bool:
     return _overlap(one.reads, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.writes, other.writes)
 
 
-@dataclass
 class Pending:
     """The steps launched on a device and not waited for."""
 
-    steps: list[int] = field(default_factory=list)
-    reads: Ranges = field(default_factory=dict)
-    writes: Ranges = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._launched: deque[tuple[int, Access]] = deque()
+        self._reads: Ranges = {}
+        self._writes: Ranges = {}
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self._launched)
+
+    @property
+    def first(self) -> int:
+        """The index of the first step."""
+        return self._launched[0][0]
 
     def add(self, access: Access, index: int) -> None:
         """Add a launched step."""
-        self.steps.append(index)
-        for total, added in ((self.reads, access.reads), (self.writes, access.writes)):
+        self._launched.append((index, access))
+        for total, added in ((self._reads, access.reads), (self._writes, access.writes)):
             for name, ranges in added.items():
                 total.setdefault(name, []).extend(ranges)
+
+    def complete(self, count: int) -> tuple[int, ...]:
+        """Remove the first `count` steps, and return their indexes."""
+        done = [self._launched.popleft() for _ in range(count)]
+        for _, access in done:
+            for total, ended in ((self._reads, access.reads), (self._writes, access.writes)):
+                for name, ranges in ended.items():
+                    del total[name][: len(ranges)]  # the first ranges are those of the first steps
+        return tuple(index for index, _ in done)
 
     def conflicts(self, access: Access) -> bool:
         """Whether another agent must wait before it makes an access."""
         return (
-            _overlap(access.reads, self.writes)
-            or _overlap(access.writes, self.reads)
-            or _overlap(access.writes, self.writes)
+            _overlap(access.reads, self._writes)
+            or _overlap(access.writes, self._reads)
+            or _overlap(access.writes, self._writes)
         )
 
 

@@ -1,41 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule of `run`: the order of the steps, the waits for devices, and the lifetime of every buffer.
+"""The schedule of `run`: the order of the steps, the waits for devices, their owners, the lifetime of every buffer.
 
 A device runs its queue in order, so steps on one device need no waits between them. Another agent waits for
 the device immediately before it accesses a tensor of a launched step; the wait covers all steps launched on
-that device.
+that device. A step waits for its own device if the queue has no room for it, or if its program is loaded while
+the queue is empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import field, replace
 
 from opwest.model.model import Binding, Model, Step
-from opwest.plan.access import Access, Accessed, Pending, access_of
+from opwest.plan import order
+from opwest.plan.access import Access, access_of
+from opwest.plan.latency import Latency, latency_bound
+from opwest.plan.queues import Queues, Sync
 from opwest.records import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Sync:
-    """A wait for a device, with the launched steps that it completes."""
-
-    device: str
-    steps: tuple[int, ...]
-    leave: int = 0
+__all__ = ["Hold", "Life", "Schedule", "Sync", "copied_at_end", "plan_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """The ownership of a device: acquired by step `first`, released before step `last`."""
+class Life:
+    """The lifetime of a buffer: from the start of step `first` to the end of step `last` with the following waits."""
 
     first: int
     last: int
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """The lifetime of a buffer: from the start of step `first` to the end of step `last` with the following waits."""
+class Hold:
+    """The ownership of a device: from before step `first` to after the waits before step `last`.
+
+    `last` is the number of steps if the device is released at the end of the run.
+    """
 
     first: int
     last: int
@@ -51,17 +51,24 @@ class Schedule:
     """Before every step, in order; one more for the end."""
     lives: dict[str, Life]
     """By the buffer's name."""
-    holds: dict[str, Hold]
+    loads: frozenset[int] = frozenset()
+    """The steps whose program is loaded after the waits before them."""
+    holds: dict[str, Hold] = field(default_factory=dict)
+    """By name, the devices with hooks that steps use, in the order of the context."""
+    latency: Latency = Latency(None, ())
 
 
 def plan_schedule(model: Model) -> Schedule:
     """Return the schedule. Steps keep the manifest's order unless it allows another."""
-    launching = any(step.operator.is_async for step in model.steps)
     line = shared_line(model)
-    steps = _reordered(model.steps, line) if model.reorder and launching else model.steps
+    steps = model.steps
+    if model.reorder and order.matters(model):
+        steps = order.reordered(model, [access_of(step, line) for step in steps])
     steps = tuple(replace(step, index=index) for index, step in enumerate(steps))
-    syncs = _syncs(steps, line)
-    return Schedule(steps, syncs, _lives(model, steps, syncs), _holds(model, steps, syncs))
+    syncs, loads = _syncs(model, steps, [access_of(step, line) for step in steps])
+    holds = _holds(model, steps, syncs)
+    latency = latency_bound(model, steps, syncs, loads)
+    return Schedule(steps, syncs, _lives(model, steps, syncs), loads, holds, latency)
 
 
 def shared_line(model: Model) -> int:
@@ -71,28 +78,33 @@ def shared_line(model: Model) -> int:
     return max((pool.cache_line or 1 for pool in model.pools), default=1)
 
 
-def _needed(pending: dict[str, Pending], step: Step, access: Access) -> list[str]:
-    """Return the devices to wait for before a step, in the order of their first launches."""
-    agent = step.device or "cpu"
-    return [device for device, launched in pending.items() if device != agent and launched.conflicts(access)]
-
-
-def _launch(pending: dict[str, Pending], step: Step, access: Access, index: int) -> None:
-    if step.operator.is_async and step.device:
-        launched = pending.setdefault(step.device, Pending())
-        launched.add(access, index)
-
-
-def _syncs(steps: Sequence[Step], line: int) -> tuple[tuple[Sync, ...], ...]:
-    pending: dict[str, Pending] = {}
+def _syncs(
+    model: Model, steps: Sequence[Step], accesses: Iterable[Access]
+) -> tuple[tuple[tuple[Sync, ...], ...], frozenset[int]]:
+    """Return the waits before every step and at the end, and the steps that load their program."""
+    queues = Queues(model)
     found = []
+    loads = set()
+    for step, access in zip(steps, accesses, strict=True):
+        found.append(tuple(queues.wait(device, leave) for device, leave in queues.needed(step, access)))
+        if queues.loads(step):
+            loads.add(step.index)
+        queues.start(step, access, step.index)
+    found.append(queues.wait_for_all())
+    return tuple(found), frozenset(loads)
+
+
+def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Hold]:
+    """Return the ownership of every device with hooks that steps use."""
+    found: dict[str, Hold] = {}
     for step in steps:
-        access = access_of(step, line)
-        waited = _needed(pending, step, access)
-        found.append(tuple(Sync(device, tuple(pending.pop(device).steps)) for device in waited))
-        _launch(pending, step, access, step.index)
-    found.append(tuple(Sync(device, tuple(launched.steps)) for device, launched in pending.items()))
-    return tuple(found)
+        if step.device is not None:  # a launched step ends at a wait
+            known = found.get(step.device, Hold(step.index, 0))
+            found[step.device] = Hold(known.first, step.index + 1)
+    for before, listed in enumerate(syncs):
+        for sync in listed:
+            found[sync.device] = Hold(found[sync.device].first, max(found[sync.device].last, before))
+    return {d.name: found[d.name] for d in model.devices if d.has_hooks and d.name in found}
 
 
 def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Life]:
@@ -124,71 +136,7 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
     return lives
 
 
-def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Hold]:
-    found: dict[str, Hold] = {}
-    for device in model.devices:
-        used = [step.index for step in steps if step.device == device.name]
-        if used and device.has_hooks:
-            last = [used[-1] + 1] + [
-                n for n, listed in enumerate(syncs) for sync in listed if sync.device == device.name
-            ]
-            found[device.name] = Hold(used[0], max(last))
-    return found
-
-
 def copied_at_end(model: Model) -> set[str]:
     """Return the buffers that a run copies to states at its end."""
     nexts: list[Binding] = [state.next for state in model.states if state.next]
     return {binding.name for binding in nexts if binding.role == "buffer"}
-
-
-def _reordered(steps: Sequence[Step], line: int) -> tuple[Step, ...]:
-    """Return the steps with launches as early as their tensors allow, and waits as late as possible.
-
-    A list schedule: among the steps whose predecessors have run, select one that launches without a wait, else
-    one that a launch depends on, else the next in manifest order; steps with waits come last.
-    """
-    accesses = [access_of(step, line) for step in steps]
-    blockers = _predecessors(steps, accesses)
-    successors: list[list[int]] = [[] for _ in steps]
-    for later, earlier in enumerate(blockers):
-        for index in earlier:
-            successors[index].append(later)
-    feeds = [False] * len(steps)
-    for index in range(len(steps) - 1, -1, -1):
-        feeds[index] = any(steps[later].operator.is_async or feeds[later] for later in successors[index])
-    missing = [len(earlier) for earlier in blockers]
-    ready = [index for index, count in enumerate(missing) if count == 0]
-    pending: dict[str, Pending] = {}
-    order: list[int] = []
-
-    def rank(index: int) -> tuple[int, int, bool, int]:
-        waits = len(_needed(pending, steps[index], accesses[index]))
-        return (waits, 0 if steps[index].operator.is_async else 1, not feeds[index], index)
-
-    while ready:
-        index = min(ready, key=rank)
-        ready.remove(index)
-        for device in _needed(pending, steps[index], accesses[index]):
-            del pending[device]
-        _launch(pending, steps[index], accesses[index], index)
-        order.append(index)
-        for later in successors[index]:
-            missing[later] -= 1
-            if missing[later] == 0:
-                ready.append(later)
-    return tuple(steps[index] for index in order)
-
-
-def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set[int]]:
-    """Return the predecessors of every step: by the memory of its tensors, and between stateful steps."""
-    found: list[set[int]] = [set() for _ in steps]
-    before = Accessed()
-    stateful: int | None = None
-    for index, access in enumerate(accesses):
-        found[index].update(before.add(access, index))
-        if steps[index].operator.stateful:
-            if stateful is not None:
-                found[index].add(stateful)
-            stateful = index
-    return found

@@ -63,10 +63,12 @@ def operator_rows(model: Model) -> list[dict[str, Any]]:
 
 
 def _fits(operator: Operator, device: Device) -> bool:
-    """Return whether the operator takes a device of this type that runs this program."""
-    program = device.program.name if device.program else None
+    """Return whether the operator takes a device of this type that runs its program."""
+    program = operator.program or device.program
     is_type = operator.device_type in (None, device.type)
-    return operator.takes_device and is_type and operator.device_program in (None, program)
+    runs = operator.device_program in (None, program.name if program else None)
+    is_driven = device.has_hooks or (operator.program is None and not operator.takes_launch)
+    return operator.takes_device and is_type and runs and is_driven
 
 
 def _align(model: Model) -> int:

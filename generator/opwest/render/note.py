@@ -14,7 +14,7 @@ from opwest import __version__
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import TensorType
 from opwest.model.fingerprint import model_hash
-from opwest.model.model import Model
+from opwest.model.model import Model, Step
 from opwest.objects.image import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
 from opwest.plan.memory import MemoryPlan
 from opwest.render.records import layout
@@ -74,10 +74,18 @@ def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
                 "operator": step.operator.name,
                 "device": step.device or "",
                 "args": [str(b.value) if b.role == "scalar" else b.shown for b in step.bindings],
+                **_own_program(model, step),
             }
             for step in model.steps
         ],
     }
+
+
+def _own_program(model: Model, step: Step) -> dict[str, str]:
+    """Return the program of a step if that of its device is another."""
+    if step.program is None or step.device is None or step.program == model.device(step.device).program:
+        return {}
+    return {"program": step.program.name, "symbol": CNames.program(step.program.content)}
 
 
 def _tensor(name: str, type_: TensorType) -> dict[str, Any]:

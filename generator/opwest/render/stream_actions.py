@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
-from opwest.model.model import Model, Step
+from opwest.model.model import Model, Program, Step
 from opwest.plan.access import Access, access_of, conflict
 from opwest.plan.frames import shared_by_frames
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import shared_line
 from opwest.records import dataclass
-from opwest.render.actions import Acquire, Cache, Call, Copy, Measured, Release, Wait, actions
+from opwest.render.actions import Acquire, Cache, Call, Copy, Measured, Release, Wait, actions, uses
 
 Kind = Literal["wait", "launch", "call", "cache", "copy"]
 _END = 1 << 62
@@ -35,6 +35,8 @@ class FrameAction:
     """The number of actions that the older frame must have performed."""
     launch: int = 0
     """The number of the launch, by position, that it makes or waits for."""
+    use: int | None = None
+    """The index of the device with the program of a call, in `uses`."""
 
 
 def frame_actions(model: Model, plan: MemoryPlan) -> list[FrameAction]:
@@ -42,6 +44,8 @@ def frame_actions(model: Model, plan: MemoryPlan) -> list[FrameAction]:
     listed = [action for action in actions(model, plan) if not isinstance(action, Acquire | Release)]
     gates = _Gates(model, listed).all()
     launches = _launch_numbers(listed)
+    known = uses(model)
+    loaded: dict[int, Program] = {}
     found = []
     for action, gate in zip(listed, gates, strict=True):
         match action:
@@ -50,7 +54,9 @@ def frame_actions(model: Model, plan: MemoryPlan) -> list[FrameAction]:
                 found.append(FrameAction(action, kind, min(action.steps), gate, launches[max(action.steps)]))
             case Call():
                 kind = "launch" if action.launches else "call"
-                found.append(FrameAction(action, kind, action.step.index, gate, launches.get(action.step.index, 0)))
+                launch = launches.get(action.step.index, 0)
+                use = _use_of(action, loaded, known)
+                found.append(FrameAction(action, kind, action.step.index, gate, launch, use))
             case Cache():
                 found.append(FrameAction(action, "cache", action.step, gate))
             case Copy():
@@ -58,6 +64,20 @@ def frame_actions(model: Model, plan: MemoryPlan) -> list[FrameAction]:
             case _ as never:
                 assert_never(never)
     return found
+
+
+def _use_of(call: Call, loaded: dict[int, Program], known: Sequence[tuple[int, Program | None]]) -> int | None:
+    """Return the use of a call. `loaded` has the latest program of every device.
+
+    A step without a program uses the loaded one. Here the other frame may have loaded another one, so the frame loads
+    that of its own earlier step.
+    """
+    if call.index is None:
+        return None
+    program = loaded.get(call.index) if call.step.program is None else call.step.program
+    if program is not None:
+        loaded[call.index] = program
+    return known.index((call.index, program))
 
 
 def _launch_numbers(listed: Sequence[Measured]) -> dict[int, int]:

@@ -119,6 +119,7 @@ def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
     return {
         "steps": len(model.steps),
         "waits": len(model.waits),
+        **({} if model.latency_cycles is None else {"latency bound, cycles": model.latency_cycles}),
         "order of the steps": order if len(order) <= 200 else f"{order[:200]}…",
         **{f"calls of {one.name}": len(one.steps) for one in model.operators},
     }

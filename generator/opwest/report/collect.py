@@ -43,11 +43,12 @@ def collect(found: Examination) -> data.Model:
                 s.operator.is_async and s.device is not None,
                 s.location.line,
                 *_tensors_of(s),
+                s.program.name if s.program else None,
             )
             for s in plan.schedule.steps
         ),
         waits=tuple(
-            data.Wait(sync.device, before, sync.steps)
+            data.Wait(sync.device, before, sync.steps, sync.leave)
             for before, syncs in enumerate(plan.schedule.syncs)
             for sync in syncs
         ),
@@ -72,6 +73,7 @@ def collect(found: Examination) -> data.Model:
         operators=_operators(found, rows),
         objects=tuple(_object(row, calls.get((row["object"], row["target"]), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
+        latency_cycles=plan.schedule.latency.cycles,
     )
 
 

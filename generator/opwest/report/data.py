@@ -63,12 +63,14 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait for a device: all launches on it are complete afterwards."""
+    """A wait for a device: `steps` are complete afterwards."""
 
     device: str
     before: int
     """The next step; the number of steps at the end of the run."""
     steps: tuple[int, ...]
+    leave: int = 0
+    """The number of later launches on the device that may be in progress afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class Step:
     reads: tuple[str, ...] = ()
     """The tensors that it reads, constants included."""
     writes: tuple[str, ...] = ()
+    program: str | None = None
+    """The program that its device runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class Device:
     name: str
     origin: str
     program: str | None
+    """The program of steps without their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +286,8 @@ class Model:
     profiles: tuple[Profile, ...] = ()
     results: tuple[Results, ...] = ()
     images: tuple[Image, ...] = ()
+    latency_cycles: int | None = None
+    """The bound on the duration of a run; None if steps without cycles exist."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,23 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
     return list(known.values())
 
 
+def read_profile(path: Path, faults: Diagnostics) -> tuple[str, data.Profile]:
+    """Return the model's name and its profile. Raises OpwestError for other files."""
+    at = Location(str(path))
+    try:
+        name, profile, _ = _read(path)
+    except _UnusableError as error:
+        faults.error(f"cannot read the profile: {error}", at, expected=_EXPECTED, hint=nearby.hint_for(path))
+    else:
+        if profile is not None:
+            return name, profile
+        faults.error(
+            f"the result of model {name!r} has no profile", at, hint="measure with 'opwest run --profile --json'"
+        )
+    faults.raise_if_errors()
+    raise AssertionError("an error was not raised")
+
+
 class _UnusableError(Exception):
     pass
 

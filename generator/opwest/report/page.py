@@ -136,7 +136,10 @@ def _model(model: data.Model) -> dict[str, Any]:
         "several_pools": len(model.pools) > 1,
         "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
-        "devices": model.devices,
+        "devices": [
+            {"name": one.name, "origin": one.origin, "programs": ", ".join(words.programs_of(model, one))}
+            for one in model.devices
+        ],
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
         "linked": bool(model.images),
         "code_known": bool(sizes.targets(model) or model.images),
@@ -215,11 +218,14 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
     waits: dict[int, list[str]] = {}
     for wait in model.waits:
         waits.setdefault(wait.before, []).append(f"{wait.device} ({', '.join(map(str, wait.steps))})")
+    several = {device.name for device in model.devices if len(words.programs_of(model, device)) > 1}
     rows = [
         {
             "index": step.index,
             "operator": step.operator,
-            "device": step.device or "cpu",
+            "device": f"{step.device} ({step.program or 'any program'})"
+            if step.device in several
+            else step.device or "cpu",
             "how": "launched" if step.launched else "runs",
             "reads": ", ".join(step.reads),
             "writes": ", ".join(step.writes),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final, Literal
 
 from opwest.records import dataclass
@@ -145,10 +146,15 @@ def _bars(model: data.Model, place: dict[str, int]) -> list[Bar]:
 
 def _ends(model: data.Model) -> dict[int, tuple[int, int]]:
     """Return for every launch the end of its bar, and the step after the wait for its device."""
+    launches: dict[str, list[int]] = defaultdict(list)
+    for step in model.steps:
+        if step.launched and step.device is not None:
+            launches[step.device].append(step.index)
+    following = {one: after for listed in launches.values() for one, after in pairwise(listed)}
     found = {}
     for wait in model.waits:
-        for index, following in zip(wait.steps, [*wait.steps[1:], wait.before], strict=True):
-            found[index] = (following, wait.before)
+        for index in wait.steps:
+            found[index] = (min(following.get(index, wait.before), wait.before), wait.before)
     last = len(model.steps)
     return defaultdict(lambda: (last, last), found)
 

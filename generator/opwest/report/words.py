@@ -91,3 +91,9 @@ def buffer(model: data.Model, one: data.Buffer) -> str:
         parts += [f"written by {steps_of(model, one.writers)}"] if one.writers else []
         parts += [f"read by {steps_of(model, one.readers)}"] if one.readers else []
     return "; ".join(parts)
+
+
+def programs_of(model: data.Model, device: data.Device) -> list[str]:
+    """Return the programs that a device runs, its own first."""
+    used = [device.program, *(step.program for step in model.steps if step.device == device.name)]
+    return list(dict.fromkeys(program for program in used if program is not None))

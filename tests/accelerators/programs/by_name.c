@@ -3,6 +3,7 @@
  * Calls of operators on emulated devices by name, without a run. One case per call: by_name CASE.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,9 +270,23 @@ static void case_time_out(void)
 	EXPECT_CODE(named_close(&workspace, &devices), 0);
 }
 
-/* Another owner of the device, here another workspace, makes the call wait. */
+static int called;
+
+/* A thread's function: POSIX passes data of any type. */
+static void *call_slow(void *unused)
+{
+	called = call("launch", NAMED_DEVICE_SLOW_INDEX);
+	return unused;
+}
+
+/*
+ * Another owner of the device, here another workspace, makes a call on another thread wait for
+ * own_timeout_ms. On its own thread it would wait for ever: it is refused.
+ */
 static void case_another_owner(void)
 {
+	pthread_t thread;
+
 	static struct named_workspace other;
 
 	memcpy(&other, &workspace, sizeof(other));
@@ -281,9 +296,14 @@ static void case_another_owner(void)
 	const struct opwest_call_device theirs = named_call_device(&other, NAMED_DEVICE_SLOW_INDEX);
 
 	EXPECT_CODE(opwest_own(&theirs), 0);
-	EXPECT_CODE(call("launch", NAMED_DEVICE_SLOW_INDEX), -ETIMEDOUT); /* timeout_ms */
+	EXPECT(pthread_create(&thread, NULL, call_slow, NULL) == 0);
+	EXPECT(pthread_join(thread, NULL) == 0);
+	EXPECT_CODE(called, -EBUSY);
 	EXPECT(workspace.opened);
-	EXPECT(workspace.status.hook == OPWEST_HOOK_OPEN);
+	EXPECT(workspace.status.hook == OPWEST_HOOK_OPEN && workspace.status.code == -EBUSY);
+	EXPECT(workspace.status.device == NAMED_DEVICE_SLOW_INDEX);
+	EXPECT_CODE(call("launch", NAMED_DEVICE_SLOW_INDEX), -EDEADLK);
+	EXPECT(workspace.opened && workspace.status.code == -EDEADLK);
 	EXPECT_CODE(opwest_release(&theirs), 0);
 	EXPECT_CODE(named_close(&other, &devices), 0);
 	EXPECT_CODE(named_close(&workspace, &devices), 0);

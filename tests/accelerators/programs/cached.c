@@ -337,8 +337,9 @@ static void drain(const struct device *dev)
 	}
 }
 
-static int cached_sync(const struct device *dev, int32_t timeout_ms)
+static int cached_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
+	(void)leave;
 	(void)timeout_ms;
 	chaos();
 	drain(dev);

@@ -18,6 +18,7 @@ struct opwest_host_config {
 
 struct job {
 	int32_t step;
+	uint16_t slot;
 	const int32_t *a;
 	const int32_t *b;
 	int32_t *y;
@@ -29,6 +30,12 @@ struct opwest_host_data {
 	bool owned;
 	/* The last sync() timed out. */
 	bool timed_out;
+	/* wake() was called, and no sync() has returned -EINTR for it. */
+	bool woken;
+	/* The loaded program; NULL after a failed load. */
+	const struct opwest_program *program;
+	bool loaded;
+	uint32_t enqueued;
 	struct job jobs[8];
 	unsigned int job_count;
 };
@@ -47,6 +54,7 @@ struct subject {
 	int (*run)(void);
 	bool (*right)(void);
 	int (*close)(void);
+	int (*cancel)(void);
 	/* The content of the states and a space; NULL without states. */
 	const char *(*state)(void);
 };

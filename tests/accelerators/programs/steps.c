@@ -3,17 +3,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct device;
+#include <opwest/launch.h>
+
 struct vendor_npu;
 
 int32_t journal_step(int32_t step, const struct device *dev);
 void journal_compute(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct device *dev);
-void journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct device *dev);
+int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
+		       const struct opwest_launch *launch);
 
 int32_t cpu(int32_t step, const int32_t *a, const int32_t *b, int32_t *y);
 void cpu_void(int32_t step, const int32_t *a, const int32_t *b, int32_t *y);
 int32_t npu(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct device *dev);
-int32_t launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct device *dev);
+int32_t launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct opwest_launch *launch);
 int32_t vendor(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, struct vendor_npu *dev);
 
 int32_t cpu(int32_t step, const int32_t *a, const int32_t *b, int32_t *y)
@@ -42,14 +44,9 @@ int32_t npu(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const 
 	return rc;
 }
 
-int32_t launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct device *dev)
+int32_t launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, const struct opwest_launch *launch)
 {
-	const int32_t rc = journal_step(step, dev);
-
-	if (rc == 0) {
-		journal_launch(step, a, b, y, dev);
-	}
-	return rc;
+	return journal_launch(step, a, b, y, launch);
 }
 
 int32_t vendor(int32_t step, const int32_t *a, const int32_t *b, int32_t *y, struct vendor_npu *dev)

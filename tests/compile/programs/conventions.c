@@ -211,16 +211,10 @@ static void refused(void)
 /* A device that works during the wait, with argument arrays that are out of scope. */
 static struct queue queue;
 
-static int activate(const struct device *dev, const struct opwest_program *program)
+static int load(const struct device *dev, const struct opwest_program *program)
 {
 	(void)dev;
 	return program == NULL ? 0 : -EINVAL;
-}
-
-static int open_device(const struct device *dev, int32_t timeout_ms)
-{
-	(void)dev;
-	return timeout_ms == 100 ? 0 : -EINVAL;
 }
 
 static int done(const struct device *dev)
@@ -238,9 +232,9 @@ static __attribute__((noinline)) void spoil_the_stack(void)
 	}
 }
 
-static int work(const struct device *dev, int32_t timeout_ms)
+static int work(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
-	(void)timeout_ms;
+	CHECK(leave == 0U && timeout_ms > 0 && timeout_ms <= 100);
 	spoil_the_stack();
 	for (int32_t job = 0; job < queue.count; job++) {
 		const TVMFFIAny *const any = queue.args[job];
@@ -263,7 +257,8 @@ static int work(const struct device *dev, int32_t timeout_ms)
 
 static void launched(void)
 {
-	static const struct opwest_accelerator_driver_api api = {activate, open_device, done, done, work};
+	static const struct opwest_accelerator_driver_api api = {
+		.check = load, .load = load, .sync = work, .close = done, .deactivate = done};
 	static const struct device npu = {"npu", NULL, &api, (struct opwest_host_data *)(void *)&queue};
 	const struct conventions_devices context = {.npu = &npu, .dma = devices.dma};
 

@@ -116,6 +116,11 @@ static void write_number(int64_t number)
 	port_write(at);
 }
 
+int64_t opwest_port_uptime_ms(void)
+{
+	return 0;
+}
+
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
 	const bool taken = *flag == 0; /* one thread */

@@ -15,6 +15,11 @@ bool opwest_port_device_is_ready(const struct device *dev)
 	return dev != NULL;
 }
 
+int64_t opwest_port_uptime_ms(void)
+{
+	return 0;
+}
+
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
 	const bool taken = *flag == 0; /* one thread */

@@ -399,14 +399,18 @@ static void fail_each_step(void)
 	ended("close", accelerated_close(&first, &devices), &first.status);
 }
 
-/* Devices whose hooks print their calls; one selected call fails. */
-static uint32_t calls, failing_call;
+/* Devices whose hooks print their calls; one selected call fails, or cancels the run. */
+static uint32_t calls, failing_call, cancelling_call;
 static int failing_code;
 
 static int called(const char *what, const char *of, int64_t with)
 {
 	const int rc = ++calls == failing_call ? failing_code : 0;
 
+	if (calls == cancelling_call && third.opened) {
+		text("  cancelled\n");
+		(void)asynchronous_cancel(&third);
+	}
 	text("  ");
 	text(what);
 	name(of);
@@ -485,9 +489,19 @@ void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t cou
 	text("\n");
 }
 
-static int hook_activate(const struct device *dev, const struct opwest_program *program)
+static int hook_activate(const struct device *dev)
 {
-	return called("activate", dev->name, program == NULL ? 0 : program->size);
+	return called("activate", dev->name, 0);
+}
+
+static int hook_check(const struct device *dev, const struct opwest_program *program)
+{
+	return called("check", dev->name, program == NULL ? 0 : program->size);
+}
+
+static int hook_load(const struct device *dev, const struct opwest_program *program)
+{
+	return called("load", dev->name, program == NULL ? 0 : program->size);
 }
 
 static int hook_open(const struct device *dev, int32_t timeout_ms)
@@ -505,13 +519,25 @@ static int hook_deactivate(const struct device *dev)
 	return called("deactivate", dev->name, 0);
 }
 
-static int hook_sync(const struct device *dev, int32_t timeout_ms)
+static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
-	return called("sync", dev->name, timeout_ms);
+	return called("sync", dev->name, (int64_t)leave * 1000000 + timeout_ms);
+}
+
+static void hook_wake(const struct device *dev)
+{
+	(void)called("wake", dev->name, 0);
 }
 
 static const struct opwest_accelerator_driver_api hooks = {
-	hook_activate, hook_open, hook_close, hook_deactivate, hook_sync,
+	.activate = hook_activate,
+	.check = hook_check,
+	.open = hook_open,
+	.load = hook_load,
+	.sync = hook_sync,
+	.wake = hook_wake,
+	.close = hook_close,
+	.deactivate = hook_deactivate,
 };
 static const struct opwest_accelerator_driver_api no_hooks;
 
@@ -587,6 +613,11 @@ static void fail_each_hook(void)
 		} while (calls >= failing_call);
 	}
 	failing_call = 0;
+	do {
+		cancelling_call++;
+		life(&context);
+	} while (calls >= cancelling_call);
+	cancelling_call = 0;
 	/* One device twice, one whose driver has no hook, one of another class, one that is missing. */
 	context.right = context.left;
 	life(&context);

@@ -80,3 +80,65 @@ def test_operators_and_constants_change_the_hash(tmp_path):
     assert first != hash_of(tmp_path / "b", operators=OPERATORS.replace("* by", "- by"))
     assert first != hash_of(tmp_path / "c", table=b"\10")
     assert re.fullmatch("[0-9a-f]{64}", first)
+
+
+DEVICES = """
+version: 1
+model: hashed
+objects: [{files: [operators.c]}]
+devices: {npu: {devicetree: {nodelabel: npu}, program: p.bin}}
+operators:
+  conv:
+    device: {}
+    args:
+      - {name: x, dtype: int8, shape: [1]}
+      - {name: y, dtype: int8, shape: [1], direction: out}
+run:
+  inputs: {x: {dtype: int8, shape: [1]}}
+  outputs: {y: {dtype: int8, shape: [1]}}
+  steps: [{call: conv, device: npu, args: [x, y]}]
+"""
+CONV = "#include <stdint.h>\nstruct device;\nint32_t conv(const int8_t *x, int8_t *y, const struct device *dev)\n"
+CONV += "{\n\ty[0] = x[0];\n\treturn dev == 0;\n}\n"
+
+
+def hash_with_devices(folder, *pairs):
+    folder.mkdir()
+    for name in "pq":
+        (folder / f"{name}.bin").write_text(name)
+    (folder / "operators.c").write_text(CONV)
+    text = DEVICES
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "manifest.yaml").write_text(text)
+    ((model, _),) = projects.check([folder / "manifest.yaml"], Diagnostics())
+    return model_hash(model)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("p.bin}", "p.bin, switching: load, power: open}"),
+        ("device: {}", "device: {}\n    cycles: 7"),
+        ("device: npu, args", "device: npu, cycles: 5, program: p.bin, args"),
+    ],
+)
+def test_defaults_and_cycles_do_not_change_the_hash(tmp_path, pair):
+    assert hash_with_devices(tmp_path / "a") == hash_with_devices(tmp_path / "b", pair)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("p.bin}", "q.bin}"),
+        ("p.bin}", "p.bin, queue_depth: 2}"),
+        ("p.bin}", "p.bin, switching: free}"),
+        ("p.bin}", "p.bin, own_timeout_ms: 5}"),
+        ("p.bin}", "p.bin, power: run}"),
+        ("device: {}", "device: {}\n    program: q.bin"),
+        ("device: npu, args", "device: npu, program: q.bin, args"),
+    ],
+)
+def test_programs_and_rules_of_devices_change_the_hash(tmp_path, pair):
+    assert hash_with_devices(tmp_path / "a") != hash_with_devices(tmp_path / "b", pair)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models from steps as text: `left: a b -> c` is launched on the device `left`, reads a and b, and writes c."""
+"""Models from steps as text: `left: a b -> c` is launched on the device `left`, reads a and b, and writes c.
+
+`left/conv: a -> b` has the program conv. `=20` at the end is a step of 20 cycles, `=3+20` also a launch of 3 cycles.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ import re
 from opwest.diagnostics import Location
 from opwest.model.application import Application
 from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
+from opwest.model.model import Argument, Binding, Buffer, Device, Model, Operator, Pool, Program, Step
 from opwest.model.suite import Suite
 
 HERE = Location("m.yaml", 1, 1)
-_STEP = re.compile(r"(?:(?P<device>\w+)(?P<kind>[:!]) )?(?P<reads>[^>]*?) ?->(?P<writes>[^*]*)(?P<stateful>\*?)")
+_STEP = re.compile(
+    r"(?:(?P<device>\w+)(?:/(?P<program>\w+))?(?P<kind>[:!]) )?(?P<reads>[^>]*?) ?->(?P<writes>[^*=]*)"
+    r"(?P<stateful>\*?)(?: ?=(?:(?P<launch>\d+)[+])?(?P<cycles>\d+))?"
+)
 
 
 def argument(name, direction, *, in_place=(), size=1):
@@ -71,8 +77,35 @@ def step_of(text, index):
         is_async=found["kind"] == ":",
         stateful=bool(found["stateful"]),
         location=HERE,
+        launch_cycles=int(found["launch"] or 0),
     )
-    return Step(index, operator, found["device"], tuple(bindings), HERE)
+    name = found["program"]
+    program = Program(name, f"{name}.bin", name.encode()) if name else None
+    cycles = int(found["cycles"]) if found["cycles"] else None
+    return Step(index, operator, found["device"], tuple(bindings), HERE, program, cycles)
+
+
+def device(name, depth=None, switching="load", switch_cycles=0, *, hooks=True, coherent=True):
+    """Return an accelerator."""
+    return Device(
+        name=name,
+        devicetree=None,
+        boards=(),
+        handle=None,
+        has_hooks=hooks,
+        type=None,
+        program=None,
+        timeout_ms=-1,
+        own_timeout_ms=-1,
+        queue_depth=depth,
+        switching=switching,
+        switch_cycles=switch_cycles,
+        power="open",
+        coherent=coherent,
+        reads_flash=True,
+        host_latency_us=None,
+        location=HERE,
+    )
 
 
 def buffer(name, size=1, *, role="intermediate", align=1, pools=("sram",), incoherent=False):
@@ -85,7 +118,7 @@ def pool(name="sram", size=None, *, align=1, cache_line=None):
     return Pool(name, size, align, cache_line, None, (), HERE, Location("m.yaml", 9, 9))
 
 
-def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy", fixed=None):
+def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy", fixed=None, devices=()):
     """Return a model of steps; without `buffers`, every buffer that they name has one byte."""
     steps = tuple(step_of(text, index) for index, text in enumerate(texts))
     named = dict.fromkeys(b.name for step in steps for b in step.bindings if b.role == "buffer")
@@ -95,7 +128,7 @@ def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy", 
         manifest="m.yaml",
         boards=(),
         operators=tuple(step.operator for step in steps),
-        devices=(),
+        devices=tuple(devices),
         pools=tuple(pools if pools is not None else [pool()]),
         constants=(),
         inputs=(),

@@ -2,13 +2,11 @@
 """Accesses of steps through views, in bytes and in cache lines, and random ones against sets of bytes."""
 
 import random
-from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from opwest.plan.access import Accessed, Pending, access_of
 from opwest.plan.schedule import plan_schedule
-from plan_support import model_of, pool, step_of
+from plan_support import device, model_of, pool, step_of
 
 
 def ranges(text, line):
@@ -49,8 +47,9 @@ def test_whole_tensors_conflict_with_each_view():
 
 def waits(*steps, coherent, lines):
     """Return the devices that each step waits for."""
-    model = model_of(*steps, pools=[pool(f"p{line}", cache_line=line) for line in lines])
-    model = replace(model, devices=tuple(SimpleNamespace(coherent=each) for each in coherent))
+    pools = [pool(f"p{line}", cache_line=line) for line in lines]
+    devices = [device(f"d{number}", coherent=each) for number, each in enumerate(coherent)]
+    model = model_of(*steps, pools=pools, devices=devices)
     return [[sync.device for sync in before] for before in plan_schedule(model).syncs]
 
 

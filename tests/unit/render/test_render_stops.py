@@ -9,7 +9,7 @@ from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
-from opwest.render.actions import Cache, Call, Wait, actions
+from opwest.render.actions import Cache, Call, Wait, measured
 from opwest.render.arguments import argument_memory, operator_rows
 from opwest.render.stops import stops
 from projects import check
@@ -32,7 +32,7 @@ def planned(folder: Path) -> tuple[Model, MemoryPlan]:
 
 def test_results_are_complete_after_waits_and_invalidation(tmp_path: Path) -> None:
     model, plan = planned(tmp_path)
-    todo = actions(model, plan)
+    todo = measured(model, plan)
     found = stops(model, plan)
     assert sorted({step for stop in found for _, step in stop.writes}) == list(range(len(model.steps)))
     assert [stop.point for stop in found] == sorted({stop.point for stop in found})

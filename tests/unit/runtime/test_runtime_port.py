@@ -29,6 +29,10 @@ POWER = """
 static inline int pm_device_runtime_get(const struct device *dev) { (void)dev; return 0; }
 static inline int pm_device_runtime_put(const struct device *dev) { (void)dev; return 0; }
 """
+KERNEL = """
+#include <stdint.h>
+static inline int64_t k_uptime_get(void) { return 0; }
+"""
 PROGRAM = """
 #include <stdio.h>
 #include <opwest/port.h>
@@ -52,6 +56,7 @@ def test_line_of_the_data_cache(options: list[str], line: str, tmp_path: Path) -
     (tmp_path / "zephyr" / "cache.h").write_text(CACHE)
     (tmp_path / "zephyr" / "device.h").write_text(DEVICE)
     (tmp_path / "zephyr" / "toolchain.h").touch()
+    (tmp_path / "zephyr" / "kernel.h").write_text(KERNEL)
     (tmp_path / "zephyr" / "pm" / "device_runtime.h").write_text(POWER)
     (tmp_path / "main.c").write_text(PROGRAM)
     paths = [f"-I{tmp_path}", f"-I{RUNTIME / 'include'}"]

@@ -22,15 +22,19 @@ extern "C" {
 
 /** The state of a device; its members are used by these functions only. */
 struct opwest_accelerator_context {
-	/** Guards program, activations and owned; also held while the device starts or stops. */
+	/**
+	 * Guards program, activations and changes of owned; also held while the device starts,
+	 * stops or loads a program: a driver must not call these functions with a lock of its own
+	 * that it takes there, except those for jobs.
+	 */
 	struct opwest_port_mutex lock;
 	struct opwest_port_owner owner;
 	/** The program that is loaded; NULL for none. */
 	const struct opwest_program *program;
 	uint32_t activations;
-	bool owned;
 	/** Guards the members below. */
 	struct opwest_port_spin spin;
+	bool owned;
 	/** Signals the end of a job, and opwest_accelerator_context_wake(). */
 	struct opwest_port_sem changed;
 	/** Jobs of the owner; they wrap. */
@@ -111,6 +115,16 @@ int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *con
  * @retval -EPERM   The device is not active.
  */
 int opwest_accelerator_context_open(struct opwest_accelerator_context *context, int32_t timeout_ms);
+
+/**
+ * @brief Check whether the calling thread owns the device, before its close() aborts jobs.
+ *
+ * @param context The device's context.
+ *
+ * @retval true  It does.
+ * @retval false Another thread owns it, or none: close() returns -EPERM and has no effect.
+ */
+bool opwest_accelerator_context_is_mine(struct opwest_accelerator_context *context);
 
 /**
  * @brief Release the device, on the thread that owns it.

@@ -192,6 +192,16 @@ void opwest_port_owner_init(struct opwest_port_owner *owner);
 int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms);
 
 /**
+ * @brief Check whether the calling thread has an ownership.
+ *
+ * @param owner The ownership.
+ *
+ * @retval true  It has.
+ * @retval false Another thread has it, or none.
+ */
+bool opwest_port_owner_is_mine(struct opwest_port_owner *owner);
+
+/**
  * @brief Give an ownership back.
  *
  * @param owner The ownership.

@@ -43,11 +43,11 @@ enum opwest_hook {
 	OPWEST_HOOK_POOL = 10,
 	/** No operation: a device differs from that of open, or the device context is NULL. */
 	OPWEST_HOOK_DEVICE = 11,
-	/** The check of a program. */
+	/** The properties of the device, or the check of a program. */
 	OPWEST_HOOK_CHECK = 12,
 	/** Loading a program. */
 	OPWEST_HOOK_LOAD = 13,
-	/** No operation: `<model>_cancel()` ended the run before @ref opwest_status.step. */
+	/** No operation: `<model>_cancel()` ended the run before, or at a wait for, the step. */
 	OPWEST_HOOK_CANCEL = 14,
 };
 
@@ -149,7 +149,8 @@ int opwest_status_unreached(struct opwest_status *status, uint8_t hook, uint16_t
  * Called by the runtime and by generated code only.
  *
  * @param status The status.
- * @param step   The step before which the run ends; OPWEST_NO_STEP at a wait after the last one.
+ * @param step   The step before which the run ends, or the first launched step of the wait that
+ *               ends; OPWEST_NO_STEP for calls by name.
  *
  * @retval -ECANCELED Always.
  */

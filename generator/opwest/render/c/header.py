@@ -8,6 +8,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Model, Pool
+from opwest.plan.latency import EXCLUDED
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
@@ -106,6 +107,8 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         step_count=len(model.steps),
         streams=model.streams,
         launch_count=launch_count(model),
+        latency=plan.schedule.latency.cycles,
+        latency_excludes=textwrap.wrap(f"not contained: {EXCLUDED}.", 90),
         point_count=len(points(model, plan)),
         optional_parts=optional_parts(model, plan),
         host_devices=_host_words(devices),

@@ -105,7 +105,6 @@ def _used(model: Model, listed: list[Measured]) -> dict[str, Any]:
 def _row(names: CNames, places: dict[str, str], model: Model, one: FrameAction) -> dict[str, Any]:
     action = one.action
     row = action_row(names, places, action)
-    use = action.use if isinstance(action, Call) else None
     device = None if isinstance(action, Copy) else action.index
     return {
         **row,
@@ -113,7 +112,7 @@ def _row(names: CNames, places: dict[str, str], model: Model, one: FrameAction) 
         "gate": one.gate,
         "step": f"{one.step}U" if one.step < len(model.steps) else _NO_STEP,
         "launch": one.launch,
-        "use": _NO_USE if use is None else f"{use}U",
+        "use": _NO_USE if one.use is None else f"{one.use}U",
         "device": 0 if device is None else device,
         "kind": f"OPWEST_STREAM_{one.kind.upper()}",
         "kind_name": one.kind,

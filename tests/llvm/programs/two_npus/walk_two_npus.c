@@ -77,9 +77,19 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 	text("\n");
 }
 
-static int hook_activate(const struct device *dev, const struct opwest_program *program)
+static int hook_activate(const struct device *dev)
 {
-	return called("activate", dev, program == NULL ? 0 : program->size);
+	return called("activate", dev, 0);
+}
+
+static int hook_check(const struct device *dev, const struct opwest_program *program)
+{
+	return called("check", dev, program == NULL ? 0 : program->size);
+}
+
+static int hook_load(const struct device *dev, const struct opwest_program *program)
+{
+	return called("load", dev, program == NULL ? 0 : program->size);
 }
 
 static int hook_open(const struct device *dev, int32_t timeout_ms)
@@ -97,9 +107,14 @@ static int hook_deactivate(const struct device *dev)
 	return called("deactivate", dev, 0);
 }
 
-static int hook_sync(const struct device *dev, int32_t timeout_ms)
+static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
-	return called("sync", dev, timeout_ms);
+	return called("sync", dev, (int64_t)leave * 1000000 + timeout_ms);
+}
+
+static void hook_wake(const struct device *dev)
+{
+	(void)called("wake", dev, 0);
 }
 
 /* In place of the emulator: a job reads and writes its tensors, and ends at once. */
@@ -140,7 +155,14 @@ int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeo
 }
 
 static const struct opwest_accelerator_driver_api hooks = {
-	hook_activate, hook_open, hook_close, hook_deactivate, hook_sync,
+	.activate = hook_activate,
+	.check = hook_check,
+	.open = hook_open,
+	.load = hook_load,
+	.sync = hook_sync,
+	.wake = hook_wake,
+	.close = hook_close,
+	.deactivate = hook_deactivate,
 };
 static const struct device devices[] = {{"npu0", NULL, &hooks, NULL}, {"npu1", NULL, &hooks, NULL}};
 

@@ -8,7 +8,7 @@ from c_support import STRICT, compile_all
 from npu_support import FLAGS, PROGRAMS, RUNTIME, build_npu, driver_sources, finish
 from requirements_support import need_compiler
 
-NAMES = ("npu_contract", "npu_faults", "npu_threads")
+NAMES = ("npu_contract", "npu_faults", "npu_programs", "npu_threads", "npu_waits")
 COMPILERS = {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"], "clang": ["clang"]}
 
 

@@ -55,13 +55,15 @@ int main(void)
 {
 	static const struct device device = {"device", NULL, NULL, NULL};
 	static const struct opwest_device info = {.name = "device"};
-	static const struct opwest_device_set set = {"calls", &info, 1};
-	static struct opwest_slot slot = {&device, OPWEST_NO_STEP, 0, 0};
+	static const struct opwest_device_set set = {
+		.model = "calls", .devices = &info, .count = 1};
+	static struct opwest_slot slot = OPWEST_SLOT_INIT;
 	static struct opwest_status status = OPWEST_STATUS_INIT;
 	static bool opened = true;
 	static const struct opwest_call_device owned = {&set, &slot, &status, &opened, 0};
 	char line[1024];
 
+	slot.dev = &device;
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		struct opwest_value values[MOST];
 		char *words[MOST + 2U];

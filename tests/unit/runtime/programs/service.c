@@ -168,12 +168,12 @@ static const struct opwest_model callable_model = {
 	.name = "callable", .inputs = inputs, .outputs = outputs, .operators = operators,
 	.input_count = 2, .output_count = 1, .operator_count = 2};
 
-static int32_t add(const struct opwest_value *values, const struct device *dev)
+static int32_t add(const struct opwest_value *values, const struct opwest_launch *launch)
 {
 	const uint8_t *const x = values[0].as.in;
 	uint8_t *const y_ = values[3].as.out;
 
-	(void)dev;
+	(void)launch;
 	for (int i = 0; i < 4; i++) {
 		y_[i] = (uint8_t)(x[i] + values[1].as.integer + (int)values[2].as.real);
 	}

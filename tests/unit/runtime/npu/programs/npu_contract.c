@@ -5,8 +5,8 @@
 OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE(slow, 40000);
 OPWEST_NPU_EMUL_HOST_DEFINE(slow_too, 40000);
-OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(narrow, 20000, 2, 2000);
-OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(hasty, 1000, 2, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(narrow, 20000, 2, 2000, OPWEST_SWITCH_LOAD);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(hasty, 1000, 2, 0, OPWEST_SWITCH_LOAD);
 
 /* Every job reads the result of the previous one, without a wait between them. */
 static void order(void)
@@ -18,7 +18,7 @@ static void order(void)
 	for (int i = 0; i < 5; i++) {
 		EXPECT(opwest_npu_emul_add(&narrow, ADD, y, x, y, 4), 0);
 	}
-	EXPECT(opwest_accelerator_sync(&narrow, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&narrow, 0U, OPWEST_FOREVER), 0);
 	expect_bytes(y, 6, -10, 18, -20);
 	EXPECT(counts_of(&narrow).succeeded[OPWEST_NPU_EMUL_JOB], 6);
 	stop(&narrow);
@@ -34,7 +34,7 @@ static void by_value(void)
 	start(&slow, &program_a);
 	EXPECT(opwest_npu_emul_conv2d(&slow, CONV, x, one, NULL, y, &shape), 0);
 	memset(&shape, 0xff, sizeof(shape));
-	EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&slow, 0U, OPWEST_FOREVER), 0);
 	EXPECT(y[0], -2);
 	stop(&slow);
 }
@@ -49,13 +49,13 @@ static int64_t makespan(bool overlapped)
 		EXPECT(opwest_npu_emul_relu(&slow, RELU, x, y, 4), 0);
 	}
 	if (!overlapped) {
-		EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
+		EXPECT(opwest_accelerator_sync(&slow, 0U, OPWEST_FOREVER), 0);
 	}
 	for (int i = 0; i < 3; i++) {
 		EXPECT(opwest_npu_emul_relu(&slow_too, RELU, x, z, 4), 0);
 	}
-	EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
-	EXPECT(opwest_accelerator_sync(&slow_too, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&slow, 0U, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&slow_too, 0U, OPWEST_FOREVER), 0);
 	return opwest_port_clock_us() - from;
 }
 
@@ -96,52 +96,46 @@ static void programs(void)
 	EXPECT(opwest_npu_emul_conv2d(&slow, CONV, x, identity, NULL, z, &shape), -ENOTSUP);
 	EXPECT(opwest_npu_emul_relu(&slow, DENSE, x, z, 4), -ENOTSUP);
 	EXPECT(opwest_npu_emul_relu(&slow, 77, x, z, 4), -ENOTSUP);
-	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
-	EXPECT(opwest_accelerator_sync(&slow, 1000), 0);
+	EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), 0);
+	EXPECT(opwest_accelerator_sync(&slow, 0U, 1000), 0);
 	expect_bytes(y, 1, -1, 3, -5);
 	expect_bytes(z, 2, -1, 5, -7); /* (3 * sum + 1) >> 1 */
 	stop(&quick);
 	stop(&slow);
 }
 
+/* Activations are counted; the last deactivation forgets the program. */
 static void activation(void)
 {
-	uint8_t copy[sizeof(bytes_a)];
-	const struct opwest_program same = {"other name", copy, sizeof(copy)};
-
-	memcpy(copy, bytes_a, sizeof(copy));
 	EXPECT(opwest_accelerator_deactivate(&quick), -EPERM);
 	EXPECT(opwest_accelerator_open(&quick, 0), -EPERM);
-	EXPECT(opwest_accelerator_sync(&quick, 0), -EPERM);
+	EXPECT(opwest_accelerator_load(&quick, &program_a), -EPERM);
+	EXPECT(opwest_accelerator_sync(&quick, 0U, 0), -EPERM);
 	EXPECT(opwest_accelerator_close(&quick), -EPERM);
-	EXPECT(opwest_accelerator_activate(&quick, NULL), -EINVAL);
 	for (int round = 0; round < 3; round++) {
-		EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
-		EXPECT(opwest_accelerator_activate(&quick, &same), 0);
-		EXPECT(opwest_accelerator_activate(&quick, &program_b), -EBUSY);
-		EXPECT(opwest_accelerator_activate(&quick, NULL), -EBUSY);
+		int8_t y[4];
+
+		EXPECT(opwest_accelerator_activate(&quick), 0);
+		EXPECT(opwest_accelerator_activate(&quick), 0);
 		EXPECT(opwest_accelerator_deactivate(&quick), 0);
-		EXPECT(opwest_accelerator_activate(&quick, &program_b), -EBUSY);
 		EXPECT(opwest_accelerator_open(&quick, 0), 0);
+		EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM); /* no program */
+		EXPECT(opwest_accelerator_load(&quick, &program_a), 0);
+		EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), 0);
+		EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), 0);
 		EXPECT(opwest_accelerator_close(&quick), 0);
 		EXPECT(opwest_accelerator_deactivate(&quick), 0);
 		EXPECT(opwest_accelerator_deactivate(&quick), -EPERM);
 		EXPECT(opwest_accelerator_open(&quick, 0), -EPERM);
-		EXPECT(opwest_accelerator_activate(&quick, &program_b), 0);
-		EXPECT(opwest_accelerator_activate(&quick, &program_a), -EBUSY);
-		EXPECT(opwest_accelerator_deactivate(&quick), 0);
 	}
+	EXPECT(counts_of(&quick).loaded, 3);
 }
 
 static void expect_program(const uint8_t *bytes, uint32_t size, int want)
 {
 	const struct opwest_program program = {"p", bytes, size};
-	const int rc = opwest_accelerator_activate(&quick, &program);
 
-	EXPECT(rc, want);
-	if (rc == 0) {
-		EXPECT(opwest_accelerator_deactivate(&quick), 0);
-	}
+	EXPECT(opwest_accelerator_check(&quick, &program), want);
 }
 
 /* Whether a byte of a program with one kernel may have a value according to the format. */
@@ -175,6 +169,9 @@ static void bad_programs(void)
 					PROGRAM_KERNEL(5, 1, 0, 1)};
 	uint8_t *bytes;
 
+	start(&quick, &program_a);
+	EXPECT(opwest_accelerator_check(&quick, NULL), -EINVAL);
+	EXPECT(opwest_accelerator_load(&quick, NULL), -EINVAL);
 	expect_program(NULL, 0, -EINVAL);
 	expect_program(good, sizeof(good), 0);
 	expect_program(twice, sizeof(twice), -EINVAL);
@@ -198,8 +195,7 @@ static void bad_programs(void)
 	bytes[16 + 11] = 4;
 	expect_program(bytes, sizeof(good), -EINVAL);
 	free(bytes);
-	EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
-	EXPECT(opwest_accelerator_deactivate(&quick), 0);
+	stop(&quick);
 }
 
 static void arguments(void)
@@ -210,9 +206,11 @@ static void arguments(void)
 	int8_t y[16];
 
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
-	EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+	EXPECT(opwest_accelerator_activate(&quick), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
 	EXPECT(opwest_accelerator_open(&quick, 0), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
+	EXPECT(opwest_accelerator_load(&quick, &program_a), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, NULL, y, 4), -EINVAL);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, NULL, 4), -EINVAL);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 0), -EINVAL);
@@ -240,7 +238,10 @@ static void arguments(void)
 	stop(&quick);
 }
 
-/* Enqueueing waits for a full queue, at most for the timeout of the device. */
+/*
+ * Enqueueing waits for a full queue, at most for the timeout of the device. The running job is one
+ * of the queue: at most two are unfinished.
+ */
 static void full_queue(void)
 {
 	int8_t y[4];
@@ -252,7 +253,8 @@ static void full_queue(void)
 		EXPECT(opwest_npu_emul_relu(&narrow, RELU, x, y, 4), 0);
 	}
 	EXPECT_TRUE(opwest_port_clock_us() - from >= 3 * 20000);
-	EXPECT(opwest_accelerator_sync(&narrow, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&narrow, 0U, OPWEST_FOREVER), 0);
+	EXPECT(counts_of(&narrow).most, 2);
 	stop(&narrow);
 
 	start(&hasty, &program_a);
@@ -260,10 +262,11 @@ static void full_queue(void)
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
 	wait_for_jobs(&hasty, 1);
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
-	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
-	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), -EBUSY);
+	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), -EAGAIN);
+	EXPECT(opwest_accelerator_enqueued(&hasty), 2);
+	EXPECT(counts_of(&hasty).most, 2);
 	EXPECT(opwest_accelerator_close(&hasty), 0);
-	EXPECT(counts_of(&hasty).aborted, 3);
+	EXPECT(counts_of(&hasty).aborted, 2);
 	EXPECT(opwest_accelerator_deactivate(&hasty), 0);
 }
 
@@ -289,12 +292,20 @@ static void context(void)
 
 	opwest_accelerator_context_init(&alone);
 	EXPECT(opwest_accelerator_context_open(&alone, 0), -EPERM);
-	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL, NULL), 0);
-	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL, NULL), 0);
-	EXPECT(opwest_accelerator_context_activate(&alone, &quick, &program_a, NULL), -EBUSY);
+	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL), 0);
+	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL), 0);
+	EXPECT(opwest_accelerator_context_load(&alone, &quick, NULL, OPWEST_SWITCH_FREE, NULL),
+	       -EPERM);
 	EXPECT(opwest_accelerator_context_close(&alone), -EPERM);
+	EXPECT(opwest_accelerator_context_begin(&alone), -EPERM);
+	EXPECT_TRUE(!opwest_accelerator_context_is_mine(&alone));
 	EXPECT(opwest_accelerator_context_open(&alone, 0), 0);
-	EXPECT(opwest_accelerator_context_open(&alone, 5), -ETIMEDOUT);
+	EXPECT_TRUE(opwest_accelerator_context_is_mine(&alone));
+	EXPECT(opwest_accelerator_context_open(&alone, 5), -EDEADLK);
+	EXPECT(opwest_accelerator_context_load(&alone, &quick, NULL, OPWEST_SWITCH_LOAD, NULL), 0);
+	EXPECT(opwest_accelerator_context_load(&alone, &quick, &program_a, OPWEST_SWITCH_LOAD,
+					       NULL),
+	       0);
 	EXPECT(opwest_accelerator_context_close(&alone), 0);
 	EXPECT(opwest_accelerator_context_close(&alone), -EPERM);
 	EXPECT(opwest_accelerator_context_deactivate(&alone, &quick, NULL), 0);

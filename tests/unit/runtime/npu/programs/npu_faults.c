@@ -17,14 +17,21 @@ static void hook_faults(void)
 		for (int round = 0; round < 3; round++) {
 			int8_t y[4];
 #define WANT(which) (round == 1 && point == OPWEST_NPU_EMUL_##which ? -EIO : 0)
-			EXPECT(opwest_accelerator_activate(&quick, &program_a), WANT(ACTIVATE));
+			EXPECT(opwest_accelerator_activate(&quick), WANT(ACTIVATE));
 			if (WANT(ACTIVATE) != 0) {
 				continue;
 			}
+			EXPECT(opwest_accelerator_check(&quick, &program_a), WANT(CHECK));
 			EXPECT(opwest_accelerator_open(&quick, 0), WANT(OPEN));
 			if (WANT(OPEN) == 0) {
+				EXPECT(opwest_accelerator_load(&quick, &program_a), WANT(LOAD));
+				if (WANT(LOAD) != 0) { /* no program is loaded */
+					EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4),
+					       -EPERM);
+					EXPECT(opwest_accelerator_load(&quick, &program_a), 0);
+				}
 				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), 0);
-				EXPECT(opwest_accelerator_sync(&quick, 1000), WANT(SYNC));
+				EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), WANT(SYNC));
 				expect_bytes(y, 1, 0, 3, 0); /* also after a sync that failed */
 				EXPECT(opwest_accelerator_close(&quick), WANT(CLOSE));
 			}
@@ -53,14 +60,14 @@ static void work_faults(void)
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -ENOMEM);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
-	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+	EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), 0);
 	for (int job = 0; job < 3; job++) {
 		EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, (uint32_t)job, -EIO), 0);
 		for (int i = 0; i < 3; i++) {
 			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
 		}
-		EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
-		EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+		EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), -EIO);
+		EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), 0);
 		for (int i = 0; i < 3; i++) {
 			EXPECT(y[i][0], i == job ? GARBAGE : 1);
 			EXPECT(y[i][3], i == job ? GARBAGE : 0);
@@ -72,7 +79,7 @@ static void work_faults(void)
 	wait_for_jobs(&quick, 12);
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -ENOMEM), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
-	EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
+	EXPECT(opwest_accelerator_sync(&quick, 0U, 1000), -EIO);
 	/* A failure is reported to its owner, not to the next one. */
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
@@ -107,13 +114,13 @@ static void hang(void)
 				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
 			}
 			wait_for_jobs(&quick, job + 1);
-			EXPECT(opwest_accelerator_sync(&quick, 30), -ETIMEDOUT);
-			EXPECT(opwest_accelerator_sync(&quick, 0), -ETIMEDOUT);
+			EXPECT(opwest_accelerator_sync(&quick, 0U, 30), -ETIMEDOUT);
+			EXPECT(opwest_accelerator_sync(&quick, 0U, 0), -EAGAIN);
 			if (by_deactivate != 0) {
 				EXPECT(opwest_accelerator_deactivate(&quick), 0);
 				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -EPERM);
 				EXPECT(opwest_accelerator_close(&quick), 0);
-				EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+				EXPECT(opwest_accelerator_activate(&quick), 0);
 			} else {
 				EXPECT(opwest_accelerator_close(&quick), 0);
 			}
@@ -122,6 +129,7 @@ static void hang(void)
 				EXPECT(y[i][0], i < job ? 1 : i == job ? GARBAGE : 7);
 			}
 			EXPECT(opwest_accelerator_open(&quick, 0), 0);
+			EXPECT(opwest_accelerator_load(&quick, &program_a), 0);
 			expect_works(&quick);
 			stop(&quick);
 		}
@@ -138,7 +146,7 @@ static void close_early(void)
 	for (uint32_t round = 1; round <= 2; round++) {
 		EXPECT(opwest_npu_emul_relu(&endless, RELU, x, y, 4), 0);
 		EXPECT(opwest_npu_emul_relu(&endless, RELU, x, y, 4), 0);
-		EXPECT(opwest_accelerator_sync(&endless, 10), -ETIMEDOUT);
+		EXPECT(opwest_accelerator_sync(&endless, 0U, 10), -ETIMEDOUT);
 		EXPECT(opwest_accelerator_close(&endless), 0);
 		EXPECT(counts_of(&endless).aborted, 2 * round);
 		EXPECT(opwest_accelerator_open(&endless, 0), 0);

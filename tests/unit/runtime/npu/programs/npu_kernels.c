@@ -3,7 +3,7 @@
 #include "npu_test.h"
 
 OPWEST_NPU_EMUL_HOST_DEFINE(first, 0);
-OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(second, 10, 1, 1000);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(second, 10, 1, 1000, OPWEST_SWITCH_LOAD);
 
 struct header {
 	int32_t kind, kernel, height, width, in, out, kernel_height, kernel_width, stride, padding;

@@ -50,8 +50,10 @@ static const struct opwest_program program_b = {"b", bytes_b, sizeof(bytes_b)};
 
 static inline void start(const struct device *dev, const struct opwest_program *program)
 {
-	EXPECT(opwest_accelerator_activate(dev, program), 0);
+	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(opwest_accelerator_check(dev, program), 0);
 	EXPECT(opwest_accelerator_open(dev, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_load(dev, program), 0);
 }
 
 static inline void stop(const struct device *dev)

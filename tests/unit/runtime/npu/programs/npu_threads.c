@@ -8,7 +8,7 @@
 
 OPWEST_NPU_EMUL_HOST_DEFINE(shared, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE(shared_too, 0);
-OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(tight, 0, 1, 10000);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(tight, 0, 1, 10000, OPWEST_SWITCH_LOAD);
 
 /* Accessed only by the owner of `shared`. */
 static uint32_t owned_count;
@@ -28,14 +28,16 @@ static void run_in_threads(void *(*first)(void *), void *(*second)(void *))
 static void *own(void *unused)
 {
 	for (int i = 0; i < RUNS; i++) {
-		EXPECT(opwest_accelerator_activate(&shared, &program_a), 0);
+		EXPECT(opwest_accelerator_activate(&shared), 0);
+		EXPECT(opwest_accelerator_check(&shared, &program_a), 0);
 		EXPECT(opwest_accelerator_open(&shared, OPWEST_FOREVER), 0);
+		EXPECT(opwest_accelerator_load(&shared, &program_a), 0);
 		owned_count++;
 		if (i % 16 == 0) {
 			EXPECT(opwest_npu_emul_add(&shared, ADD, owned_tensor, ones, owned_tensor,
 						   4),
 			       0);
-			EXPECT(opwest_accelerator_sync(&shared, OPWEST_FOREVER), 0);
+			EXPECT(opwest_accelerator_sync(&shared, 0U, OPWEST_FOREVER), 0);
 			if (owned_tensor[0] == 100) {
 				memset(owned_tensor, 0, sizeof(owned_tensor));
 			}
@@ -62,35 +64,63 @@ static void exclusive(void)
 	EXPECT(counts.aborted, 0);
 }
 
-static void *close_later(void *unused)
+static void *close_of_another(void *unused)
 {
-	opwest_port_sleep_us(60000);
-	EXPECT(opwest_accelerator_close(&shared), 0);
+	EXPECT(opwest_accelerator_close(&shared), -EPERM);
 	return unused;
 }
 
 static void *wait_to_open(void *unused)
 {
-	EXPECT(opwest_accelerator_open(&shared, 0), -ETIMEDOUT);
-	EXPECT(opwest_accelerator_open(&shared, 10), -ETIMEDOUT);
+	EXPECT(opwest_accelerator_open(&shared, 0), -EBUSY);
+	EXPECT(opwest_accelerator_open(&shared, 10), -EBUSY);
 	EXPECT(opwest_accelerator_open(&shared, 10000), 0);
-	return unused;
-}
-
-/* One thread opens, another one closes, a third one waits. */
-static void hand_over(void)
-{
-	start(&shared, &program_a);
-	run_in_threads(close_later, wait_to_open);
-	stop(&shared);
-}
-
-static void *deactivate_later(void *unused)
-{
-	opwest_port_sleep_us(60000);
-	EXPECT(opwest_accelerator_deactivate(&shared), 0);
 	EXPECT(opwest_accelerator_close(&shared), 0);
 	return unused;
+}
+
+static pthread_t run_thread(void *(*function)(void *))
+{
+	pthread_t thread;
+
+	EXPECT(pthread_create(&thread, NULL, function, NULL), 0);
+	return thread;
+}
+
+/* One thread owns, another one waits: -EBUSY is another owner, -EDEADLK the caller itself. */
+static void hand_over(void)
+{
+	pthread_t waiting;
+
+	start(&shared, &program_a);
+	EXPECT(opwest_accelerator_open(&shared, 0), -EDEADLK);
+	EXPECT(opwest_accelerator_open(&shared, OPWEST_FOREVER), -EDEADLK);
+	waiting = run_thread(wait_to_open);
+	opwest_port_sleep_us(60000);
+	EXPECT(opwest_accelerator_close(&shared), 0);
+	EXPECT(pthread_join(waiting, NULL), 0);
+	EXPECT(opwest_accelerator_close(&shared), -EPERM);
+	EXPECT(opwest_accelerator_deactivate(&shared), 0);
+}
+
+/* close() of a thread that is not the owner fails, and changes nothing: the owner's job continues. */
+static void foreign_close(void)
+{
+	int8_t y[4];
+
+	start(&tight, &program_a);
+	start(&shared, &program_a);
+	opwest_npu_emul_hang(&shared, 0);
+	EXPECT(opwest_npu_emul_relu(&shared, RELU, ones, y, 4), 0);
+	wait_for_jobs(&shared, 1);
+	EXPECT(pthread_join(run_thread(close_of_another), NULL), 0);
+	EXPECT(counts_of(&shared).aborted, 0);
+	EXPECT(opwest_accelerator_enqueued(&shared), 1);
+	EXPECT(opwest_accelerator_sync(&shared, 0U, 10), -ETIMEDOUT);
+	EXPECT(opwest_npu_emul_relu(&shared, RELU, ones, y, 4), 0); /* still the owner */
+	stop(&shared);
+	EXPECT(counts_of(&shared).aborted, 2);
+	stop(&tight);
 }
 
 static void *wait_in_vain(void *unused)
@@ -102,17 +132,16 @@ static void *wait_in_vain(void *unused)
 /* A wait for a device that is then deactivated fails. */
 static void deactivated(void)
 {
+	pthread_t waiting;
+
 	start(&shared, &program_a);
-	run_in_threads(deactivate_later, wait_in_vain);
+	waiting = run_thread(wait_in_vain);
+	opwest_port_sleep_us(60000);
+	EXPECT(opwest_accelerator_deactivate(&shared), 0);
+	EXPECT(opwest_accelerator_close(&shared), 0);
+	EXPECT(pthread_join(waiting, NULL), 0);
 	start(&shared, &program_b);
 	stop(&shared);
-}
-
-static void *close_tight(void *unused)
-{
-	opwest_port_sleep_us(60000);
-	EXPECT(opwest_accelerator_close(&tight), 0);
-	return unused;
 }
 
 static void *enqueue_tight(void *unused)
@@ -130,12 +159,15 @@ static void *enqueue_tight(void *unused)
 /* close() also ends the wait for space in the queue. */
 static void closed_while_full(void)
 {
-	int64_t from;
+	const int64_t from = opwest_port_clock_us();
+	pthread_t enqueuing;
 
 	start(&tight, &program_a);
 	opwest_npu_emul_hang(&tight, 0);
-	from = opwest_port_clock_us();
-	run_in_threads(close_tight, enqueue_tight);
+	enqueuing = run_thread(enqueue_tight);
+	opwest_port_sleep_us(60000);
+	EXPECT(opwest_accelerator_close(&tight), 0);
+	EXPECT(pthread_join(enqueuing, NULL), 0);
 	EXPECT_TRUE(opwest_port_clock_us() - from < 5000000);
 	EXPECT(opwest_accelerator_deactivate(&tight), 0);
 }
@@ -145,23 +177,29 @@ static int one_run(const struct opwest_program *program)
 {
 	int8_t y[4];
 	int8_t z[4];
-	int rc = opwest_accelerator_activate(&shared, program);
+	int rc = opwest_accelerator_activate(&shared);
 
 	if (rc != 0) {
 		return rc;
 	}
-	rc = opwest_accelerator_activate(&shared_too, program);
+	rc = opwest_accelerator_activate(&shared_too);
 	if (rc == 0) {
 		rc = opwest_accelerator_open(&shared, OPWEST_FOREVER);
 		if (rc == 0) {
 			rc = opwest_accelerator_open(&shared_too, OPWEST_FOREVER);
 			if (rc == 0) {
-				const int a = opwest_npu_emul_relu(&shared, RELU, ones, y, 4);
-				const int b = opwest_npu_emul_relu(&shared_too, RELU, ones, z, 4);
-				const int c = opwest_accelerator_sync(&shared, 50);
-				const int d = opwest_accelerator_sync(&shared_too, 50);
+				const int codes[] = {
+					opwest_accelerator_load(&shared, program),
+					opwest_accelerator_load(&shared_too, program),
+					opwest_npu_emul_relu(&shared, RELU, ones, y, 4),
+					opwest_npu_emul_relu(&shared_too, RELU, ones, z, 4),
+					opwest_accelerator_sync(&shared, 0U, 50),
+					opwest_accelerator_sync(&shared_too, 0U, 50),
+				};
 
-				rc = a != 0 ? a : b != 0 ? b : c != 0 ? c : d;
+				for (int i = 0; rc == 0 && i < 6; i++) {
+					rc = codes[i];
+				}
 				(void)opwest_accelerator_close(&shared_too);
 				EXPECT_TRUE(rc != 0 || (y[0] == 1 && z[3] == 1));
 			}
@@ -213,6 +251,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 		{"exclusive", exclusive},
 		{"hand_over", hand_over},
+		{"foreign_close", foreign_close},
 		{"deactivated", deactivated},
 		{"closed_while_full", closed_while_full},
 		{"faulty", faulty},

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"a11f28e0b09b1a02a5bb8fee8a1a706ec66016a0bcb54e052bb7f46032b"
-	.ascii "19669\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "\":\"\",\"hash\":\"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b24"
+	.ascii "42495\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"labels\",\"description\""
-	.ascii ":\"\",\"hash\":\"2ed45b15f5bf31087bf90258dc36a351c76c7c661b4dba93189926c7a908"
-	.ascii "67e8\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
+	.ascii ":\"\",\"hash\":\"48335f854944c3bba09c2e2725068e389103d2b0a4d9c9d1f5e1877c4c05"
+	.ascii "6a75\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"
 	.ascii "e\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":8,\"align\":8,\"reach\":["
 	.ascii "],\"regions\":[],\"buffers\":[{\"name\":\"middle\",\"dtype\":\"int16\",\"shape\":[4],\""

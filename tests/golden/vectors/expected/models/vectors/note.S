@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"vectors\",\"description"
-	.ascii "\":\"\",\"hash\":\"079ff63eb4692cb2d3458622e2d17acb2f91a0d1a59c58663bfb14d4925"
-	.ascii "275c4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
+	.ascii "\":\"\",\"hash\":\"f38221d3f3aa53d18518f2eb407872de0f8de575d6da1407a14cc49a4b3"
+	.ascii "c9150\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
 	.ascii "ame\":\"bias\",\"dtype\":\"int8\",\"shape\":[1,6],\"size\":6}],\"outputs\":[{\"name\":\""
 	.ascii "y\",\"dtype\":\"float32\",\"shape\":[2,3],\"size\":24},{\"name\":\"q\",\"dtype\":\"int8\""

@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"61e03a6e53ca4f3a10ad635e86416aebc5e963c0008b0341002648c8000699e6";
+	"c06439bbf2dd6283a02f2b1161ead3d75849586c90e2fb9f334d80bd5fe39c7f";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"2afd3cc3207a84b80bd675eccc462f9b00819ea1b2d8ea3356e2680456e35415";
+	"db0b58153986bbf039c7b5223b82a2424d5d764c04fbed32d58cfe4cf11f2928";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

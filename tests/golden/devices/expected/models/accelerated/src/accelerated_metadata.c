@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"ae91913d57d320a061717bc96b4f3561ec99249514c12d312721b0a6040c7d66";
+	"1985185de816213d713716eb9232b1e6fbb4daa280e06de4f54bc33cdd98bf8f";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

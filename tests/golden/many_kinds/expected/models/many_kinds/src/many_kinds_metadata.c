@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"715353dfb903aaf2d0fba471b4d27839db68e15503795bf71d436bc17cde4b76";
+	"57ca9961cf857885a5abd4aef07136a1fbd426e576e7ca82ade398004e20ed69";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -62,7 +62,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a11f28e0b09b1a02a5bb8fee8a1a706ec66016a0bcb54e052bb7f46032b19669";
+	"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b2442495";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

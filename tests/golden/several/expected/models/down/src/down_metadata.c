@@ -69,7 +69,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d1301cc8a7bb28a74f79633add5e880ffce8c35ba3ab5cd7eebeb432cd5807e5";
+	"ab4bea1755c2d82a2a69f278eff43f73095054a620984234a41229ac63444881";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -69,7 +69,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a73eddb41ed55ee8a189e91d62106cdddca9a8b24711820c76ff858c1fb15301";
+	"c544d9a4cee771ae1c3059652b1515675690147c5a4b8d6a68bc4a2c0f5893a8";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"7b35784ac57df05f337b7337d4c10267cc8894542ebcd896390b88ff1b784dc6";
+	"c5a0a250b93c8da03b8e6c152eeb5ed0729bd169dddf7316cc5e4fc6415bf267";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

@@ -83,7 +83,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"8cd0d5f117132d37272c90d5eae4769190d55b8c58da49bafa3dac82b2ebae13";
+	"f605f9e45ffe2415cf5c770e5ab458cd8c4d9d17e73944b3acc46d03e4b3e8e3";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -80,7 +80,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"6d1e2a7b6aa59bb31b93179925d19b06fbebe5f8b39b765ddac84aa020ddd022";
+	"33730ece62f558bf7df6e59ce2e3113244e7fc419364b1e8763c708833366280";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

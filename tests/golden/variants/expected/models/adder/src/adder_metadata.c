@@ -64,7 +64,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"2c6ead8c77e859487579c069512b970f34734d27d2f28333df8abfa98a9d331b";
+	"1b2450f7530f08f591f8835a701ab0d2f661a539ce42c8c582692f928b3d4348";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"079ff63eb4692cb2d3458622e2d17acb2f91a0d1a59c58663bfb14d4925275c4";
+	"f38221d3f3aa53d18518f2eb407872de0f8de575d6da1407a14cc49a4b3c9150";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"84e75c35ea8573ba"
-	.ascii "c48642021abcab2f8fb84a75566f4d7676ab749f31c800e2\",\"variant\":\"dsp\",\"targe"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"27671d33c1ce3dc5"
+	.ascii "ebfbac0f0732cca1e45ed46bb1a393fb99ae57f82bf27b28\",\"variant\":\"dsp\",\"targe"
 	.ascii "ts\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"ou"
 	.ascii "tputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[]"
 	.ascii ",\"pools\":[{\"name\":\"fast\",\"size\":96,\"align\":16,\"reach\":[],\"regions\":[],\"b"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"14941d888c852134"
-	.ascii "0dc4e7e96ff6f3da811798bb02c1bccc6c6d9834d79d5084\",\"variant\":\"mve\",\"targe"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"4d892d010b35f0a0"
+	.ascii "65cdf6c5c4144229c508074be5817d5a151cc1df0f7305fa\",\"variant\":\"mve\",\"targe"
 	.ascii "ts\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"ou"
 	.ascii "tputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[]"
 	.ascii ",\"pools\":[{\"name\":\"sram\",\"size\":256,\"align\":8,\"reach\":[],\"regions\":[],\"b"

@@ -82,7 +82,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"84e75c35ea8573bac48642021abcab2f8fb84a75566f4d7676ab749f31c800e2";
+	"27671d33c1ce3dc5ebfbac0f0732cca1e45ed46bb1a393fb99ae57f82bf27b28";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

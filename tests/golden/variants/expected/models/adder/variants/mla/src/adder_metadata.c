@@ -64,7 +64,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e7284a94fed2c72fbd945aa5ae3a51aa405817de1dfaa3a7cca530b682a4d07d";
+	"7d2a9b606b331e487c064a8053374121f1bb087e280ec0e8e34bd6b59b240002";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

@@ -71,7 +71,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"14941d888c8521340dc4e7e96ff6f3da811798bb02c1bccc6c6d9834d79d5084";
+	"4d892d010b35f0a065cdf6c5c4144229c508074be5817d5a151cc1df0f7305fa";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,
