@@ -101,6 +101,14 @@ struct opwest_profiled {
 #endif
 
 /**
+ * @brief Add one duration to a measurement.
+ *
+ * @param measure The measurement.
+ * @param cycles  The duration.
+ */
+void opwest_measure_add(struct opwest_measure *measure, uint64_t cycles);
+
+/**
  * @brief Begin a point.
  *
  * @param measures The measurements of the workspace.
