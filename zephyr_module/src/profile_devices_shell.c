@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include <opwest/profile_devices.h>
+#include <zephyr/shell/shell.h>
 
-#include "profile_devices_shell.h"
+#include <opwest/profile_devices.h>
 
 static void print_events(const struct shell *sh, const struct opwest_device_measure *measure)
 {

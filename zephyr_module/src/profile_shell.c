@@ -7,10 +7,6 @@
 
 #include <opwest/profile.h>
 
-#ifdef CONFIG_OPWEST_PROFILE_DEVICES
-#include "profile_devices_shell.h"
-#endif
-
 static void print_point(const struct shell *sh, const struct opwest_profiled *profiled,
 			uint32_t index)
 {

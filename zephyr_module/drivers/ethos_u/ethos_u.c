@@ -21,7 +21,7 @@ LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 
 #define STACK_SIZE CONFIG_OPWEST_ETHOS_U_THREAD_STACK_SIZE
 
-/* CONFIG_ETHOS_U_NPU_NAME is "ethos-u55-128" or so. The vendor's driver is built for one product. */
+/* CONFIG_ETHOS_U_NPU_NAME is "ethos-u55-128" or so: the product of the vendor's driver. */
 #define NPU_SERIES  (CONFIG_ETHOS_U_NPU_NAME[7])
 #define NPU_PRODUCT (NPU_SERIES == '5' ? ETHOS_U55 : NPU_SERIES == '6' ? ETHOS_U65 : ETHOS_U85)
 

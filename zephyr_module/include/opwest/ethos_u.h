@@ -23,8 +23,8 @@
  * @endcode
  *
  * The model maintains the caches of the arguments of its operators, according to their pools; this
- * driver and the vendor's do not. So the arena is an argument that the operator writes. Weights are
- * constants; those in cached RAM are written back before the first run.
+ * driver and the vendor's do not. So all memory in cached RAM that the NPU uses is an argument: the
+ * arena one that the operator writes, weights in RAM one that it reads. Flash needs none.
  */
 #ifndef OPWEST_ETHOS_U_H_
 #define OPWEST_ETHOS_U_H_

@@ -140,6 +140,20 @@ void opwest_profile_end(struct opwest_measure *measures, const struct opwest_poi
 void opwest_profile_stop(const struct opwest_measure *measures, uint32_t index);
 #endif
 
+#ifdef CONFIG_OPWEST_PROFILE_DEVICES
+struct shell;
+
+/**
+ * @brief Print the counters of all devices, for the shell's command.
+ *
+ * @param sh The shell.
+ */
+void opwest_profile_devices_print(const struct shell *sh);
+
+/** @brief Reset the counters of all devices, for the shell's command. */
+void opwest_profile_devices_reset(void);
+#endif
+
 /**
  * @brief Reset measurements.
  *
