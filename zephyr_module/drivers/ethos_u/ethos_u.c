@@ -98,13 +98,6 @@ static int power_down(const struct device *dev)
 	return rc;
 }
 
-static void set_program(struct ethos_u_data *data, const struct opwest_program *program)
-{
-	(void)k_mutex_lock(&data->lock, K_FOREVER);
-	data->program = program;
-	k_mutex_unlock(&data->lock);
-}
-
 static int ethos_u_activate(const struct device *dev)
 {
 	struct ethos_u_data *const data = dev->data;
@@ -114,7 +107,9 @@ static int ethos_u_activate(const struct device *dev)
 
 static int stop(const struct device *dev)
 {
-	set_program(dev->data, NULL);
+	struct ethos_u_data *const data = dev->data;
+
+	data->program = NULL;
 	return power_down(dev);
 }
 
@@ -175,7 +170,9 @@ static int ethos_u_open(const struct device *dev, int32_t timeout_ms)
 
 static int make_current(const struct device *dev, const struct opwest_program *program)
 {
-	set_program(dev->data, program);
+	struct ethos_u_data *const data = dev->data;
+
+	data->program = program;
 	return 0;
 }
 

@@ -45,8 +45,13 @@ struct ethos_u_data {
 	struct opwest_accelerator_context context;
 	struct ethosu_driver *driver;
 	struct k_thread thread;
+	/* The program that load() made the current one, may be NULL. Used by the owner's thread. */
+	const struct opwest_program *program;
 
-	/* Guards the members below. */
+	/*
+	 * Guards the members below. It is taken inside the lock of the context only where the device
+	 * has no owner.
+	 */
 	struct k_mutex lock;
 	/* Signals a new job. */
 	struct k_condvar filled;
@@ -57,8 +62,6 @@ struct ethos_u_data {
 	uint16_t count;
 	/* The next jobs, which end without a start: after a failure, or aborted. */
 	uint16_t skipped;
-	/* The program that load() made the current one, may be NULL. */
-	const struct opwest_program *program;
 	/* The NPU was started with the first job. */
 	bool running;
 	/* That job must end early. */
