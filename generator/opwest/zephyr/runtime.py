@@ -81,7 +81,16 @@ FEATURES: Mapping[str, Feature] = {
         compatible="opwest,npu-emul",
     ),
     "ethos_u": Feature(
-        (*_headers("ethos_u"), *_driver("ethos_u", "ethos-u", "ethos_u.c")),
+        (
+            *_headers("ethos_u", "profile_devices"),
+            *_driver(
+                "ethos_u",
+                "ethos-u",
+                *(f"ethos_u{part}.c" for part in ("", "_payload", "_pmu", "_queue")),
+                *("ethos_u_internal.h", "ethos_u_payload.h"),
+            ),
+            *_sources("profile_devices.c", "profile_devices.ld", "profile_devices_shell.c"),
+        ),
         needs=("drivers",),
         option="CONFIG_OPWEST_ETHOS_U",
         compatible="opwest,ethos-u",
