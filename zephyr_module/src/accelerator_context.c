@@ -111,17 +111,19 @@ static bool is_owned(struct opwest_accelerator_context *context)
 	return owned;
 }
 
+bool opwest_accelerator_context_is_mine(struct opwest_accelerator_context *context)
+{
+	return is_owned(context) && opwest_port_owner_is_mine(&context->owner);
+}
+
 int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
 {
-	bool owned;
-
-	opwest_port_mutex_lock(&context->lock);
-	owned = context->owned;
-	context->owned = false;
-	opwest_port_mutex_unlock(&context->lock);
-	if (!owned) {
+	if (!opwest_accelerator_context_is_mine(context)) {
 		return -EPERM;
 	}
+	opwest_port_mutex_lock(&context->lock);
+	context->owned = false;
+	opwest_port_mutex_unlock(&context->lock);
 	restart_counts(context);
 	return opwest_port_owner_give(&context->owner);
 }
@@ -176,6 +178,10 @@ void opwest_accelerator_context_end(struct opwest_accelerator_context *context,
 	void *user;
 
 	opwest_port_spin_lock(&context->spin);
+	if (context->ended == context->enqueued) {
+		opwest_port_spin_unlock(&context->spin);
+		return;
+	}
 	context->ended++;
 	if (context->error == 0) {
 		context->error = error;

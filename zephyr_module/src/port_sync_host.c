@@ -138,6 +138,16 @@ int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms)
 	return rc;
 }
 
+bool opwest_port_owner_is_mine(struct opwest_port_owner *owner)
+{
+	bool mine;
+
+	(void)pthread_mutex_lock(&owner->mutex);
+	mine = is_mine(owner);
+	(void)pthread_mutex_unlock(&owner->mutex);
+	return mine;
+}
+
 int opwest_port_owner_give(struct opwest_port_owner *owner)
 {
 	int rc = -EPERM;

@@ -90,6 +90,11 @@ int opwest_port_owner_take(struct opwest_port_owner *owner, int32_t timeout_ms)
 		       : -EBUSY;
 }
 
+bool opwest_port_owner_is_mine(struct opwest_port_owner *owner)
+{
+	return is_mine(owner);
+}
+
 int opwest_port_owner_give(struct opwest_port_owner *owner)
 {
 	if (!is_mine(owner)) {

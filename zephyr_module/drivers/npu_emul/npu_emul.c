@@ -125,14 +125,12 @@ static int npu_emul_close(const struct device *dev)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 	const int fault = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_CLOSE);
-	bool opened;
 	int rc = -EPERM;
 
-	opwest_port_mutex_lock(&data->lock);
-	opened = data->opened;
-	data->opened = false;
-	opwest_port_mutex_unlock(&data->lock);
-	if (opened) {
+	if (opwest_accelerator_context_is_mine(&data->context)) {
+		opwest_port_mutex_lock(&data->lock);
+		data->opened = false;
+		opwest_port_mutex_unlock(&data->lock);
 		opwest_npu_emul_abort(dev);
 		rc = opwest_accelerator_context_close(&data->context);
 	}

@@ -113,6 +113,16 @@ int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *con
 int opwest_accelerator_context_open(struct opwest_accelerator_context *context, int32_t timeout_ms);
 
 /**
+ * @brief Check whether the calling thread owns the device, before its close() aborts jobs.
+ *
+ * @param context The device's context.
+ *
+ * @retval true  It does.
+ * @retval false Another thread owns it, or none: close() returns -EPERM and has no effect.
+ */
+bool opwest_accelerator_context_is_mine(struct opwest_accelerator_context *context);
+
+/**
  * @brief Release the device, on the thread that owns it.
  *
  * @param context The context of a device that does not access the owner's memory any more: all jobs
@@ -163,6 +173,9 @@ int opwest_accelerator_context_begin(struct opwest_accelerator_context *context)
 
 /**
  * @brief Report the end of the oldest unfinished job: from a thread or an ISR.
+ *
+ * Without an unfinished job it has no effect: a device may signal the end of a job twice. A driver
+ * that can have other jobs in its queue at that time must recognise the second signal itself.
  *
  * @param context The device's context.
  * @param dev     The device, for the callback.
