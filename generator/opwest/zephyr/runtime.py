@@ -61,7 +61,7 @@ FEATURES: Mapping[str, Feature] = {
     "drivers": Feature(
         (*_headers("accelerator_context", "port_sync"), *_sources("accelerator_context.c", "port_sync_zephyr.c")),
         needs=("devices",),
-        option="CONFIG_OPWEST_PORT_SYNC",
+        option="CONFIG_OPWEST_ACCELERATOR",
     ),
     "npu_emul": Feature(
         (
