@@ -22,15 +22,15 @@ extern "C" {
 
 /** The state of a device; its members are used by these functions only. */
 struct opwest_accelerator_context {
-	/** Guards program, activations and owned; also held while the device starts or stops. */
+	/** Guards program and activations; also held while the device starts, stops or loads. */
 	struct opwest_port_mutex lock;
 	struct opwest_port_owner owner;
 	/** The program that is loaded; NULL for none. */
 	const struct opwest_program *program;
 	uint32_t activations;
-	bool owned;
 	/** Guards the members below. */
 	struct opwest_port_spin spin;
+	bool owned;
 	/** Signals the end of a job, and opwest_accelerator_context_wake(). */
 	struct opwest_port_sem changed;
 	/** Jobs of the owner; they wrap. */
