@@ -115,7 +115,7 @@ CONFORMANCE_CASES(CONFORMANCE_DECLARE)
 /** End the function unless the device is active, owned, and has the first program. */
 #define START()                                                                                    \
 	do {                                                                                       \
-		EXPECT(opwest_accelerator_activate(dev), 0);                                       \
+		EXPECT(conformance_activate(dev), 0);                                              \
 		EXPECT(opwest_accelerator_open(dev, LONG_MS), 0);                                  \
 		EXPECT(opwest_accelerator_load(dev, opwest_conformance.programs[0]), 0);           \
 	} while (0)
@@ -124,7 +124,7 @@ CONFORMANCE_CASES(CONFORMANCE_DECLARE)
 #define STOP()                                                                                     \
 	do {                                                                                       \
 		EXPECT(opwest_accelerator_close(dev), 0);                                          \
-		EXPECT(opwest_accelerator_deactivate(dev), 0);                                     \
+		EXPECT(conformance_deactivate(dev), 0);                                            \
 	} while (0)
 
 /** @brief Record an expectation; returns whether it is met. */
@@ -134,6 +134,12 @@ bool conformance_expect(struct conformance_check *check, long got, long wanted, 
 /** @brief Give a fault to a job; returns whether the device can do it. */
 bool conformance_inject(const struct device *dev, enum opwest_conformance_fault fault,
 			uint32_t after);
+
+/** @brief Power a device and activate it, as a model does. */
+int conformance_activate(const struct device *dev);
+
+/** @brief Undo conformance_activate(). */
+int conformance_deactivate(const struct device *dev);
 
 /** @brief Launch a job with the program that is loaded; returns what the launch returns. */
 int conformance_launch(const struct device *dev, uint32_t job,

@@ -119,13 +119,13 @@ CASE(late_after_close)
 CASE(launch_without_owner)
 {
 	NEED_HOOK(open);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT_TRUE(conformance_launch(dev, 0, PROGRAM) < 0);
 	EXPECT(opwest_accelerator_open(dev, LONG_MS), 0);
 	EXPECT(opwest_accelerator_load(dev, PROGRAM), 0);
 	EXPECT(conformance_wait(dev, 0, 0), 0);
 	EXPECT(opwest_accelerator_close(dev), 0);
 	EXPECT_TRUE(conformance_launch(dev, 0, PROGRAM) < 0);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 	EXPECT_TRUE(conformance_is_clear(dev, 0));
 }

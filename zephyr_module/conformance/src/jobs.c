@@ -231,7 +231,7 @@ CASE(full_queue)
 CASE(notify)
 {
 	NEED_HOOK(notify);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(opwest_accelerator_notify(dev, on_end, &notified), -EPERM);
 	EXPECT(opwest_accelerator_open(dev, LONG_MS), 0);
 	EXPECT(opwest_accelerator_load(dev, PROGRAM), 0);

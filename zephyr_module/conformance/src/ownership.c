@@ -49,15 +49,15 @@ CASE(activations)
 {
 	NEED_HOOK(activate);
 	NEED_HOOK(deactivate);
-	EXPECT(opwest_accelerator_deactivate(dev), -EPERM);
-	EXPECT(opwest_accelerator_activate(dev), 0);
-	EXPECT(opwest_accelerator_activate(dev), 0);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), -EPERM);
+	EXPECT(conformance_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 	/* One is left. */
 	EXPECT(opwest_accelerator_open(dev, 0), 0);
 	EXPECT(opwest_accelerator_close(dev), 0);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
-	EXPECT(opwest_accelerator_deactivate(dev), -EPERM);
+	EXPECT(conformance_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), -EPERM);
 }
 
 CASE(open_inactive)
@@ -66,7 +66,7 @@ CASE(open_inactive)
 	NEED_HOOK(open);
 	EXPECT(opwest_accelerator_open(dev, 0), -EPERM);
 	EXPECT(opwest_accelerator_close(dev), -EPERM);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(opwest_accelerator_close(dev), -EPERM);
 	EXPECT(opwest_accelerator_open(dev, 0), 0);
 	STOP();
@@ -102,7 +102,7 @@ CASE(ownership)
 	EXPECT(answers[2], 0);
 	EXPECT(answer, 0);
 	EXPECT(opwest_accelerator_close(dev), -EPERM);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 }
 
 static void close_it(const struct device *dev)
@@ -169,7 +169,7 @@ CASE(hand_over)
 
 	NEED_HOOK(open);
 	NEED_HOOK(close);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(conformance_start(take_turns, dev), 0);
 	for (int i = 0; i < TURNS && rc == 0; i++) {
 		rc = turn(dev);
@@ -177,7 +177,7 @@ CASE(hand_over)
 	conformance_join();
 	EXPECT(rc, 0);
 	EXPECT(answer, 0);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 }
 
 static void own_for_a_while(const struct device *dev)
@@ -201,7 +201,7 @@ CASE(inheritance)
 {
 	NEED_HOOK(open);
 	NEED(conformance_has_priorities(), "threads of a host have no priorities");
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	set(&owned, false);
 	set(&finish, false);
 	EXPECT(conformance_start(own_for_a_while, dev), 0);
@@ -229,7 +229,7 @@ CASE(instances)
 	NEED_HOOK(sync);
 	NEED_FAULT(HOLD, 0);
 	START();
-	EXPECT(opwest_accelerator_activate(second), 0);
+	EXPECT(conformance_activate(second), 0);
 
 	const int own = opwest_accelerator_open(second, 0);
 	int rc = conformance_launch(dev, 0, program);
@@ -243,7 +243,7 @@ CASE(instances)
 
 	const int done = conformance_wait(dev, 0, LONG_MS);
 	const int closed = opwest_accelerator_close(second);
-	const int stopped = opwest_accelerator_deactivate(second);
+	const int stopped = conformance_deactivate(second);
 
 	EXPECT(own, 0);
 	EXPECT(ran, 0);

@@ -120,7 +120,6 @@ CASE(power_loses_program)
 {
 	NEED_POWER();
 	NEED(PROGRAM != NULL, "the adapter has no program");
-	EXPECT(opwest_port_device_power(dev, true), 0);
 	START();
 	EXPECT(conformance_launch(dev, 0, PROGRAM), 0);
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
@@ -134,5 +133,4 @@ CASE(power_loses_program)
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
 	EXPECT_TRUE(opwest_conformance.is_right(dev, 0, PROGRAM));
 	STOP();
-	EXPECT(opwest_port_device_power(dev, false), 0);
 }

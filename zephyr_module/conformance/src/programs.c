@@ -42,7 +42,7 @@ CASE(damaged_program)
 
 	NEED(damaged != NULL, "the adapter has no damaged program");
 	NEED_HOOK(check);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(opwest_accelerator_check(dev, FIRST), 0);
 	EXPECT(opwest_accelerator_check(dev, damaged), -EINVAL);
 	EXPECT(opwest_accelerator_open(dev, LONG_MS), 0);
@@ -76,7 +76,7 @@ CASE(reprogramming)
 {
 	NEED_PROGRAMS();
 	NEED_HOOK(load);
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(opwest_accelerator_check(dev, FIRST), 0);
 	EXPECT(opwest_accelerator_check(dev, SECOND), 0);
 	EXPECT(opwest_accelerator_open(dev, LONG_MS), 0);
@@ -121,11 +121,11 @@ CASE(exclusive)
 	NEED_PROGRAMS();
 	NEED_HOOK(load);
 	START();
-	EXPECT(opwest_accelerator_activate(dev), 0);
+	EXPECT(conformance_activate(dev), 0);
 	EXPECT(opwest_accelerator_load(dev, SECOND), is_exclusive ? -EBUSY : 0);
 	/* The program that is loaded stays usable. */
 	EXPECT(run_with(dev, FIRST, 0), 0);
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 	EXPECT(run_with(dev, SECOND, 1), 0);
 	STOP();
 }

@@ -108,6 +108,28 @@ void conformance_join(void)
 	opwest_port_thread_join(&other);
 }
 
+int conformance_activate(const struct device *dev)
+{
+	int rc = opwest_port_device_power(dev, true);
+
+	if (rc < 0) {
+		return rc;
+	}
+	rc = opwest_accelerator_activate(dev);
+	if (rc != 0) {
+		(void)opwest_port_device_power(dev, false);
+	}
+	return rc;
+}
+
+int conformance_deactivate(const struct device *dev)
+{
+	const int rc = opwest_accelerator_deactivate(dev);
+	const int power = rc == -EPERM ? 0 : opwest_port_device_power(dev, false);
+
+	return rc != 0 ? rc : power < 0 ? power : 0;
+}
+
 /* A driver without a count of activations would never return -EPERM. */
 static void settle(const struct device *dev)
 {
@@ -115,7 +137,7 @@ static void settle(const struct device *dev)
 		opwest_conformance.reset(dev);
 	}
 	(void)opwest_accelerator_close(dev);
-	for (int i = 0; i < MOST_ACTIVATIONS && opwest_accelerator_deactivate(dev) == 0; i++) {
+	for (int i = 0; i < MOST_ACTIVATIONS && conformance_deactivate(dev) == 0; i++) {
 	}
 }
 

@@ -83,7 +83,7 @@ CASE(wake_from_thread)
 	EXPECT_TRUE(opwest_port_clock_us() - from < LONG_MS * 1000 / 2);
 	EXPECT(opwest_accelerator_close(dev), 0);
 	EXPECT_TRUE(!opwest_conformance.is_right(dev, 0, PROGRAM));
-	EXPECT(opwest_accelerator_deactivate(dev), 0);
+	EXPECT(conformance_deactivate(dev), 0);
 }
 
 CASE(wake_from_interrupt)
