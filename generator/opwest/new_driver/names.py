@@ -12,8 +12,7 @@ from opwest.records import dataclass
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _COMPATIBLE: Final = re.compile(r"(?P<vendor>[a-z0-9][a-z0-9-]*),[a-z0-9][a-z0-9._-]*")
-_MOST_LETTERS: Final = 24
-"""Lines of the templates then have at most 100 columns."""
+_MOST_LETTERS: Final = 32
 _RESERVED: Final = "opwest"
 
 

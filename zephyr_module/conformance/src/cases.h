@@ -53,7 +53,9 @@
 	X(power_loses_program)
 
 /** A wait that always ends before. */
+#ifndef LONG_MS
 #define LONG_MS 10000
+#endif
 /** A wait that ends by its time-out. */
 #define SHORT_MS 20
 
@@ -80,7 +82,8 @@ CONFORMANCE_CASES(CONFORMANCE_DECLARE)
 /** @endcond */
 
 /** Define a case. */
-#define CASE(name) void conformance_##name(struct conformance_check *check, const struct device *dev)
+#define CASE(name)                                                                                 \
+	void conformance_##name(struct conformance_check *check, const struct device *dev)
 
 /** End the function unless a value is the expected one. */
 #define EXPECT(value, expected)                                                                    \
@@ -175,7 +178,7 @@ void conformance_prepare(struct opwest_port_thread *thread);
 /** @brief Whether the caller is an interrupt; by the runner. */
 bool conformance_in_isr(void);
 
-/** @brief Call opwest_accelerator_wake() in an interrupt after SHORT_MS; false if there are none. */
+/** @brief Wake a device in an interrupt after SHORT_MS; false if there are no interrupts. */
 bool conformance_wake_in_isr(const struct device *dev);
 
 /** @brief The priority that the calling thread has now, and the lowest is the largest number. */

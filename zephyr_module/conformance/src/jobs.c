@@ -10,6 +10,8 @@
 static uint32_t notified;
 static uint32_t in_isr;
 static bool is_wrong_argument;
+/* The held job may have ended. */
+static bool released;
 
 static void on_end(const struct device *dev, void *user)
 {
@@ -120,8 +122,12 @@ CASE(twice)
 	/* The same with the next job in the queue. */
 	NEED(conformance_jobs(dev, 2) == 2, "the queue has one job");
 	NEED_FAULT(TWICE, 0);
+	NEED_FAULT(HOLD, 1);
 	EXPECT(conformance_launch(dev, 0, PROGRAM), 0);
 	EXPECT(conformance_launch(dev, 1, PROGRAM), 0);
+	EXPECT(conformance_wait(dev, 1, LONG_MS), 0);
+	EXPECT(conformance_wait(dev, 0, SHORT_MS), -ETIMEDOUT);
+	opwest_conformance.release(dev);
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
 	EXPECT_TRUE(opwest_conformance.is_right(dev, 0, PROGRAM));
 	EXPECT_TRUE(opwest_conformance.is_right(dev, 1, PROGRAM));
@@ -190,6 +196,7 @@ CASE(enqueued)
 static void release_later(const struct device *dev)
 {
 	opwest_port_sleep_us(SHORT_MS * 1000U);
+	__atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
 	opwest_conformance.release(dev);
 }
 
@@ -197,6 +204,7 @@ static void release_later(const struct device *dev)
 CASE(full_queue)
 {
 	const uint32_t depth = conformance_depth(dev);
+	bool had_room;
 	int rc;
 
 	NEED_HOOK(enqueued);
@@ -208,8 +216,10 @@ CASE(full_queue)
 		EXPECT(conformance_launch(dev, job, PROGRAM), 0);
 	}
 	/* A driver that blocks would wait for the held job. */
+	__atomic_store_n(&released, false, __ATOMIC_SEQ_CST);
 	EXPECT(conformance_start(release_later, dev), 0);
 	rc = conformance_launch(dev, depth, PROGRAM);
+	had_room = rc != 0 || __atomic_load_n(&released, __ATOMIC_SEQ_CST);
 	if (rc == -EAGAIN) {
 		const uint32_t count = opwest_accelerator_enqueued(dev);
 
@@ -219,6 +229,7 @@ CASE(full_queue)
 	}
 	conformance_join();
 	EXPECT(rc, 0);
+	EXPECT_TRUE(had_room);
 	EXPECT(opwest_accelerator_enqueued(dev), depth + 1U);
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
 	for (uint32_t job = 0; job <= depth; job++) {

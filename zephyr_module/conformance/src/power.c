@@ -58,7 +58,12 @@ static void use(struct conformance_check *check, const struct device *dev, uint1
 	};
 	const struct opwest_device_use uses = {.program = PROGRAM, .device = 0U};
 	const struct opwest_device_set set = {
-		.model = "conformance", .devices = &device, .uses = &uses, .count = 1U, .use_count = 1U};
+		.model = "conformance",
+		.devices = &device,
+		.uses = &uses,
+		.count = 1U,
+		.use_count = 1U,
+	};
 	struct opwest_slot slot = OPWEST_SLOT_INIT;
 	struct opwest_status status = OPWEST_STATUS_INIT;
 
