@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from conformance_support import (
+    EXAMPLE,
     INCLUDES,
+    ROOT,
     RUNTIME,
     SANITIZERS,
     SUITE,
@@ -141,7 +144,8 @@ BROKEN = {
     "loads_every_time": (
         ".c",
         "return opwest_accelerator_context_load(context_of(dev), dev, program, JOB_SWITCHING,",
-        "return load_program(dev, program);\n\treturn opwest_accelerator_context_load(context_of(dev), dev, program, 0,",
+        "return load_program(dev, program);\n"
+        "\treturn opwest_accelerator_context_load(context_of(dev), dev, program, JOB_SWITCHING,",
         {"load_again", "load_busy"},
     ),
     "free_by_mistake": ("_job.h", *("OPWEST_SWITCH_LOAD", "OPWEST_SWITCH_FREE"), {"load_busy"}),
@@ -190,3 +194,29 @@ def test_every_case_is_in_the_list() -> None:
     text = "".join(path.read_text() for path in sorted((SUITE / "src").glob("*.c")))
     assert len(cases()) == len(set(cases())) == text.count("\nCASE(")
     assert all(f"\nCASE({case})\n" in text for case in cases())
+
+
+def test_lines_of_the_example(tmp_path: Path) -> None:
+    """The page contains the files of the example, and the numbers of lines that differ from the skeleton."""
+    page = (ROOT / "docs" / "writing-drivers.md").read_text()
+    skeleton = new_driver(tmp_path / "skeleton", "vector_adder")
+    driver = vector_adder(tmp_path / "driver")
+    own = {path.relative_to(EXAMPLE) for path in EXAMPLE.rglob("*.[ch]")}
+    for path in own:
+        assert f"<!-- file: vector_adder/{path} -->\n```c\n{(EXAMPLE / path).read_text()}```\n" in page, path
+    files = {path.relative_to(driver) for path in driver.rglob("*.[ch]")}
+    assert files == {path.relative_to(skeleton) for path in skeleton.rglob("*.[ch]")} and own <= files
+    lines = {path: (driver / path).read_text().splitlines() for path in files}
+    changed = {path: added((skeleton / path).read_text().splitlines(), lines[path]) for path in files}
+    assert {path for path in files if changed[path]} == own
+    of_tests = sum(changed[path] for path in own if path.parts[0] == "tests" or "_emul" in path.name)
+    text = " ".join(page.split())
+    assert f"{sum(map(len, lines.values()))} lines of C in {len(files)} files." in text
+    assert f"{sum(changed.values())} of them differ from the skeleton, {of_tests} of these in the tests" in text
+    assert f"{len(BROKEN)} faults that are put into the skeleton make it fail" in text
+
+
+def added(old: list[str], new: list[str]) -> int:
+    """Return the number of lines that a difference adds."""
+    lines = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
+    return sum(line.startswith("+") for line in lines)

@@ -119,18 +119,23 @@ CASE(twice)
 	opwest_conformance.release(dev);
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
 	EXPECT_TRUE(opwest_conformance.is_right(dev, 1, PROGRAM));
-	/* The same with the next job in the queue. */
-	NEED(conformance_jobs(dev, 2) == 2, "the queue has one job");
+	/* The same with the next job in the queue: the held first one lets it get there. */
+	NEED(conformance_jobs(dev, 3) == 3, "the queue has less than three jobs");
+	NEED_FAULT(HOLD, 0);
+	EXPECT(conformance_launch(dev, 0, PROGRAM), 0);
+	EXPECT(conformance_wait(dev, 0, SHORT_MS), -ETIMEDOUT);
 	NEED_FAULT(TWICE, 0);
 	NEED_FAULT(HOLD, 1);
-	EXPECT(conformance_launch(dev, 0, PROGRAM), 0);
 	EXPECT(conformance_launch(dev, 1, PROGRAM), 0);
+	EXPECT(conformance_launch(dev, 2, PROGRAM), 0);
+	opwest_conformance.release(dev);
 	EXPECT(conformance_wait(dev, 1, LONG_MS), 0);
 	EXPECT(conformance_wait(dev, 0, SHORT_MS), -ETIMEDOUT);
 	opwest_conformance.release(dev);
 	EXPECT(conformance_wait(dev, 0, LONG_MS), 0);
-	EXPECT_TRUE(opwest_conformance.is_right(dev, 0, PROGRAM));
-	EXPECT_TRUE(opwest_conformance.is_right(dev, 1, PROGRAM));
+	for (uint32_t job = 0; job < 3U; job++) {
+		EXPECT_TRUE(opwest_conformance.is_right(dev, job, PROGRAM));
+	}
 	STOP();
 }
 

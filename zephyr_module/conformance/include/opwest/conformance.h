@@ -82,9 +82,9 @@ struct opwest_conformance {
 	bool (*is_right)(const struct device *dev, uint32_t job,
 			 const struct opwest_program *program);
 	/**
-	 * Give a fault to a job: `after` jobs start before it. Called while the queue is empty; two
-	 * jobs can have different faults. Returns 0, or -ENOTSUP if the device cannot do this. May be
-	 * NULL.
+	 * Give a fault to a job: `after` jobs start before it. Called while no job waits in the
+	 * queue; two jobs can have different faults. Returns 0, or -ENOTSUP if the device cannot do
+	 * this. May be NULL.
 	 */
 	int (*inject)(const struct device *dev, enum opwest_conformance_fault fault,
 		      uint32_t after);
