@@ -41,6 +41,7 @@ _INSTALL = {
     "gcc -m32": "apt-get install gcc-multilib g++-multilib",
     "static libc": "apt-get install libc6-dev",
     "git": "apt-get install git",
+    "make": "apt-get install make",
     "patch": "apt-get install patch",
     "unshare": "apt-get install util-linux",
     "clang": "apt-get install clang",

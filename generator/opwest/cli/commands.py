@@ -166,6 +166,16 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return draft(options, faults)
 
 
+def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Write a driver of an accelerator: a Zephyr module with an emulated device and the conformance suite.
+
+    It builds and passes the suite as written. Replace the registers by those of your device.
+    """
+    from opwest.cli.new_driver import new_driver as write
+
+    return write(options, faults)
+
+
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a trained model without TVM or TensorFlow: integer operators are exact, and written as C.
 
