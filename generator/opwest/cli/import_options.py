@@ -187,7 +187,7 @@ def _add_vela(kinds: Any) -> None:
         metavar="NAME=BOARD:NODELABEL",
         action="append",
         default=[],
-        help="memory region of a board for 'arena' and 'fast' (scratch memory) or 'weights' (a copy of them); repeatable",
+        help="memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable",
     )
     _add_memory_mode(vela)
     _add_boards(vela)

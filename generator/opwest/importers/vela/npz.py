@@ -41,7 +41,7 @@ def read_npz(path: Path) -> VelaFile:
     weights = np.frombuffer(file.bytes("weight_data"), np.uint8)
     inputs, input_offsets = file.tensors("input")
     outputs, output_offsets = file.tensors("output")
-    call = Call("the model", file.bytes("cmd_data"), tuple(inputs), tuple(outputs))
+    call = Call("0 (ethos-u)", file.bytes("cmd_data"), tuple(inputs), tuple(outputs))
     node, operator = node_of(call, 0, str(path))
     graph = Graph("", call.inputs, call.outputs, (node,))
     offsets = dict(zip([*inputs, *outputs], [*input_offsets, *output_offsets], strict=True))

@@ -48,18 +48,19 @@ def meaning_of(file: VelaFile, place: str, npu: Npu | None = None) -> Meaning:
     fast = memory.arena if memory.fast is None else memory.fast
     examined: dict[Call, Examined] = {}
     for call in file.calls.values():
+        label = f"operator {call.label}"
         examined[call] = found = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast))
         separate = found.regions - {WEIGHTS, ARENA, FAST}
         if separate:
             faults.error(
-                f"{call.label}: the payload uses region {min(separate)}: separate regions for inputs and outputs",
+                f"{label}: the payload uses region {min(separate)}: separate regions for inputs and outputs",
                 where,
                 expected="inputs and outputs in the scratch memory",
                 hint="compile without --separate-io-regions",
             )
             continue
         for fault in found.faults:
-            text = f"{call.label}: {fault.message}"
+            text = f"{label}: {fault.message}"
             faults.error(text, where, expected=fault.expected, hint=fault.hint)
         _check_tensors(call, file, faults, where)
     npus = list(dict.fromkeys(one.npu for one in examined.values() if one.npu is not None))
@@ -84,7 +85,7 @@ def _check_tensors(call: Call, file: VelaFile, faults: Diagnostics, where: Locat
     """Report inputs and outputs that are not in the arena, or misaligned."""
     for tensor in (*call.inputs, *call.outputs):
         offset = file.offsets.get(tensor)
-        what = f"{call.label}: tensor '{tensor.name}'"
+        what = f"operator {call.label}: tensor '{tensor.name}'"
         if offset is None:
             faults.error(f"{what} is not planned", where, expected="an offset in OfflineMemoryAllocation")
         elif offset < 0 or offset + bytes_of(tensor) > file.memory.arena:

@@ -55,15 +55,16 @@ def read_tflite(content: bytes, place: str) -> VelaFile:
 
 def _call(node: Node, place: str) -> Call:
     stream = node.input(0)
-    label = f"operator {node.label}"
     inputs = [one for one in node.inputs[_FIXED:] if one is not None]
     for one in (*inputs, *node.outputs):
         what = "a constant" if one.is_constant else "a variable" if one.is_state else None
         if what is not None:
-            raise fault(f"{label}: tensor '{one.name}' is {what}", place, "inputs and outputs in the arena")
+            raise fault(
+                f"operator {node.label}: tensor '{one.name}' is {what}", place, "inputs and outputs in the arena"
+            )
     if stream.content is None or stream.dtype != "uint8":
-        raise fault(f"{label}: the command stream is no constant of uint8", place, hint=_AGAIN)
-    return Call(label, stream.content.tobytes(), tuple(inputs), node.outputs)
+        raise fault(f"operator {node.label}: the command stream is no constant of uint8", place, hint=_AGAIN)
+    return Call(node.label, stream.content.tobytes(), tuple(inputs), node.outputs)
 
 
 def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[Memory, int]:
