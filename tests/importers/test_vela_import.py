@@ -13,7 +13,7 @@ from requirements_support import need
 need("tflite")
 
 from ethos_u_payloads import CONFIG_U65_256, STOP, convolution, copy, payload, words_of  # noqa: E402
-from importers.vela_made import ARENA, SHAPE, WEIGHTS, Vela, mixed, raw, step, whole  # noqa: E402
+from importers.vela_made import ARENA, SHAPE, WEIGHTS, Vela, clashing, mixed, raw, step, whole  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.vela.convert import import_vela  # noqa: E402
@@ -119,26 +119,6 @@ def test_reshape_between_subgraphs_is_a_copy_to_the_place_of_its_result(tmp_path
         "t0: {view_of: arena, offset: 16, dtype: int8, shape: [1, 1, 1, 16]}",
         "t2: {view_of: arena, offset: 32, dtype: int8, shape: [1, 16]}",
     ]
-
-
-def clashing(needed_by_npu: bool) -> Vela:
-    """Return a model in which the second subgraph writes the memory of `t`, which is read after it."""
-    made = Vela()
-    x, a, t = made.input("image", 0), made.planned("a", 16), made.planned("t", 32)
-    c, y = made.planned("c", 32), made.planned("scores", 48)
-    made.npu(step(0, 16), [x], a)
-    made.model.operator("LOGISTIC", [a], t)
-    made.npu(step(16, 32), [a], c)
-    if needed_by_npu:
-        made.npu(step(32, 48), [t], y)
-        made.model.output(y, c)
-    else:
-        t.scale, t.zero = 1 / 256, -128
-        made.model.operator("ADD", [t, c], y)
-        made.model.output(y)
-    if needed_by_npu:
-        t.scale, t.zero = 1 / 256, -128
-    return made
 
 
 def test_tensor_that_the_plan_does_not_keep_has_memory_of_its_own(tmp_path: Path) -> None:

@@ -82,6 +82,24 @@ def mixed() -> Vela:
     return made
 
 
+def clashing(*, needed_by_npu: bool) -> Vela:
+    """Return a model in which the second subgraph writes the memory of `t`, which is read after it."""
+    made = Vela()
+    x, a, t = made.input("image", 0), made.planned("a", 16), made.planned("t", 32)
+    c, y = made.planned("c", 32), made.planned("scores", 48)
+    made.npu(step(0, 16), [x], a)
+    made.model.operator("LOGISTIC", [a], t)
+    made.npu(step(16, 32), [a], c)
+    t.scale, t.zero = 1 / 256, -128
+    if needed_by_npu:
+        made.npu(step(32, 48), [t], y)
+        made.model.output(y, c)
+    else:
+        made.model.operator("ADD", [t, c], y)
+        made.model.output(y)
+    return made
+
+
 class Unpickled:
     """An object that leaves a file when it is unpickled."""
 
