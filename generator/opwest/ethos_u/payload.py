@@ -14,6 +14,8 @@ from opwest.records import dataclass
 
 ALIGNMENT = 16
 """Bytes: the NPU reads command streams from, and has base pointers at, multiples of it."""
+MOST_FAULTS = 8
+"""The most faults that are reported of one payload."""
 _NAME = b"COP1"
 _LATER = b"COP2"
 _CONFIG, _STREAM, _NOTHING = 1, 2, 5
@@ -91,8 +93,9 @@ class _Actions:
         return Payload(self.npu, self.words[start:end], start * 4, tuple(self.faults))
 
     def fault(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
-        """Add a fault."""
-        self.faults.append(Fault(message, expected, hint))
+        """Add a fault, unless there are many."""
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(Fault(message, expected, hint))
 
     def _action(self, at: int) -> int:
         """Read the action at a word; return the position of the next one, the end after an action without a length."""

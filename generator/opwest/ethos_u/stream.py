@@ -8,7 +8,7 @@ from dataclasses import field
 
 from opwest.ethos_u.commands import COMMANDS, HAS_DATA, Command, fault_of
 from opwest.ethos_u.memory import Use, needed, uses
-from opwest.ethos_u.payload import ALIGNMENT, Fault
+from opwest.ethos_u.payload import ALIGNMENT, MOST_FAULTS, Fault
 from opwest.records import dataclass
 
 _STOP = "NPU_OP_STOP"
@@ -17,7 +17,6 @@ _OPERATION = "NPU_OP_"
 _ADDRESS_BITS = 40
 _ALIGNED = ("WEIGHT_BASE", "WEIGHT1_BASE")
 """Registers with addresses that are multiples of ALIGNMENT."""
-_MOST_FAULTS = 8
 
 
 @dataclass(eq=False)
@@ -41,7 +40,7 @@ def walk(stream: Sequence[int], product: int, start: int, regions: Sequence[int]
     registers: dict[str, int] = {}
     for fault in _commands(stream, product, start, regions, found, registers):
         found.faults.append(fault)
-        if len(found.faults) == _MOST_FAULTS:
+        if len(found.faults) == MOST_FAULTS:
             break
     return found
 
