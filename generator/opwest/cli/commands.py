@@ -222,6 +222,16 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return make(options, faults)
 
 
+def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a model that Arm's Vela compiled for an Ethos-U NPU: write a manifest, programs, operators and constants.
+
+    Vela is not required. Operators that it left on the processor are imported as `opwest import tflite` does.
+    """
+    from opwest.cli.imports import import_vela as convert
+
+    return convert(options, faults)
+
+
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model in microTVM's Model Library Format: write a manifest, operators and constants.
 
