@@ -24,9 +24,9 @@ class NpuError(Exception):
         return f"{where}{self.command + ': ' if self.command else ''}{self.text}"
 
 
-class Invalid(NpuError):
+class Invalid(NpuError):  # noqa: N818 - the payload is invalid, not the program
     """No Ethos-U55 may be given this payload: damaged, truncated, out of a region."""
 
 
-class Unsupported(NpuError):
+class Unsupported(NpuError):  # noqa: N818
     """The payload can be valid, but the model does not compute what it asks for."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from npu_model.faults import Invalid, Unsupported
 from npu_model.memory import Memory, feature_map
-from npu_model.output import global_scale, has_global_scale, result, rounding_mode, store
+from npu_model.output import global_scale, has_global_scale, rounding_mode, store
 from npu_model.payload import Product
 from npu_model.registers import Registers
 from npu_model.rounding import average_scale, rescale
