@@ -76,6 +76,7 @@ _INSTALL = {
     "tflite": "pip install 'opwest[models]'",
     "onnxruntime": "pip install 'opwest[all]'",
     "ai_edge_litert": "pip install 'opwest[all]'",
+    "ethosu": "pip install 'opwest[vela]'",
     "emlearn": "pip install 'opwest[examples]'",
     "ziglang": "pip install 'opwest[compilers]'",
     "m2cgen": "pip install 'opwest[compilers]'",

@@ -25,7 +25,7 @@ WORK = 1 << 33
 @dataclass(frozen=True)
 class Window:
     """A kernel over the IFM: taps, stride and dilation (height, width), padding above and to the left, the IFM's rows
-    and columns after the enlargement, and the OFM's."""
+    and columns after the enlargement, and the OFM's. `largest` is the part of a kernel that weights are ordered by."""
 
     taps: tuple[int, int]
     stride: tuple[int, int]
@@ -33,6 +33,7 @@ class Window:
     before: tuple[int, int]
     source: tuple[int, int]
     target: tuple[int, int]
+    has_padding: bool
     is_part_kernel: bool
     largest: tuple[int, int]
 
@@ -66,7 +67,7 @@ def window(registers: Registers) -> Window:
     taps = tuple(span[i] // dilation[i] + 1 for i in range(2))
     part = 4 if bits >> 5 & 1 else 8
     largest = (part // dilation[0], part // dilation[1])
-    return Window(taps, stride, dilation, before, source, target, bool(bits >> 2 & 1), largest)
+    return Window(taps, stride, dilation, before, source, target, any(before + after), bool(bits >> 2 & 1), largest)
 
 
 def source(registers: Registers, memory: Memory, over: Window) -> Any:
@@ -148,18 +149,25 @@ def pool(registers: Registers, memory: Memory, mode: int) -> None:
         total = total.sum(axis=-1, keepdims=True)
     if mode != MAX:
         _fits(total, registers["ACC_FORMAT"])
-    store(registers, memory, _pooled(registers, total, count[..., None], mode))
+    store(registers, memory, _pooled(registers, over, total, count[..., None], mode))
 
 
-def _pooled(registers: Registers, total: Any, count: Any, mode: int) -> Any:
-    """Return the results of a pool, scaled."""
+def _pooled(registers: Registers, over: Window, total: Any, count: Any, mode: int) -> Any:
+    """Return the results of a pool, scaled.
+
+    An average without padding is scaled by OFM_SCALE like every other pool. With padding the device divides by the
+    elements that are not padding; Vela gives OFM_SCALE of 1 then, or (in its older code) does not ask for it.
+    """
     rounding = rounding_mode(registers)
-    if has_global_scale(registers):
-        scale, shift = global_scale(registers)
-        # Of a result of 32 bits only the shift applies, as with elementwise operators.
-        is_wide = feature_map(registers, "IFM", (1, 1, 1)).dtype.itemsize == 4
-        return rescale(total, 1 if is_wide else scale, shift, rounding)
-    return rescale(total, *average_scale(count), rounding) if mode == AVERAGE else total
+    is_global = has_global_scale(registers)
+    scale = global_scale(registers) if is_global else (1, 0)
+    if mode == AVERAGE and over.has_padding:
+        if scale != (1, 0):
+            raise Unsupported(f"an average with padding has OFM_SCALE {scale[0]} / 2^{scale[1]} instead of 1")
+        return rescale(total, *average_scale(count), rounding)
+    if mode == AVERAGE and not is_global:
+        raise Unsupported("an average without padding has no OFM_SCALE")
+    return rescale(total, *scale, rounding)
 
 
 def _scales(registers: Registers, memory: Memory, depth: int) -> tuple[Any, Any, Any]:

@@ -53,7 +53,7 @@ def store(registers: Registers, memory: Memory, values: Any) -> None:
         limits = [registers[f"ACTIVATION_{end}"] for end in ("MIN", "MAX")]
         low, high = [signed(one, 16) for one in limits] if kind.kind == "i" else limits
         if low > high:
-            raise Invalid(f"ACTIVATION_MIN {low} is above ACTIVATION_MAX {high}")
+            raise Unsupported(f"ACTIVATION_MIN {low} is above ACTIVATION_MAX {high}")
         values = np.clip(values, low, high)
     if _FIRST_TABLE <= function <= _LAST_TABLE:
         values = _looked_up(values, kind, target.dtype, memory.internal, function - _FIRST_TABLE)

@@ -29,7 +29,7 @@ def check_mode(mode: int) -> int:
 
 def rescale(values: Any, scale: Any, shift: Any, mode: int) -> Any:
     """Return int64 values * scale / 2^shift. `scale` and `shift` are integers, or arrays of the last dimension."""
-    scale, shift = np.asarray(scale, np.int64), np.asarray(shift, np.int64)
+    values, scale, shift = np.broadcast_arrays(values, np.asarray(scale, np.int64), np.asarray(shift, np.int64))
     largest = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
     if largest * int(scale.max(initial=0)) >= 1 << 62:
         # Only accumulators of 40 bits have such products. Python's integers are slow and have no limit.
@@ -70,4 +70,6 @@ def average_scale(count: Any) -> tuple[Any, Any]:
 
 
 def _half(shift: Any) -> Any:
-    return (np.asarray(1, shift.dtype) << shift) >> 1
+    """Return 2^(shift - 1), or 0 for no shift."""
+    one = np.ones_like(shift)
+    return np.where(shift > 0, one << np.maximum(shift - 1, 0), 0 * one)
