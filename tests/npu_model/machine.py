@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from npu_model import payload
 from npu_model.commands import Command, commands
@@ -18,13 +18,16 @@ Observer = Callable[[Command, Registers, Memory], None]
 
 _INTERNAL = 0x100
 """Bit of a DMA's region: the internal memory instead of a region."""
+_STRIDES = 0x600
+"""Bits of a DMA's region: more than one dimension."""
 
 
-def execute(content: bytes, regions: list[bytearray], observe: Observer | None = None) -> None:
+def execute(content: bytes, regions: Sequence[bytes | bytearray], observe: Observer | None = None) -> None:
     """Run a payload of the driver on regions of memory, which it changes in place.
 
     `regions[n]` is what the driver's base pointer n points at: of Vela's output the weights (0), the scratch (1) and
-    the fast scratch (2). `observe` is called after each operation with its command, the registers and the memory.
+    the fast scratch (2). A region of bytes is read-only. `observe` is called after each operation with its command, the
+    registers and the memory.
 
     Raises Invalid for a payload that no Ethos-U55 may be given, and Unsupported for one that the model cannot compute;
     both have the position of the command. Commands before it have been executed.
@@ -58,17 +61,16 @@ def _operation(command: Command, registers: Registers, memory: Memory, product: 
 
 def _copy(registers: Registers, memory: Memory) -> None:
     """NPU_OP_DMA_START."""
-    length, ends = registers["DMA0_LEN"], []
-    for end in ("SRC", "DST"):
-        region, start = registers[f"DMA0_{end}_REGION"], registers[f"DMA0_{end}"]
-        if region & 0x600:
-            raise Unsupported("a DMA of two or three dimensions")
-        if region & _INTERNAL:
-            if end == "SRC":
-                raise Invalid("a DMA reads the internal memory")
-            ends.append(within(memory.internal, start, length, "a DMA to the internal memory"))
-        else:
-            ends.append(memory.part(region, start, length, f"the DMA's {'source' if end == 'SRC' else 'target'}"))
+    length, (source, target) = registers["DMA0_LEN"], (registers[f"DMA0_{end}_REGION"] for end in ("SRC", "DST"))
+    if (source | target) & _STRIDES:
+        raise Unsupported("a DMA of two or three dimensions")
+    if source & _INTERNAL:
+        raise Invalid("a DMA reads the internal memory")
     if not length:
         raise Invalid("a DMA has no length")
-    ends[1][:] = ends[0].copy()
+    content = within(memory.region(source), registers["DMA0_SRC"], length, f"the DMA's source in region {source}")
+    if target & _INTERNAL:
+        place, use = memory.internal, "a DMA to the internal memory"
+    else:
+        place, use = memory.target(target, "the DMA's target"), f"the DMA's target in region {target}"
+    within(place, registers["DMA0_DST"], length, use)[:] = content.copy()

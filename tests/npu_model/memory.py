@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,8 @@ _TYPES = {0: ("u1", "i1"), 1: ("u2", "i2"), 2: (None, "i4")}
 class Memory:
     """The regions by number, and the internal memory."""
 
-    def __init__(self, regions: list[bytearray], product: Product) -> None:
-        self.regions = [np.frombuffer(one, np.uint8) for one in regions]
+    def __init__(self, regions: Sequence[bytes | bytearray], product: Product) -> None:
+        self.regions = [np.frombuffer(one, np.uint8) if len(one) else np.zeros(0, np.uint8) for one in regions]
         self.internal = np.zeros(product.shram, np.uint8)
 
     def region(self, number: int) -> Any:
@@ -29,6 +30,13 @@ class Memory:
         if number >= len(self.regions):
             raise Invalid(f"region {number} is not given, there are {len(self.regions)}")
         return self.regions[number]
+
+    def target(self, number: int, use: str) -> Any:
+        """Return the bytes of a region that is written. Raises Invalid if it is read-only."""
+        content = self.region(number)
+        if not content.flags.writeable:
+            raise Invalid(f"{use} is in region {number}, which is read-only")
+        return content
 
     def part(self, number: int, start: int, length: int, use: str) -> Any:
         """Return bytes of a region. Raises Invalid if they are not within it."""
@@ -71,7 +79,8 @@ class FeatureMap:
         """Write int64 elements that fit in the type."""
         places = self._places(memory)
         raw = np.ascontiguousarray(values.astype(self.dtype)).view(np.uint8)
-        memory.region(self.region)[places[..., None] + np.arange(self.dtype.itemsize)] = raw.reshape(*self.shape, -1)
+        content = memory.target(self.region, self.name)
+        content[places[..., None] + np.arange(self.dtype.itemsize)] = raw.reshape(*self.shape, -1)
 
     def _places(self, memory: Memory) -> Any:
         """Return the address of each element. Raises Invalid if one is not in the region."""

@@ -6,8 +6,9 @@ from math import floor
 
 import numpy as np
 import pytest
-from npu_model.rounding import NATURAL, TFL, TRUNCATE, average_scale, rescale, shifted_right
 from opwest.importers.models.operators.fixed_point import Rounding, scaled
+
+from npu_model.rounding import NATURAL, TFL, TRUNCATE, average_scale, rescale, shifted_right
 
 
 def _cases(count=4000):

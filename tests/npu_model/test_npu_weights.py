@@ -4,10 +4,11 @@
 import numpy as np
 import pytest
 from campaign import sized
+from requirements_support import need
+
 from npu_model.assembled import raw_weights
 from npu_model.faults import Invalid
 from npu_model.weights import Order, decode, kernel_of
-from requirements_support import need
 
 COUNT = sized(40, 2000)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import tflite
+
 from npu_model import execute
 
 _TYPES = {
