@@ -137,7 +137,7 @@ def _has_no_multiplier_of_uint8(model: Model) -> bool:
 
 
 def _has_equal_batches(model: Model) -> bool:
-    one, other = [tensor.shape for tensor in model.graph.inputs[:2]]
+    one, other = [tensor.shape for tensor in model.graph.tensors[:2]]
     return len(one) == len(other) <= 3 and one[:-2] == other[:-2]
 
 

@@ -47,14 +47,16 @@ def store(registers: Registers, memory: Memory, values: Any) -> None:
     if clip and clip not in _FORCED:
         raise Invalid(f"ACTIVATION 0x{activation:X} has no known range")
     kind = np.dtype("<" + _FORCED[clip]) if clip else target.dtype
-    values = np.clip(values + target.zero, np.iinfo(kind).min, np.iinfo(kind).max)
-    if kind.itemsize < 4:
-        # A register of 16 bits cannot hold the limits of 32 bits, so they do not apply to a result of 32 bits.
+    if kind.itemsize == 4:
+        # Neither zero point nor limits apply: Vela's older code gives results of 32 bits those of 8 bits.
+        values = np.clip(values, np.iinfo(kind).min, np.iinfo(kind).max)
+    else:
         limits = [registers[f"ACTIVATION_{end}"] for end in ("MIN", "MAX")]
         low, high = [signed(one, 16) for one in limits] if kind.kind == "i" else limits
         if low > high:
             raise Unsupported(f"ACTIVATION_MIN {low} is above ACTIVATION_MAX {high}")
-        values = np.clip(values, low, high)
+        low, high = max(low, np.iinfo(kind).min), min(high, np.iinfo(kind).max)
+        values = np.clip(values + target.zero, low, high)
     if _FIRST_TABLE <= function <= _LAST_TABLE:
         values = _looked_up(values, kind, target.dtype, memory.internal, function - _FIRST_TABLE)
     elif function in (3, 4):
