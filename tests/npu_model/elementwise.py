@@ -45,9 +45,10 @@ def _second(registers: Registers, memory: Memory, shape: tuple[int, int, int]) -
     bits = registers["IFM2_BROADCAST"]
     if bits & _SCALAR:
         dtype, value = element_type(registers, "IFM2"), registers["IFM2_SCALAR"]
-        if dtype.itemsize == 1 and (signed(value, 16) if dtype.kind == "i" else value) not in range(-128, 256):
-            raise Invalid(f"IFM2_SCALAR 0x{value:X} does not fit in the type of IFM2")
         value = signed(value, 16) if dtype.kind == "i" else value
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise Invalid(f"IFM2_SCALAR {value} does not fit in the type of IFM2")
         return np.full((1, 1, 1), value - zero_point(registers, "IFM2"), np.int64)
     sizes = tuple(1 if bits >> i & 1 else size for i, size in enumerate(shape))
     return feature_map(registers, "IFM2", sizes).read(memory)

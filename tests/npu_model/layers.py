@@ -18,8 +18,8 @@ from npu_model.rounding import average_scale, rescale
 from npu_model.weights import Order, kernel_of
 
 MAX, AVERAGE, SUM = 0, 1, 2
-WORK = 1 << 33
-"""Products of one operator that the model computes: a damaged stream asks for more."""
+WORK, TAPS, WEIGHTS = 1 << 30, 1 << 16, 1 << 22
+"""The limits of the model for one operator: products, taps of a kernel, weights. A damaged stream asks for more."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,13 @@ def convolution(registers: Registers, memory: Memory, product: Product, is_depth
     bits = 8 * feature_map(registers, "IFM", (1, 1, 1)).dtype.itemsize
     if bits == 32:
         raise Invalid("a convolution has an IFM of 32 bits")
+    block = registers["OFM_BLK_DEPTH_M1"] + 1
+    if block % product.ofm_unit:
+        raise Invalid(f"the depth of a block is {block}, expected a multiple of {product.ofm_unit}")
     order = Order(
         over.taps,
         (depth, 1 if is_depthwise else ifm_depth),
-        registers["OFM_BLK_DEPTH_M1"] + 1,
+        block,
         (product.ofm_unit, product.ifm_unit),
         over.largest,
         bits,
@@ -195,9 +198,15 @@ def _fits(total: Any, form: int) -> None:
 
 
 def _limit(over: Window, ifm_depth: int, ofm_depth: int) -> None:
-    work = over.taps[0] * over.taps[1] * over.target[0] * over.target[1] * ifm_depth * ofm_depth
-    if work > WORK:
-        raise Unsupported(f"an operator of {work} products, the model's limit is {WORK}")
+    taps = over.taps[0] * over.taps[1]
+    weights = taps * ifm_depth * ofm_depth
+    for count, limit, unit in (
+        (taps, TAPS, "taps"),
+        (weights, WEIGHTS, "weights"),
+        (weights * over.target[0] * over.target[1], WORK, "products"),
+    ):
+        if count > limit:
+            raise Unsupported(f"an operator of {count} {unit}, the model's limit is {limit}")
 
 
 def _outside(places: Any, size: int) -> Any:

@@ -21,6 +21,7 @@ LAYER = [
     *activation(-128, 127),
     *(("OFM_BLK_DEPTH_M1", 7), ("IFM_UPSCALE", 0), ("ACC_FORMAT", 0)),
 ]
+SCALAR = [*LAYER, ("IFM2_BROADCAST", 0x80), ("IFM2_PRECISION", 1), ("IFM2_ZERO_POINT", 0)]
 WHOLE = [
     *LAYER,
     "NPU_OP_CONV",
@@ -143,6 +144,8 @@ def test_commands_that_are_refused(stream, message):
         ([("IFM_PRECISION", 9), ("IFM_STRIDE_X", 32)], Invalid, "a convolution has an IFM of 32 bits"),
         ([("KERNEL_STRIDE", 0x1C)], Invalid, "a kernel of 2 x 2 has no dilation of 2 x 2"),
         ([("KERNEL_HEIGHT_M1", 3)], Invalid, "the stream has 256 weights, the operator 512 with padding"),
+        ([("OFM_BLK_DEPTH_M1", 4)], Invalid, "the depth of a block is 5, expected a multiple of 8"),
+        ([("KERNEL_HEIGHT_M1", 0xFFFF)], Unsupported, "an operator of 131072 taps, the model's limit is 65536"),
         ([("IFM_PAD_TOP", 9)], Invalid, "the kernel and its padding leave an IFM of -5 x 4"),
         ([("IFM_UPSCALE", 3)], Invalid, "3 is not a mode of IFM_UPSCALE"),
         ([("ACC_FORMAT", 2)], Unsupported, "accumulators of the format 2"),
@@ -171,6 +174,7 @@ def test_layers_that_are_refused(changes, kind, message):
         ([*LAYER, ("NPU_OP_ELEMENTWISE", 10)], Invalid, "10 is not a mode of an elementwise operator"),
         ([*LAYER, ("NPU_OP_ELEMENTWISE", 7)], Invalid, "CLZ has an IFM that is not of 32 bits"),
         ([*LAYER, ("NPU_OP_ELEMENTWISE", 1)], Invalid, "no command has set IFM2_BROADCAST"),
+        ([*SCALAR, ("IFM2_SCALAR", 200), ("NPU_OP_ELEMENTWISE", 1)], Invalid, "IFM2_SCALAR 200 does not fit in the"),
         (["NPU_OP_DMA_START"], Invalid, "NPU_OP_DMA_START: no command has set DMA0_LEN"),
     ],
 )
