@@ -89,7 +89,7 @@ class _Symbols:
             word >>= self.bits
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def decode(content: bytes) -> Any:
     """Return the weights of a stream (int16, in the order of the device). Raises Invalid for a damaged stream."""
     bits, parts = _Bits(content), []
@@ -182,8 +182,6 @@ def _quotients(weights: _Symbols, first: int, second: int, is_truncated: bool) -
 def _spread(values: Any, runs: Any, has_first: bool) -> Any:
     """Return weights with their runs of zeros between; a new palette has a run before its first weight too."""
     lead, runs = (int(runs[0]), runs[1:]) if has_first else (0, runs)
-    if lead + len(values) + int(runs.sum()) > 1 << 24:
-        raise Invalid("the weights have runs of more zeros than any operator has weights")
     spread = np.zeros(lead + len(values) + int(runs.sum()), np.int64)
     spread[lead + np.arange(len(values)) + np.concatenate(([0], np.cumsum(runs)[:-1]))] = values
     return spread
@@ -219,7 +217,7 @@ def kernel_of(content: bytes, order: Order) -> Any:
     return kernel[:-1].reshape(height, width, ifm, ofm)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)
 def _places(order: Order) -> Any:
     """Return the place in the kernel of each weight of the stream; the place after the last is for padding."""
     (height, width), (ofm, ifm) = order.kernel, order.depths
