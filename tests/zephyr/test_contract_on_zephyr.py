@@ -67,7 +67,9 @@ OPERATORS: dict[str, dict[str, Any]] = {
 }
 
 
-def launch(program: str | None, x: str, y: str, *, call: str = "scale", npu: str = "npu", **more: Any) -> dict[str, Any]:
+def launch(
+    program: str | None, x: str, y: str, *, call: str = "scale", npu: str = "npu", **more: Any
+) -> dict[str, Any]:
     named = {} if program is None else {"program": f"{program}.onpu"}
     return {"call": call, "device": npu, "args": [x, y], **named, **more}
 
