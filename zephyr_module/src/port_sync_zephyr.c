@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include <zephyr/device.h>
 #include <zephyr/kernel.h>
@@ -100,7 +101,7 @@ int opwest_port_owner_give(struct opwest_port_owner *owner)
 
 void opwest_port_spin_init(struct opwest_port_spin *spin)
 {
-	*spin = (struct opwest_port_spin){0};
+	memset(spin, 0, sizeof(*spin)); /* its first member can be an empty structure */
 }
 
 void opwest_port_spin_lock(struct opwest_port_spin *spin)
