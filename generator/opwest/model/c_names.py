@@ -177,6 +177,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
         *("device_table", "device_set", "call_device", "points", "run_profiled"),
+        *("cancel", "runner_run", "runner_inputs", "runner_outputs"),
         *("reset", "save", "restore", "state", "views"),
         *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
     ):
