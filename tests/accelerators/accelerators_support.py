@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from c_support import RUNTIME, SANITIZED, execute, includes, read_record, run
 from golden_support import generate_quickly
-from opwest.host.compile import RUNTIME_SOURCES
+from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
 from opwest.render.model_files import metadata_object
 from requirements_support import need_compiler
 
@@ -63,9 +63,13 @@ def build(
     record = read_record(app)
     options = [*flags, *includes(app), f"-I{PROGRAMS}"]
     plain = [*sources, *(RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in without), *extra]
+    if any(model.get("stream") for model in record["models"]):
+        plain += [RUNTIME / "src" / name for name in STREAM_SOURCES]
     objects: list[Path] = []
     for model in record["models"]:
         folder = app / "models" / model["name"]
+        if model.get("stream"):
+            plain.append(folder / "src" / f"{model['name']}_stream.c")
         chosen = next(b for b in model["builds"] if b["target"] is None or ("x86_64" in b["host"] and b["bits"] == 64))
         if record["metadata"] == "llvm":
             objects.append(folder / metadata_object(model["name"], chosen["target"]))

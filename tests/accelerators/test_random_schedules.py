@@ -146,7 +146,7 @@ def test_machine_model_detects_conflicts_by_the_name_of_a_view(planned, monkeypa
 
 def test_machine_model_detects_neighbours_in_one_cache_line(planned, monkeypatch):
     """Without units of cache lines, agents write parts of one line at the same time."""
-    monkeypatch.setattr(scheduling, "_shared_line", lambda model: 1)
+    monkeypatch.setattr(scheduling, "shared_line", lambda model: 1)
 
     def by_bytes(model, plan):
         return plan_model(model, Diagnostics()) if neighbours(model) else None

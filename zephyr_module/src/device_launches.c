@@ -125,22 +125,30 @@ static const struct opwest_program *loaded(const struct opwest_slot *leader)
 	return (leader->flags & OPWEST_SLOT_LOADED) != 0U ? leader->launch.program : NULL;
 }
 
+/* A step without a program uses the loaded one. */
+static bool is_loaded(const struct opwest_slot *leader, const struct opwest_device_use *use)
+{
+	return use->program == NULL || opwest_program_equal(loaded(leader), use->program);
+}
+
+uint32_t opwest_devices_room(struct opwest_slot *slots, const struct opwest_device_use *use)
+{
+	const struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
+
+	if ((leader->flags & OPWEST_SLOT_LOADS) != 0U && !is_loaded(leader, use)) {
+		return 0U;
+	}
+	return leader->depth != 0U ? (uint32_t)leader->depth - 1U : UINT32_MAX;
+}
+
 static int load(const struct opwest_device_set *set, struct opwest_slot *slots,
 		struct opwest_status *status, const struct opwest_device_use *use, uint16_t step)
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
-	int rc = 0;
+	int rc;
 
-	/* A step without a program uses the loaded one. */
-	if (use->program == NULL ||
-	    opwest_program_equal(loaded(leader), use->program)) {
+	if (is_loaded(leader, use)) {
 		return 0;
-	}
-	if ((leader->flags & OPWEST_SLOT_LOADS) != 0U && leader->unfinished > 0U) {
-		rc = wait_for(set, slots, status, use->device, 0U);
-	}
-	if (rc != 0) {
-		return rc;
 	}
 	leader->flags &= (uint8_t)~OPWEST_SLOT_LOADED;
 	rc = opwest_accelerator_load(leader->dev, use->program);
@@ -159,14 +167,17 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
 	struct opwest_launch *const launch = &slots[use->device].launch;
-	int rc;
+	const uint32_t leave = opwest_devices_room(slots, use);
+	int rc = 0;
 
 	if (opwest_devices_cancelled(slots)) {
 		return opwest_status_cancelled(status, step);
 	}
-	rc = load(set, slots, status, use, step);
-	if (rc == 0 && leader->depth != 0U && leader->unfinished >= leader->depth) {
-		rc = wait_for(set, slots, status, use->device, (uint32_t)leader->depth - 1U);
+	if (leader->unfinished > leave) {
+		rc = wait_for(set, slots, status, use->device, leave);
+	}
+	if (rc == 0) {
+		rc = load(set, slots, status, use, step);
 	}
 	if (rc != 0) {
 		return rc;

@@ -136,26 +136,47 @@ int opwest_devices_own(const struct opwest_device *device, struct opwest_slot *s
 	return 0;
 }
 
+/* Acquires a handle; `step` is for a failure. */
+static int acquire(const struct opwest_device_set *set, struct opwest_slot *slots,
+		   struct opwest_status *status, uint8_t index, uint16_t step)
+{
+	const int rc = opwest_devices_own(&set->devices[index], &slots[index]);
+
+	if (rc == -ECANCELED) {
+		return opwest_status_cancelled(status, step);
+	}
+	return rc == 0 ? 0
+		       : opwest_devices_failed(set, status, 0, OPWEST_HOOK_OPEN, index, step, rc);
+}
+
 int opwest_devices_acquire(const struct opwest_device_set *set, struct opwest_slot *slots,
 			   struct opwest_status *status, uint16_t step)
 {
-	for (uint32_t turn = 0; turn < set->count; turn++) {
+	int rc = 0;
+
+	for (uint32_t turn = 0; turn < set->count && rc == 0; turn++) {
 		const uint8_t index = slots[turn].turn;
-		struct opwest_slot *const slot = &slots[index];
 
-		if (slot->leader == index && slot->acquired == step) {
-			const int rc = opwest_devices_own(&set->devices[index], slot);
-
-			if (rc == -ECANCELED) {
-				return opwest_status_cancelled(status, step);
-			}
-			if (rc != 0) {
-				return opwest_devices_failed(set, status, 0, OPWEST_HOOK_OPEN,
-							     index, step, rc);
-			}
+		if (slots[index].leader == index && slots[index].acquired == step) {
+			rc = acquire(set, slots, status, index, step);
 		}
 	}
-	return 0;
+	return rc;
+}
+
+int opwest_devices_acquire_all(const struct opwest_device_set *set, struct opwest_slot *slots,
+			       struct opwest_status *status)
+{
+	int rc = 0;
+
+	for (uint32_t turn = 0; turn < set->count && rc == 0; turn++) {
+		const uint8_t index = slots[turn].turn;
+
+		if (slots[index].leader == index && slots[index].acquired != OPWEST_NO_STEP) {
+			rc = acquire(set, slots, status, index, slots[index].acquired);
+		}
+	}
+	return rc;
 }
 
 int opwest_devices_disown(const struct opwest_device *device, struct opwest_slot *slot)

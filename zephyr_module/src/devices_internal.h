@@ -92,6 +92,28 @@ int opwest_devices_wait(const struct opwest_device *info, struct opwest_slot *sl
 int opwest_devices_own(const struct opwest_device *device, struct opwest_slot *slot);
 
 /**
+ * @brief Acquire all handles that steps use, in the order of their addresses.
+ *
+ * @param set    The model's devices.
+ * @param slots  Their slots.
+ * @param status Records the first failure.
+ *
+ * @return As opwest_devices_acquire(); after a failure some handles are owned
+ */
+int opwest_devices_acquire_all(const struct opwest_device_set *set, struct opwest_slot *slots,
+			       struct opwest_status *status);
+
+/**
+ * @brief Return the number of launches of a device that may be unfinished before the next one.
+ *
+ * @param slots The slots.
+ * @param use   The device and the program of the next launch.
+ *
+ * @return 0 if another program must be loaded first, and UINT32_MAX without a limit
+ */
+uint32_t opwest_devices_room(struct opwest_slot *slots, const struct opwest_device_use *use);
+
+/**
  * @brief Release the handle of a slot.
  *
  * @param device The device.

@@ -36,6 +36,11 @@ int64_t opwest_port_uptime_ms(void)
 	return k_uptime_get();
 }
 
+uintptr_t opwest_port_thread(void)
+{
+	return (uintptr_t)k_current_get();
+}
+
 uint32_t opwest_port_cache_line(void)
 {
 #if defined(CONFIG_DCACHE) && defined(CONFIG_CACHE_MANAGEMENT)

@@ -35,6 +35,13 @@ int64_t opwest_port_uptime_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+uintptr_t opwest_port_thread(void)
+{
+	static _Thread_local char own;
+
+	return (uintptr_t)&own;
+}
+
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
 	return __atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE) == 0;

@@ -28,9 +28,10 @@ def summary(model: Model, plan: MemoryPlan) -> str:
             limit = f" of {pool.size}" if pool.size is not None else ""
             kept = sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool.name)
             lasting = f", {kept} of them state" if kept else ""
-            lines.append(
-                f"  pool      {pool.name}: {planned.size}{limit} bytes{lasting}, lower bound {planned.lower_bound}"
-            )
+            frames = plan.frames.get(pool.name)
+            both = f", {frames.size} for two frames" if frames else ""
+            bytes_ = f"{planned.size}{limit} bytes{lasting}{both}"
+            lines.append(f"  pool      {pool.name}: {bytes_}, lower bound {planned.lower_bound}")
     for device in model.devices:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
@@ -95,6 +96,11 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
             name: {"size": p.size, "lower_bound": p.lower_bound, "align": p.align, "offsets": dict(p.offsets)}
             for name, p in plan.pools.items()
         },
+        **(
+            {"frames": {name: {"stride": both.stride, "size": both.size} for name, both in plan.frames.items()}}
+            if plan.frames
+            else {}
+        ),
         "devices": [d.name for d in model.devices],
         "stack": needs_json(model.stack),
         "targets": [

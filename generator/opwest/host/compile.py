@@ -48,6 +48,8 @@ RUNTIME_SOURCES = (
 )
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
+STREAM_SOURCES = ("stream.c", "stream_frames.c")
+"""Additional sources for models that stream."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
 SANITIZE_FLAGS = (
@@ -203,7 +205,8 @@ def build_program(
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
     library = _CmsisNn(project, record["models"], builds, cmsis_nn)
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
-    for name in (*RUNTIME_SOURCES, *emulated, *(PROFILE_SOURCES if compiler.profile else ())):
+    streams = STREAM_SOURCES if any(model.get("stream") for model in record["models"]) else ()
+    for name in (*RUNTIME_SOURCES, *emulated, *streams, *(PROFILE_SOURCES if compiler.profile else ())):
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
@@ -242,6 +245,8 @@ def _add_model(
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     else:
         compiler.objects.append(str(folder / metadata_object(name, build["target"])))
+    if model.get("stream"):
+        compiler.compile(folder / "src" / f"{name}_stream.c", includes)
     if model.get("tvmgen"):
         compiler.compile(folder / "src" / f"{name}_tvmgen.c", includes)
     if any(tensor["reached"] for tensor in model["tensors"]):

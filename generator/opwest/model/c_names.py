@@ -177,9 +177,16 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
         *("device_table", "device_set", "call_device", "points", "run_profiled"),
+        *("cancel", "runner_run", "runner_inputs", "runner_outputs"),
         *("reset", "save", "restore", "state", "views"),
         *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
     ):
+        yield names.function(verb), f"{verb} of model {model.name!r}", model.location
+    streaming = (
+        *("submit", "poll", "frame", "stream", "stream_state", "stream_open", "stream_frame", "stream_notify"),
+        *("stream_cancel", "stream_close", "abandoned"),
+    )
+    for verb in streaming if model.streams else ():
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location
     for constant in model.constants:
         yield names.constant(constant.name), f"constant {constant.name!r} of model {model.name!r}", constant.location

@@ -51,6 +51,11 @@ def _overlap(one: Ranges, other: Ranges) -> bool:
     )
 
 
+def conflict(one: Access, other: Access) -> bool:
+    """Whether the order of two accesses matters: one writes what the other one reads or writes."""
+    return _overlap(one.reads, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.writes, other.writes)
+
+
 class Pending:
     """The steps launched on a device and not waited for."""
 

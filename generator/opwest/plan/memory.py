@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model, Pool
@@ -13,6 +13,7 @@ from opwest.packing.problem import Block, PoolPlan, Share, peak
 from opwest.packing.verify import verify
 from opwest.plan.blocks import block_of
 from opwest.plan.fixed import plan_fixed
+from opwest.plan.frames import Frames, frames_of, joined, shared_by_frames, verify_frames
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import alternatives, find_shares, merged
 from opwest.records import dataclass
@@ -26,6 +27,8 @@ class MemoryPlan:
     pools: Mapping[str, PoolPlan]
     homes: Mapping[str, str]
     """The pool of every buffer."""
+    frames: Mapping[str, Frames] = field(default_factory=dict)
+    """The memory of two frames by pool, if the model streams."""
 
     def place(self, buffer: str) -> tuple[str, int]:
         """Return the pool of a buffer and its offset there, bytes."""
@@ -47,20 +50,43 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
     """
     planner = model.memory_planner
     if planner == "fixed":
-        return MemoryPlan(schedule, *plan_fixed(model, schedule, faults))
-    choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
+        return _with_views(model, schedule, *plan_fixed(model, schedule, faults), {})
+    choices = {buffer.name: list(buffer.pools) for buffer in model.planned}
     shares = find_shares(model, schedule)
     plans: dict[str, PoolPlan] = {}
+    frames: dict[str, Frames] = {}
     for pool in model.pools:
-        blocks, plan = _fill(pool, model, choices, schedule, shares, planner)
+        blocks, plan, both = _fill(pool, model, choices, schedule, shares, planner)
         if not blocks:
             continue
         verify(blocks, plan.offsets, plan.size, shares)
         plans[pool.name] = plan
-        if pool.size is not None and plan.size > pool.size:
-            _report_overflow(pool, plan, blocks, faults)
+        if both is not None:
+            verify_frames(blocks, plan, both, shared_by_frames(model), shares)
+            frames[pool.name] = both
+        if pool.size is not None and _required(plan, both) > pool.size:
+            _report_overflow(pool, plan, both, blocks, faults)
     homes = {name: left[0] for name, left in choices.items()}
-    return MemoryPlan(schedule, plans, homes)
+    return _with_views(model, schedule, plans, homes, frames)
+
+
+def _with_views(
+    model: Model,
+    schedule: Schedule,
+    plans: Mapping[str, PoolPlan],
+    homes: Mapping[str, str],
+    frames: Mapping[str, Frames],
+) -> MemoryPlan:
+    """Return a plan with the places of the buffers that others contain."""
+    plans, homes = dict(plans), dict(homes)
+    for buffer in model.buffers:
+        if buffer.inside is not None and buffer.inside[0] in homes:
+            arena, offset = buffer.inside
+            plan = plans[homes[arena]]
+            homes[buffer.name] = homes[arena]
+            offsets = {**plan.offsets, buffer.name: plan.offsets[arena] + offset}
+            plans[homes[arena]] = replace(plan, offsets=offsets)
+    return MemoryPlan(schedule, plans, homes, frames)
 
 
 def _fill(
@@ -70,20 +96,31 @@ def _fill(
     schedule: Schedule,
     shares: Sequence[Share],
     planner: Planner,
-) -> tuple[list[Block], PoolPlan]:
+) -> tuple[list[Block], PoolPlan, Frames | None]:
     """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
+    shared = shared_by_frames(model)
     while True:
-        blocks = [block_of(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
-        plan = plan_blocks(blocks, shares, planner)
-        if pool.size is None or plan.size <= pool.size:
-            return blocks, plan
-        above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
+        blocks = [block_of(pool, b, schedule) for b in model.planned if choices[b.name][0] == pool.name]
+        plan, frames = plan_blocks(blocks, shares, planner), None
+        if model.streams:
+            parts = ([b for b in blocks if (b.name in shared) == lasting] for lasting in (True, False))
+            plan = joined(*(plan_blocks(part, shares, planner) for part in parts))
+            frames = frames_of(blocks, plan, shared)
+        if pool.size is None or _required(plan, frames) <= pool.size:
+            return blocks, plan, frames
+        spare = _required(plan, frames) - plan.size
+        above = [b for b in blocks if plan.offsets[b.name] + b.size + spare > pool.size]
         movable = [b for b in above if len(choices[b.name]) > 1] or [
             b for b in peak(blocks).blocks if len(choices[b.name]) > 1
         ]
         if not movable:
-            return blocks, plan
+            return blocks, plan, frames
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
+
+
+def _required(plan: PoolPlan, frames: Frames | None) -> int:
+    """Return the bytes that a pool must have."""
+    return plan.size if frames is None else frames.size
 
 
 def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
@@ -97,16 +134,20 @@ def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Plann
     return replace(min(plans, key=lambda plan: plan.size), lower_bound=bound)
 
 
-def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:
+def _report_overflow(
+    pool: Pool, plan: PoolPlan, frames: Frames | None, blocks: list[Block], faults: Diagnostics
+) -> None:
+    required = _required(plan, frames)
     most = peak(blocks)
     alive = ", ".join(f"{b.name} ({b.size})" for b in sorted(most.blocks, key=lambda b: -b.size))
     hint = "increase the size of the pool, or move a tensor to another pool"
     if plan.size > plan.lower_bound:
         hint += f" (lower bound of all plans: {plan.lower_bound} bytes)"
     faults.error(
-        f"pool {pool.name!r} is too small: {plan.size} bytes required, {pool.size} available; "
+        f"pool {pool.name!r} is too small{' for two frames' if frames else ''}: {required} bytes required, "
+        f"{pool.size} available; "
         f"live at the peak, step {most.step}: {alive}",
         pool.size_location,
-        expected=f"size: {plan.size} or more",
+        expected=f"size: {required} or more",
         hint=hint,
     )

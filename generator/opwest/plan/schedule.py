@@ -60,7 +60,7 @@ class Schedule:
 
 def plan_schedule(model: Model) -> Schedule:
     """Return the schedule. Steps keep the manifest's order unless it allows another."""
-    line = _shared_line(model)
+    line = shared_line(model)
     steps = model.steps
     if model.reorder and order.matters(model):
         steps = order.reordered(model, [access_of(step, line) for step in steps])
@@ -71,7 +71,7 @@ def plan_schedule(model: Model) -> Schedule:
     return Schedule(steps, syncs, _lives(model, steps, syncs), loads, holds, latency)
 
 
-def _shared_line(model: Model) -> int:
+def shared_line(model: Model) -> int:
     """Return the bytes that cache maintenance for a device treats as one; 1 without such devices."""
     if all(device.coherent for device in model.devices):
         return 1
@@ -131,6 +131,9 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
         elif buffer.role in ("constant", "state"):  # copied once; lasts until the next run
             lives[buffer.name] = Life(0, last)
         lives.setdefault(buffer.name, life)  # of unresolved steps
+    for buffer in model.buffers:
+        if buffer.inside is not None:
+            lives[buffer.name] = lives[buffer.inside[0]] = Life(0, last)
     for name in copied_at_end(model):
         lives[name] = Life(lives[name].first, last)
     return lives

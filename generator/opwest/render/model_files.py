@@ -22,6 +22,7 @@ from opwest.render.c.header import render_headers
 from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
+from opwest.render.c.stream import render_stream
 from opwest.render.c.system_library import render_system_library
 from opwest.render.c.tvmgen import render_tvmgen
 from opwest.render.call_arrays import has_bridges
@@ -67,7 +68,10 @@ def model_files(
         "note.S": render_note(render, model, plan),
         **_objects(render, model, in_place=in_place),
         **render_tvmgen(render, model, plan),
+        **render_stream(render, model, plan),
     }
+    if compiled is None or model.streams:
+        files[f"src/{model.name}_internal.h"] = render_internal(render, model)
     if service:
         tensors = interface_rows(model)
         pools = [pool.member for pool in used_pools(model, plan)]
@@ -76,7 +80,6 @@ def model_files(
     if compiled is None:
         records = model_records(model, plan)
         files |= {
-            f"src/{model.name}_internal.h": render_internal(render, model),
             f"src/{model.name}_run.c": render_run(render, model, plan, records),
             f"src/{model.name}_metadata.c": render_metadata(render, model, records),
             f"src/{model.name}_registry.c": render_registry(render, model, records),
@@ -201,10 +204,12 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
         full_libc=model.needs_full_libc,
         cpp=model.cpp,
         tvmgen=model.tvmgen is not None,
+        streams=model.streams,
         has_drivers=has_drivers(model),
         has_devices=has_devices(model) or not in_c,
         runtime=[
             *(["src/devices.c"] if model.devices else []),
+            *(["src/stream.c"] if model.streams else []),
             *(["src/halide_backend.c"] if model.needs_halide else []),
             *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
             *(["scripts/check_state.py"] if sources else []),

@@ -123,6 +123,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "bridges": has_bridges(model),
         "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
         "tvmgen": model.tvmgen is not None,
+        **({"stream": True} if model.streams else {}),
         "state_bytes": sum(state.type.size for state in model.states),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
@@ -156,7 +157,7 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     results = [
         {**_typed(buffer.name, buffer.type), "buffer": index}
         for index, buffer in enumerate(model.buffers)
-        if buffer.name in written | roots
+        if buffer.inside is None and buffer.name in written | roots
     ]
     return {
         "results": results,

@@ -112,6 +112,15 @@ int opwest_port_device_power(const struct device *dev, bool on);
 int64_t opwest_port_uptime_ms(void);
 
 /**
+ * @brief Return a number of the calling thread that no other running thread has.
+ *
+ * Only streams (opwest/stream.h) require it.
+ *
+ * @return The number, not 0
+ */
+uintptr_t opwest_port_thread(void);
+
+/**
  * @brief Return the size of a line of the data cache.
  *
  * @return Bytes, a power of two: the largest line of any processor if the size is unknown; 0 if there

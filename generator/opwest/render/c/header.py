@@ -17,6 +17,7 @@ from opwest.render.records.details import optional_parts
 from opwest.render.records.points import points
 from opwest.render.records.states import resets_after_failure, saved_size
 from opwest.render.records.workspace import used_pools
+from opwest.render.stream_actions import launch_count
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
@@ -32,7 +33,8 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
             "macro": names.pool_macro(pool.name),
             "size": pool.size,
             "align": pool.align,
-            "bindings": _bindings(model, declared[pool.name], pool.size),
+            "both": plan.frames[pool.name].size if model.streams else None,
+            "bindings": _bindings(model, declared[pool.name], plan),
             "title": c_comment(f"Pool {pool.name}: {_agents(model, declared[pool.name])}"),
         }
         for pool in used_pools(model, plan)
@@ -44,8 +46,9 @@ def _agents(model: Model, pool: Pool) -> str:
     return f"reachable by {', '.join(agents)}" if agents else "reachable by all"
 
 
-def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
+def _bindings(model: Model, pool: Pool, plan: MemoryPlan) -> list[dict[str, str]]:
     rows = []
+    size = (plan.frames if model.streams else plan.pools)[pool.name].size
     for board, tree in pool.boards:
         line = tree.location.line
         node = str(tree)
@@ -86,6 +89,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         **common,
         guard=names.guard,
         brief=c_comment(model.description or f"Model {model.name}"),
+        supervised=_supervised(model),
         stateful=model.stateful,
         stateful_operators=", ".join(o.name for o in model.operators if o.stateful),
         tensors=tensors,
@@ -102,6 +106,8 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         states=c_comment(", ".join(state.name for state in model.states)),
         failure_words=_failure_words(model),
         step_count=len(model.steps),
+        streams=model.streams,
+        launch_count=launch_count(model),
         latency=plan.schedule.latency.cycles,
         latency_excludes=textwrap.wrap(f"not contained: {EXCLUDED}.", 90),
         point_count=len(points(model, plan)),
@@ -117,6 +123,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         guard=f"OPWEST_MODEL_{names.macro}_DEVICETREE_H_",
         headers=sorted({d.handle.header for d in model.devices if d.handle}),
         pools=pools if bound else [],
+        streams=model.streams,
         workspace_tail=workspace_tail(len(devices), placed),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
@@ -128,6 +135,19 @@ def _failure_words(model: Model) -> str:
         return ""
     effect = "has its initial content again" if resets_after_failure(model) else "is unchanged"
     return f".\n * After a failed step the state {effect}; after an error before the first step it is unchanged."
+
+
+def _supervised(model: Model) -> str:
+    """Return the reason that user threads cannot call the functions; empty if they can."""
+    if model.devices:
+        return "the workspace contains handles of devices"
+    if model.stateful:
+        return "operators write to memory of the image"
+    if model.needs_tvm or any(operator.uses_tvm for operator in model.operators):
+        return "operators use CONFIG_OPWEST_TVM, which keeps a list of the threads that run them"
+    if model.needs_halide:
+        return "operators use CONFIG_OPWEST_HALIDE, which calls a handler of the image"
+    return ""
 
 
 def _host_words(devices: list[dict[str, Any]]) -> str:

@@ -50,13 +50,15 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
             if b.role in ("input", "output")
         ],
         pinned=pinned,
-        offsets=[_offset_row(plan, offsets[b.name], b) for b in model.buffers],
+        offsets=[offset_row(plan, offsets[b.name], b) for b in model.buffers],
         pools=pools,
         run_pools=[p for p in pools if p["name"] in used],
         open_pools=[p for p in pools if p["name"] in opened],
         devices=device_rows(model),
         device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
+        abandoned=names.function("abandoned") if model.streams else "abandoned",
+        streams=model.streams,
         stateful=model.stateful,
         checks=[{"function": names.operator(symbol), "step": step} for symbol, step in checked_steps(model).items()],
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
@@ -77,7 +79,7 @@ def _action_rows(model: Model, plan: MemoryPlan, names: CNames, places: dict[str
     point = 0
     for action in actions(model, plan):
         point += not isinstance(action, Acquire | Release)
-        rows.append({**_action_row(names, places, action), "point": point})
+        rows.append({**action_row(names, places, action), "point": point})
     return rows
 
 
@@ -92,7 +94,8 @@ def offset_macros(model: Model) -> dict[str, str]:
     return macros
 
 
-def _offset_row(plan: MemoryPlan, macro: str, buffer: Buffer) -> dict[str, Any]:
+def offset_row(plan: MemoryPlan, macro: str, buffer: Buffer) -> dict[str, Any]:
+    """Return the row of a macro with the offset of a buffer."""
     pool, offset = plan.place(buffer.name)
     return {"macro": macro, "offset": offset, "comment": c_comment(f"{pool}: {buffer.type}")}
 
@@ -111,7 +114,8 @@ def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str,
     }
 
 
-def _action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
+def action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
+    """Return the row of an action; `places` are C expressions for the addresses of buffers."""
     if isinstance(action, Acquire):
         return {"kind": "acquire", "step": action.step, "has_status": False}
     if isinstance(action, Release):
@@ -236,6 +240,7 @@ def render_internal(render: Renderer, model: Model) -> bytes:
             {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
         ),
         device_count=len(model.devices),
+        streams=model.streams,
         reached=[row["function"] for row in reach_rows(model)],
         programs=[{"symbol": names.program(p.content), "size": len(p.content)} for p in model.programs],
         program_table=names.function("programs"),

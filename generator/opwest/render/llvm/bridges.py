@@ -55,6 +55,7 @@ class Bridges:
         self.model = model
         self.bits = pointer_bits
         self.names = CNames(model.name)
+        self._streams = model.streams
         self.constants: list[str] = []
         self._records = TensorRecords()
         self._descriptors = DescriptorRecords()
@@ -97,7 +98,8 @@ class Bridges:
         lines += self._end(operator, call)
         parameters = ", ".join(f"{type_} %arg{i}" for i, type_ in enumerate(ir_parameters(operator)))
         name = self.names.bridge(operator.name)
-        return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
+        linkage = "" if self._streams else "internal "  # C calls it, too
+        return "\n".join([f"define {linkage}{ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
 
     @staticmethod
     def _end(operator: Operator, call: str) -> list[str]:

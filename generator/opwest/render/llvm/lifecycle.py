@@ -56,6 +56,11 @@ class Code:
         """Kind and index of the argument, block: the branches to `invalid` and to `unreached`."""
 
     @property
+    def abandoned_name(self) -> str:
+        """The function that ends a failed run; C calls that of a model that streams."""
+        return self.names.function("abandoned") if self.model.streams else "abandoned"
+
+    @property
     def can_abandon(self) -> bool:
         """Whether a failed run must clean up devices."""
         hooks = any(device.has_hooks for device in self.model.devices)
@@ -409,7 +414,8 @@ class Lifecycle(Code):
         if not self.can_abandon:
             return []
         lines = [
-            "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
+            f"define {'' if self.model.streams else 'internal '}signext i32 @{self.abandoned_name}"
+            "(i32 signext %rc, ptr %workspace) noinline cold {",
             *self.field("%slots", "slots"),
             *self.field("%opened.at", "opened"),
             f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",

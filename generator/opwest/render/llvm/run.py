@@ -274,10 +274,9 @@ class Run(Code):
             ]
         return lines
 
-    @staticmethod
-    def _abandon(code: str) -> list[str]:
+    def _abandon(self, code: str) -> list[str]:
         return [
-            f"  {code}.end = tail call signext i32 @abandoned(i32 signext {code}, ptr %workspace)",
+            f"  {code}.end = tail call signext i32 @{self.abandoned_name}(i32 signext {code}, ptr %workspace)",
             f"  ret i32 {code}.end",
         ]
 
