@@ -12,6 +12,7 @@
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
 #             operators on all boards and C libraries; prints a table by operator, also in build/models.txt
 # make kernels  200 random layers for each variant of an operator and core, bit for bit in QEMU, also with interrupts
+# make npu-model  the model of the Ethos-U55: 25 random models of each operator by Vela, 50,000 mutated payloads
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
@@ -19,7 +20,7 @@
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
-#   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
+#   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, npu_model, docs, examples,
 #   - tests marked `slow`: campaigns, and crash tests at every step,
 #   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
@@ -44,7 +45,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -105,6 +106,9 @@ fuzz: $(VENV)/.installed-dev
 models: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/models tests/zephyr/test_model_operators_on_zephyr.py \
 		tests/zephyr/test_imported_models_on_zephyr.py
+
+npu-model: $(VENV)/.installed-all
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/npu_model
 
 kernels: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/kernels

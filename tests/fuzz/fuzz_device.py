@@ -2,8 +2,8 @@
 """Code on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
 
 The service over Zephyr's shell and over MCUmgr (with Zephyr's own zcbor, if ZEPHYR_BASE has it), calls by name,
-and the arguments and functions of operators of TVM's conventions. Needs clang with libFuzzer. Failures are stored in
-tests/fuzz/regressions/device.
+the arguments and functions of operators of TVM's conventions, and the programs of an Ethos-U. Needs clang with
+libFuzzer. Failures are stored in tests/fuzz/regressions/device.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -55,6 +56,8 @@ class Target:
     """Compiles it in a directory and returns it. Raises AbsentError."""
     seeds: Callable[[], Sequence[bytes]]
     words: Sequence[bytes] = ()
+    edges: int = 60
+    """A short run reaches more than this number."""
 
 
 def _compile(work: Path, name: str, sources: Sequence[Path], options: Sequence[str | Path]) -> Path:
@@ -148,6 +151,12 @@ def build_packed(work: Path) -> Path:
     return _compile(work, "fuzz_packed", sources, options)
 
 
+def build_ethos_u(work: Path) -> Path:
+    """Return the fuzzer of the check of an Ethos-U's programs."""
+    driver = RUNTIME / "drivers" / "ethos_u"
+    return _compile(work, "fuzz_ethos_u", [HERE / "fuzz_ethos_u.c", driver / "ethos_u_payload.c"], _include(driver))
+
+
 def _shell_seeds() -> Sequence[bytes]:
     lines = "describe\nopen m\nwrite m a 0 00ff\nwrite m a 299 01\nrun m\nread m y 0\nread m a 44\nclose m\nrun m\n"
     return [lines.encode(), b"write m absent 0 00\nopen empty\nwrite m a 4294967295 zz\n", b"write m a 0 " + b"0" * 600]
@@ -206,12 +215,25 @@ def _packed_seeds() -> Sequence[bytes]:
     return [*by_name, *in_table, b"\2" + bytes(300), b"\7" + b"\x01\x04\x28\x05\x00\x08\x05\x04\x09\x04\x03\x07" * 9]
 
 
+def _ethos_u_seeds() -> Sequence[bytes]:
+    """Return a sound payload for each NPU of the fuzzer, and parts of them: a configuration, NOPs, a stream."""
+    configs = ((0x00000007, 0x10066001), (0x10000008, 0x10003000), (0x20000118, 0x20007000))
+    commands = (0x4000, 0x1234, 0x11, 0x4001, 0xFFFF0000, 0xFFFF0000)
+    found = []
+    for number, config in enumerate(configs):
+        words = (0x31504F43, 0x00100001, *config, 5, 5, 5, len(commands) << 16 | 2, *commands)
+        found.append(bytes([number]) + struct.pack(f"<{len(words)}I", *words))
+    return [*found, found[0][:20], found[1] + struct.pack("<2I", 5, 5), b"\0" + bytes(16)]
+
+
+_WORDS_OF_PAYLOADS = [b"COP1", b"\1\0\x10\0", b"\0\0\xff\xff", b"\5\0\0\0"]
 _KEYS = [_cbor(key) for key in ("model", "tensor", "off", "do", "data")]
 TARGETS = (
     Target("shell", build_shell, _shell_seeds, [word.encode() for word in _WORDS]),
     Target("smp", build_smp, _smp_seeds, _KEYS),
     Target("call", build_call, _call_seeds, [b"store", b"copy_int8", b"start", b"add", b"finish", b"tick", b"on"]),
     Target("packed", build_packed, _packed_seeds),
+    Target("ethos_u", build_ethos_u, _ethos_u_seeds, _WORDS_OF_PAYLOADS, edges=40),
 )
 
 

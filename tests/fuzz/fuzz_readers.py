@@ -41,7 +41,8 @@ def readers() -> dict[str, Reader]:
     import fuzz_projects
     import fuzz_reports
     import fuzz_templates
+    import fuzz_vela
 
     modules = (fuzz_manifests, fuzz_objects, fuzz_ir, fuzz_arrays, fuzz_projects, fuzz_templates, fuzz_boards)
-    modules += (fuzz_reports, fuzz_libraries, fuzz_measures)
+    modules += (fuzz_reports, fuzz_libraries, fuzz_measures, fuzz_vela)
     return {reader.name: reader for module in modules for reader in module.READERS}

@@ -14,11 +14,13 @@ from requirements_support import need
 
 RUNS = {"bitcode": 4, "manifest": 60, "template": 80}
 NEEDED = {"bitcode": ("llvmlite",), "SMP answers": ("smpclient",), "SMP measures": ("smpclient",)}
+NEEDED |= {"vela tflite": ("tflite",), "vela raw": ("tflite",)}
 STORED = sorted(path for path in REGRESSIONS.glob("*/*") if path.parent.name != "device")
 
 
 @pytest.mark.parametrize("name", sorted(readers()))
 def test_short_fuzzing_run(name: str, tmp_path: Path) -> None:
+    need(*NEEDED.get(name, ()))
     runs = RUNS.get(name, 150)
     *failures, count = fuzz(readers()[name], tmp_path, seed=7, runs=runs)
     assert not failures, failures[0].trace if isinstance(failures[0], Failure) else failures
@@ -39,6 +41,7 @@ def test_stored_regressions_of_readers(path: Path, tmp_path: Path, monkeypatch: 
 def test_seeds_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeds must be valid: mutations of invalid inputs reach little code."""
     good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "3 0 1"}
+    good["NPU payload"] = "ethos-u55-128 CONV STOP"
     for name, sign in good.items():
         (tmp_path / name).mkdir()
         reader = readers()[name]

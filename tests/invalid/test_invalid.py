@@ -38,6 +38,7 @@ SEVERAL = {
     "state/view_with_pool": 2,
     "state/view_of_unknown": 2,
     "state/view_too_long": 2,
+    "devices/npu_program_outside_of_region": 4,
 }
 
 

@@ -21,6 +21,7 @@ from workshop import Workshop
 PACKAGE = Path(opwest.__file__).parent
 FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").glob("*.py")])
 FILES += [PACKAGE / "plan/memory.py", PACKAGE / "plan/fixed.py", PACKAGE / "packing/judge.py"]
+FILES += [PACKAGE / "ethos_u/check.py"]
 FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_errors.py
 
 # Errors that no manifest in this directory can cause: parts of their text, with another test or the reason.

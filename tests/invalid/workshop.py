@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from ethos_u_payloads import STOP, VALID, payload
 from requirements_support import need, skip_here
 
 _HEAD = "#include <stdint.h>\n"
@@ -186,6 +187,9 @@ _TEXT = {
     "conv.npu": b"another conv",
     "dense.bin": b"dense",
     "nothing.bin": b"",
+    "truncated.cop": VALID[:-4],
+    "valid.cop": VALID,
+    "unknown.cop": payload([0x3FF, STOP]),
     "main.c": b"int main(void) { return 0; }\n",
     "more/main.c": b"int main(void) { return 1; }\n",
     "broken.npz": b"PK\x03\x04 not a zip file",

@@ -56,6 +56,7 @@ def test_planted_imports_break_their_contracts(copy: Path):
     plant(copy, "importers/mlf/graph.py", "import tvm")
     plant(copy, "importers/text.py", "import onnx")
     plant(copy, "importers/models/interpret/run.py", "from opwest.importers.models.emit import pool")
+    plant(copy, "importers/vela/file.py", "from opwest.importers.vela import source")
     (copy / "opwest" / "novelty").mkdir()
     (copy / "opwest" / "novelty" / "__init__.py").write_text("")
     status, printed = layers.lint(copy)
@@ -70,6 +71,7 @@ def test_planted_imports_break_their_contracts(copy: Path):
         "opwest.importers.mlf.graph -> tvm",
         "opwest.importers.text -> onnx",
         "opwest.importers.models.interpret.run -> opwest.importers.models.emit.pool",
+        "opwest.importers.vela.file -> opwest.importers.vela.source",
         "novelty",  # a package without a layer
     ):
         assert planted in printed

@@ -43,7 +43,7 @@ ABSENT_C = """
 static const struct opwest_device devices[] = {
 	{.name = "npu0", .timeout_ms = 100, .flags = OPWEST_DEVICE_HOOKS},
 };
-static const struct opwest_device_set set = {"absent", devices, 1};
+static const struct opwest_device_set set = {.model = "absent", .devices = devices, .count = 1};
 static struct opwest_slot slots[1] = {{.dev = DEVICE_DT_GET(DT_NODELABEL(npu0))}};
 static struct opwest_status status = OPWEST_STATUS_INIT;
 
@@ -51,11 +51,12 @@ int main(void)
 {
 	static const uint8_t region[16] __aligned(16);
 	const struct opwest_ethos_u_inference inference = {.count = 1, .regions = {{region, 16}}};
+	const struct opwest_launch launch = {.dev = slots[0].dev, .timeout_ms = 100};
 	const int rc = opwest_devices_activate(&set, slots, &status);
 
 	/* What an operator calls is linked, not called. */
 	if (rc == 0) {
-		(void)opwest_ethos_u_run(slots[0].dev, &inference, 100);
+		(void)opwest_ethos_u_run(&launch, &inference);
 	}
 	printf("activate: %d, handle: %d\\n", rc, opwest_ethos_u_driver(slots[0].dev) != NULL);
 	return 0;
@@ -81,15 +82,21 @@ TWO_NPUS = """
 			secure-enable;
 		};
 	};
+	fast: sram@313fe000 {
+		compatible = "mmio-sram";
+		reg = <0x313fe000 0x100>;
+	};
 	npu0: npu0 {
 		compatible = "opwest,ethos-u";
 		npu = <&fake0>;
 		queue-depth = <3>;
 		queue-timeout-ms = <20>;
+		zephyr,pm-device-runtime-auto;
 	};
 	npu1: npu1 {
 		compatible = "opwest,ethos-u";
 		npu = <&fake1>;
+		fast-memory = <&fast>;
 	};
 };
 """
@@ -99,6 +106,17 @@ CONFIG_INIT_STACKS=y
 CONFIG_THREAD_STACK_INFO=y
 CONFIG_THREAD_MONITOR=y
 CONFIG_THREAD_NAME=y
+CONFIG_PM_DEVICE=y
+CONFIG_PM_DEVICE_RUNTIME=y
+CONFIG_SHELL=y
+CONFIG_SHELL_BACKEND_SERIAL=n
+CONFIG_SHELL_BACKEND_DUMMY=y
+CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2048
+CONFIG_SHELL_LOG_BACKEND=n
+CONFIG_SHELL_VT100_COLORS=n
+CONFIG_OPWEST_SHELL=y
+CONFIG_OPWEST_PROFILE=y
+CONFIG_OPWEST_ETHOS_U_PMU=y
 """
 
 
@@ -145,11 +163,15 @@ def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> 
 
 
 def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
-    """Programs, ownership, queues that overlap, faults, time-outs, aborts: through the vendor's own driver."""
+    """The hooks, queues that overlap, faults, aborts, power and counters: through the vendor's own driver."""
     main = (Path(__file__).parent / "programs" / "ethos_u.c").read_text(encoding="utf-8")
     built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main)
     console = built.run("^done:")
     assert "WRONG" not in console, console
     assert re.search(r"^done: \d{3} checks, 0 wrong$", console, re.MULTILINE), console
+    shown = re.search(r"npu1: cycles of the device\n.*\n +7 slow +1 +50000 +50000 +50000 +50000\n(.*)\n", console)
+    assert shown, console
+    # The events are numbers of the vendor's enumeration, and the NPU of the test counts those of the register.
+    assert re.fullmatch(r" +last of events \d+: 48, \d+: 32, \d+: 17, \d+: 35", shown[1]), console
     free = re.findall(r"^stack of npu\d: (\d+) of \d+ unused$", console, re.MULTILINE)
     assert len(free) == 2 and all(int(size) > 512 for size in free), console

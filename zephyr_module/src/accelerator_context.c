@@ -57,30 +57,21 @@ int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *con
 	return rc;
 }
 
-/* With the lock held; a driver that holds its own lock can read it. */
-static void set_owned(struct opwest_accelerator_context *context, bool owned)
-{
-	opwest_port_spin_lock(&context->spin);
-	context->owned = owned;
-	opwest_port_spin_unlock(&context->spin);
-}
-
-static bool is_active(struct opwest_accelerator_context *context, bool own)
+static bool is_active(struct opwest_accelerator_context *context)
 {
 	bool active;
 
 	opwest_port_mutex_lock(&context->lock);
 	active = context->activations > 0;
-	if (active && own) {
-		set_owned(context, true);
-	}
 	opwest_port_mutex_unlock(&context->lock);
 	return active;
 }
 
-static void restart_counts(struct opwest_accelerator_context *context)
+/* Begins or ends an ownership: the counts of jobs are its own. */
+static void set_owned(struct opwest_accelerator_context *context, bool owned)
 {
 	opwest_port_spin_lock(&context->spin);
+	context->owned = owned;
 	context->enqueued = 0;
 	context->ended = 0;
 	context->error = 0;
@@ -93,7 +84,7 @@ int opwest_accelerator_context_open(struct opwest_accelerator_context *context, 
 {
 	int rc;
 
-	if (!is_active(context, false)) {
+	if (!is_active(context)) {
 		return -EPERM;
 	}
 	rc = opwest_port_owner_take(&context->owner, timeout_ms);
@@ -101,11 +92,11 @@ int opwest_accelerator_context_open(struct opwest_accelerator_context *context, 
 		return rc;
 	}
 	/* The device may have been deactivated during the wait. */
-	if (!is_active(context, true)) {
+	if (!is_active(context)) {
 		(void)opwest_port_owner_give(&context->owner);
 		return -EPERM;
 	}
-	restart_counts(context);
+	set_owned(context, true);
 	return 0;
 }
 
@@ -129,10 +120,7 @@ int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
 	if (!opwest_accelerator_context_is_mine(context)) {
 		return -EPERM;
 	}
-	opwest_port_mutex_lock(&context->lock);
 	set_owned(context, false);
-	opwest_port_mutex_unlock(&context->lock);
-	restart_counts(context);
 	return opwest_port_owner_give(&context->owner);
 }
 
@@ -144,10 +132,11 @@ int opwest_accelerator_context_load(struct opwest_accelerator_context *context,
 	const bool is_idle = opwest_accelerator_context_unfinished(context) == 0U;
 	int rc = 0;
 
+	if (!is_owned(context)) {
+		return -EPERM;
+	}
 	opwest_port_mutex_lock(&context->lock);
-	if (!context->owned) {
-		rc = -EPERM;
-	} else if (!opwest_program_equal(context->program, program)) {
+	if (!opwest_program_equal(context->program, program)) {
 		if ((switching != OPWEST_SWITCH_FREE && !is_idle) ||
 		    (switching == OPWEST_SWITCH_EXCLUSIVE && context->program != NULL &&
 		     context->activations > 1)) {
@@ -170,13 +159,15 @@ void opwest_accelerator_context_forget(struct opwest_accelerator_context *contex
 
 int opwest_accelerator_context_begin(struct opwest_accelerator_context *context)
 {
-	bool owned;
+	int rc = -EPERM;
 
 	opwest_port_spin_lock(&context->spin);
-	owned = context->owned;
-	context->enqueued += owned ? 1U : 0U;
+	if (context->owned) {
+		context->enqueued++;
+		rc = 0;
+	}
 	opwest_port_spin_unlock(&context->spin);
-	return owned ? 0 : -EPERM;
+	return rc;
 }
 
 void opwest_accelerator_context_end(struct opwest_accelerator_context *context,
@@ -186,6 +177,10 @@ void opwest_accelerator_context_end(struct opwest_accelerator_context *context,
 	void *user;
 
 	opwest_port_spin_lock(&context->spin);
+	if (context->ended == context->enqueued) {
+		opwest_port_spin_unlock(&context->spin);
+		return;
+	}
 	context->ended++;
 	if (context->error == 0) {
 		context->error = error;

@@ -21,13 +21,8 @@ void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_p
 	measures[index].begun = opwest_port_profile_counter();
 }
 
-void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
-			uint32_t index)
+void opwest_measure_add(struct opwest_measure *measure, uint64_t cycles)
 {
-	const uint64_t now = opwest_port_profile_counter();
-	struct opwest_measure *const measure = &measures[index];
-	const uint64_t cycles = opwest_port_profile_cycles(measure->begun, now);
-
 	if (measure->runs == 0U || cycles < measure->min) {
 		measure->min = cycles;
 	}
@@ -39,6 +34,15 @@ void opwest_profile_end(struct opwest_measure *measures, const struct opwest_poi
 	if (measure->runs != UINT32_MAX) {
 		measure->runs++;
 	}
+}
+
+void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
+			uint32_t index)
+{
+	const uint64_t now = opwest_port_profile_counter();
+	struct opwest_measure *const measure = &measures[index];
+
+	opwest_measure_add(measure, opwest_port_profile_cycles(measure->begun, now));
 	trace(&points[index], index, false);
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 	opwest_profile_stop(measures, index);

@@ -58,7 +58,15 @@ static int each(const struct shell *sh, size_t argc, char **argv,
 
 static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 {
-	return each(sh, argc, argv, print_profile);
+	const int rc = each(sh, argc, argv, print_profile);
+
+#ifdef CONFIG_OPWEST_PROFILE_DEVICES
+	/* A device is shared by models. */
+	if (rc == 0) {
+		opwest_profile_devices_print(sh);
+	}
+#endif
+	return rc;
 }
 
 static void reset(const struct shell *sh, const struct opwest_profiled *profiled)
@@ -69,11 +77,18 @@ static void reset(const struct shell *sh, const struct opwest_profiled *profiled
 
 static int cmd_profile_reset(const struct shell *sh, size_t argc, char **argv)
 {
-	return each(sh, argc, argv, reset);
+	const int rc = each(sh, argc, argv, reset);
+
+#ifdef CONFIG_OPWEST_PROFILE_DEVICES
+	if (rc == 0) {
+		opwest_profile_devices_reset();
+	}
+#endif
+	return rc;
 }
 
 SHELL_SUBCMD_ADD((opwest), profile, NULL,
-		 "Show the cycles of each step, for one model or all.\n"
+		 "Show the cycles of each step, for one model or all, and of devices.\n"
 		 "Usage: opwest profile [MODEL]",
 		 cmd_profile, 1, 1);
 SHELL_SUBCMD_ADD((opwest), profile_reset, NULL,

@@ -166,6 +166,16 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return draft(options, faults)
 
 
+def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Write a driver of an accelerator: a Zephyr module with an emulated device and the conformance suite.
+
+    It builds and passes the suite as written. Replace the registers by those of your device.
+    """
+    from opwest.cli.new_driver import new_driver as write
+
+    return write(options, faults)
+
+
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a trained model without TVM or TensorFlow: integer operators are exact, and written as C.
 
@@ -210,6 +220,16 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.cli.report import report as make
 
     return make(options, faults)
+
+
+def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a model that Arm's Vela compiled for an Ethos-U NPU: write a manifest, programs, operators and constants.
+
+    Vela is not required. Operators that it left on the processor are imported as `opwest import tflite` does.
+    """
+    from opwest.cli.imports import import_vela as convert
+
+    return convert(options, faults)
 
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:

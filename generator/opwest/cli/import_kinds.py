@@ -7,11 +7,12 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-KINDS = ("tflite", "onnx", "tvm", "mlf")
+KINDS = ("tflite", "onnx", "tvm", "mlf", "vela")
 """The kinds of imports."""
 _WITH_VALUES = frozenset(
     "-o --output --model --vectors --signature --compare --kernels --rounding --operator --optimize --max-flash "
-    "--max-ram --prefer --with --tuning --io --place --pool --color".split()
+    "--max-ram --prefer --with --tuning --io --place --pool --color --npu --npu-config --system-config --memory-mode "
+    "--board".split()
 )
 """Options whose value is no model."""
 
@@ -29,9 +30,11 @@ def with_kind(words: Sequence[str]) -> list[str]:
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of an existing model: by its content, and for other files than TFLite's by its suffix."""
+    """Return the kind of an existing model: by its content, and for other files than TFLite's by its name."""
     if path.is_dir() or path.suffix == ".tar":
         return "mlf"
+    if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
+        return "vela"
     try:
         with path.open("rb") as stream:
             is_tflite = stream.read(8)[4:] == b"TFL3"

@@ -11,6 +11,7 @@ from opwest.cli import commands
 from opwest.cli.output_options import add_output
 from opwest.cli.run_options import count
 from opwest.importers.models.request import KERNELS, LIBRARIES, OBJECTIVES, ROUNDINGS, UNLIMITED
+from opwest.importers.vela.request import KERNELS as VELA_KERNELS
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -20,6 +21,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
         _add_trained(kinds, kind, name)
     _add_tvm(kinds)
     _add_mlf(kinds)
+    _add_vela(kinds)
 
 
 def _add_trained(kinds: Any, kind: str, name: str) -> None:
@@ -132,11 +134,65 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         action="store_true",
         help="int8 weights of layers with float32 data become float32 (default: they remain int8)",
     )
+    if kind == "tflite":
+        _add_npu(one)
     if kind == "onnx":
         text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
         one.add_argument("--exact", action="store_true", help=text)
     add_output(one)
     one.set_defaults(function=commands.import_trained)
+
+
+def _add_npu(one: argparse.ArgumentParser) -> None:
+    """Add the options of a model that Vela compiles."""
+    npu = one.add_argument_group("for an Ethos-U NPU")
+    npu.add_argument("--npu", metavar="NAME", help="compile with Vela for an NPU, such as ethos-u55-128")
+    npu.add_argument("--npu-config", metavar="FILE", help="Vela's --config: a file with system configurations")
+    npu.add_argument("--system-config", metavar="NAME", help="Vela's --system-config")
+    _add_memory_mode(npu)
+    _add_boards(npu)
+
+
+def _add_memory_mode(group: Any) -> None:
+    group.add_argument(
+        "--memory-mode",
+        metavar="NAME",
+        help="Vela's --memory-mode: Shared_Sram, Sram_Only (weights are copied to RAM), Dedicated_Sram, or one of FILE",
+    )
+
+
+def _add_boards(group: Any) -> None:
+    group.add_argument(
+        "--board", metavar="BOARD", action="append", default=[], help="board of the application; repeatable"
+    )
+
+
+def _add_vela(kinds: Any) -> None:
+    vela = kinds.add_parser(
+        "vela", help="import a model that Vela compiled for Ethos-U", description=commands.import_vela.__doc__
+    )
+    vela.add_argument(
+        "file", metavar="MODEL", type=Path, help="Vela's output: a .tflite file, or an .npz file of --output-format raw"
+    )
+    vela.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
+    vela.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
+    vela.add_argument(
+        "--kernels",
+        choices=VELA_KERNELS,
+        default=VELA_KERNELS[0],
+        help="operators on the processor, auto: variants for classes of processors (default); portable: C for all",
+    )
+    vela.add_argument(
+        "--pool",
+        metavar="NAME=BOARD:NODELABEL",
+        action="append",
+        default=[],
+        help="memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable",
+    )
+    _add_memory_mode(vela)
+    _add_boards(vela)
+    add_output(vela)
+    vela.set_defaults(function=commands.import_vela)
 
 
 def _add_tvm(kinds: Any) -> None:

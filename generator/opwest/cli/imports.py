@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers import mlf
@@ -17,6 +18,8 @@ from opwest.importers.models import child as models_child
 from opwest.importers.models import request as models
 from opwest.importers.tvm import Imported, Options
 from opwest.importers.tvm.child import import_in_child
+from opwest.importers.vela import child as vela_child
+from opwest.importers.vela import request as vela
 from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import fault_of_name
 from opwest.result import Result
@@ -24,7 +27,10 @@ from opwest.result import Result
 
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a trained model: integer operators are exact, and written as C. TVM and TensorFlow are not required."""
+    if getattr(options, "npu", None) is not None:
+        return import_for_npu(options, faults)
     _check_name(options, faults)
+    _check_npu_options(options, faults)
     place = Location(str(options.file))
     settings = models.Options(
         options.model,
@@ -67,6 +73,77 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     words = "\n".join(_trained(done, model) for model in done.models)
     table = f"{done.choices}\n" if done.choices else ""
     return Result(table + compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+_OF_NPU = ("npu_config", "system_config", "memory_mode", "board")
+"""The options of a TFLite model that Vela compiles."""
+
+
+def _check_npu_options(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Report options for an NPU without one."""
+    for name in _OF_NPU:
+        if getattr(options, name, None):
+            faults.error(f"--{name.replace('_', '-')} without --npu", expected="--npu NAME, such as ethos-u55-128")
+    faults.raise_if_errors()
+
+
+def import_for_npu(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Compile a TFLite model with Vela, and import the result."""
+    refused: dict[str, Any] = {
+        "signature": None,
+        "compare": 0,
+        "operator": [],
+        "float_io": False,
+        "dequantise_weights": False,
+        "rounding": models.ROUNDINGS[0],
+        "io": "caller",
+        "place": [],
+        "prefer": [],
+        "tuning": [],
+        "libraries": [],
+        "optimize": models.OBJECTIVES[0],
+        "max_flash": None,
+        "max_ram": None,
+    }
+    for name, default in refused.items():
+        if getattr(options, name) != default:
+            shown = "with" if name == "libraries" else name.replace("_", "-")
+            faults.error(f"--{shown} with --npu", expected="one of them")
+    if options.kernels not in vela.KERNELS:
+        faults.error(f"--kernels {options.kernels} with --npu", expected=" or ".join(vela.KERNELS))
+    return _import_vela(options, faults, options.npu)
+
+
+def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a file of Vela; Vela is not required."""
+    return _import_vela(options, faults, None)
+
+
+def _import_vela(options: argparse.Namespace, faults: Diagnostics, npu: str | None) -> Result:
+    _check_name(options, faults)
+    config = getattr(options, "npu_config", None)
+    settings = vela.Options(
+        options.model,
+        options.kernels,
+        options.pool,
+        options.board,
+        npu,
+        None if config is None else _config(config),
+        getattr(options, "system_config", None),
+        options.memory_mode,
+    )
+    done = vela_child.import_in_child(options.file, options.output, settings, _progress(options))
+    place = Location(str(options.file))
+    for remark in done.remarks:
+        faults.note(remark, place)
+    table = f"{done.choices}\n" if done.choices else ""
+    words = _trained(done, done.models[0])
+    return Result(table + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def _config(text: str) -> str:
+    """Return the value of --npu-config: a path of the user, or a name in Vela's package, as Arm/vela.ini."""
+    return str(Path(text).absolute()) if Path(text).exists() else text
 
 
 def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:

@@ -32,6 +32,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest run app --board B --input x=x.npy      run it on a board, in QEMU or on native_sim
   opwest call app --board B OPERATOR --arg x=x.npy   call one operator there
   opwest inspect app/build/zephyr/zephyr.elf    print the models of an image
+  opwest new-driver my_npu                      write the driver of an accelerator, with tests
   opwest plan buffers.csv --capacity 1048576    plan memory for a table of buffers
 """
 
@@ -94,10 +95,29 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
             "plan", help="plan memory for a table of buffers or a model", description=commands.plan.__doc__
         )
     )
+    _add_new_driver(
+        verbs.add_parser(
+            "new-driver", help="write the driver of an accelerator", description=commands.new_driver.__doc__
+        )
+    )
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _add_new_driver(new_driver: argparse.ArgumentParser) -> None:
+    new_driver.add_argument("name", metavar="NAME", help="prefix of its C functions and files, such as my_npu")
+    new_driver.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="a new or empty directory (default: the name)"
+    )
+    new_driver.add_argument(
+        "--compatible",
+        metavar="VENDOR,DEVICE",
+        help="compatible of its devicetree nodes (default: vnd,NAME; vnd is Zephyr's prefix for tests)",
+    )
+    add_output(new_driver)
+    new_driver.set_defaults(function=commands.new_driver)
 
 
 def _add_tune(tune: argparse.ArgumentParser) -> None:

@@ -55,7 +55,7 @@ def schedule_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
 def live_bytes(model: Model, plan: MemoryPlan, step: int) -> dict[str, int]:
     """Return the live bytes of every pool in a step."""
     live = dict.fromkeys(plan.pools, 0)
-    for buffer in model.buffers:
+    for buffer in model.planned:
         life = plan.schedule.lives[buffer.name]
         if life.first <= step <= life.last:
             live[plan.homes[buffer.name]] += buffer.type.size

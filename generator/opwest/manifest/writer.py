@@ -164,10 +164,14 @@ def variant(name: str, targets: Sequence[str], sections: Iterable[str]) -> Itera
 
 
 def step(
-    call: str, args: Iterable[str | int | float | bool], device: str | None = None, end: str = ""
+    call: str,
+    args: Iterable[str | int | float | bool],
+    device: str | None = None,
+    end: str = "",
+    program: str | None = None,
 ) -> Iterator[str]:
     """Yield a step: on one line if it fits in WIDTH; `args` are names and numbers, `end` follows it."""
-    keys = {"call": scalar(call), "device": device, "args": flow_list(map(value, args))}
+    keys = {"call": scalar(call), "device": device, "program": program, "args": flow_list(map(value, args))}
     line = f"    - {flow_map(keys)}{end}"
     if len(line) <= WIDTH:
         yield line

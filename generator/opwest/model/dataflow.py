@@ -210,9 +210,12 @@ class _Dataflow(TensorBinding):
     def _check_unused(self) -> None:
         """Report outputs that no step writes; warn about unused inputs, constants and tensors."""
         for name, output in self.names.outputs.items():
-            gap = self.written.gap(name, 0, output.type.size)
-            if gap is not None and not self.incomplete and name not in self.uncertain:
-                what = f"bytes {gap[0]} to {gap[1] - 1} of output {name!r} are" if name in self.written else None
+            view = self.names.views.get(name)
+            root, begin = (view.root, view.offset) if view else (name, 0)
+            gap = self.written.gap(root, begin, begin + output.type.size)
+            if gap is not None and not self.incomplete and not {name, root} & self.uncertain:
+                part = f"bytes {gap[0] - begin} to {gap[1] - begin - 1} of output {name!r} are"
+                what = part if name in self.written else None
                 self.faults.error(
                     f"{what or f'output {name!r} is'} never written",
                     output.location,
@@ -233,7 +236,8 @@ class _Dataflow(TensorBinding):
             ("state", self.names.states),
         ):
             for name, item in named.items():
-                if name not in self.used and name not in self.uncertain and name not in self.context.devices_elsewhere:
+                both = {name, self.names.root(name)}
+                if not both & (self.used | self.uncertain) and name not in self.context.devices_elsewhere:
                     self.faults.warning(f"unused {role} {name!r}", item.location)
         for name, tensor in self.tensors.items():
             if name not in self.read and name in self.written and name not in self.uncertain:

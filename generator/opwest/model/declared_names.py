@@ -6,6 +6,7 @@ from __future__ import annotations
 from opwest.model import declarations, hardware
 from opwest.model.constants import constants
 from opwest.model.context import Context
+from opwest.model.interface_views import interface_views
 from opwest.model.model import Constant
 from opwest.model.programs import Programs
 from opwest.model.repeats import check_step_count, slices
@@ -25,7 +26,7 @@ def declared_names(context: Context) -> tuple[Names, list[Constant]]:
     lasting, initials = states(context)
     types = {t.name: t.type for named in (inputs, outputs, known, lasting) for t in named.values()}
     types |= declared_types(context)
-    parts = views(context, types)
+    parts = views(context, types, interface_views(context, types))
     check_step_count(context)
     names = Names(
         programs=programs,

@@ -298,6 +298,8 @@ class Buffer:
     incoherent: bool
     """Whether a device that is not coherent with the processor's cache accesses it."""
     location: Location
+    inside: tuple[str, int] | None = None
+    """The buffer that contains it, and its offset there, bytes; None if it has memory of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +436,11 @@ class Model:
             if program is not None:
                 found.setdefault(program.content, program)
         return tuple(found.values())
+
+    @property
+    def planned(self) -> tuple[Buffer, ...]:
+        """The buffers with memory of their own."""
+        return tuple(buffer for buffer in self.buffers if buffer.inside is None)
 
     def board_location(self, board: str) -> Location:
         """Return the place of a board in the manifest; that of the model for a board of the command line."""

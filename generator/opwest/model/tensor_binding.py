@@ -10,6 +10,7 @@ from opwest.model.context import Context
 from opwest.model.coverage import Coverage
 from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
+from opwest.model.interface_views import is_arena
 from opwest.model.model import Argument, Binding
 from opwest.model.repeats import has_too_many_steps, listed_steps, slice_names
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
@@ -39,6 +40,8 @@ class TensorBinding:
         self.constants = set(names.declared_constants)
         self.tensors: dict[str, Intermediate] = {}
         self.written = Coverage()
+        for view in (names.views[name] for name in names.inputs if name in names.views):
+            self.written.add(view.root, view.offset, view.end)
         self.read: set[str] = set()
         """The intermediate tensors and states that steps read."""
         self.used: set[str] = set()
@@ -49,7 +52,8 @@ class TensorBinding:
         self.writers = first_writers(context, names)
         self.uncertain = named_by_unknown_operators(context, names)
         self.settled = check_roles(context)
-        parts = [(name, entry["view_of"]) for name, entry in self.declared.items() if "view_of" in entry]
+        sections = (self.declared, *(context.section(key, self.run) for key in ("inputs", "outputs")))
+        parts = [(name, entry["view_of"]) for one in sections for name, entry in one.items() if "view_of" in entry]
         for name, tensor in (*parts, *slice_names(context)):
             if name not in names.views:  # reported
                 self.settled.add(name)
@@ -161,8 +165,9 @@ class TensorBinding:
     def _bind_intermediate(self, index: int, argument: Argument, value: str, place: Location) -> Binding | None:
         name = self.names.root(value)
         if argument.is_read:
-            self._check_written(index, argument, value, f"tensor {name!r}", place)
-            if name not in self.writers:
+            if argument.direction != "inout" or value != name or not is_arena(self.context, name):
+                self._check_written(index, argument, value, f"tensor {name!r}", place)
+            if name not in self.writers and name not in self.written:
                 self.settled.add(name)
                 return None
             self.written.add(name, *self.extent(argument, value))  # report an unwritten tensor once

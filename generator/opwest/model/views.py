@@ -11,9 +11,12 @@ from opwest.model.identifiers import check_name
 from opwest.model.model import View
 
 
-def views(context: Context, types: dict[str, TensorType]) -> dict[str, View]:
-    """Return the views by name; report those that do not fit. `types` contains all declared tensors."""
-    return _Views(context, types).resolve()
+def views(context: Context, types: dict[str, TensorType], outer: dict[str, View]) -> dict[str, View]:
+    """Return the views by name; report those that do not fit. `types` contains all declared tensors.
+
+    `outer` are the inputs and outputs that are views themselves; they are in the result.
+    """
+    return _Views(context, types, outer).resolve()
 
 
 def declared_types(context: Context) -> dict[str, TensorType]:
@@ -27,12 +30,12 @@ def declared_types(context: Context) -> dict[str, TensorType]:
 
 
 class _Views:
-    def __init__(self, context: Context, types: dict[str, TensorType]) -> None:
+    def __init__(self, context: Context, types: dict[str, TensorType], outer: dict[str, View]) -> None:
         self.context = context
         self.faults = context.faults
         self.types = types
         self.section = context.section("tensors", context.section("run"))
-        self.found: dict[str, View] = {}
+        self.found = dict(outer)
         self.failed: set[str] = set()
 
     def resolve(self) -> dict[str, View]:
@@ -71,7 +74,7 @@ class _Views:
 
     def _check_keys(self, name: str, entry: Mapping) -> None:
         check_name("view", name, self.section.key_location(name), self.faults)
-        for key in ("pool", "align"):
+        for key in ("pool", "align", "arena"):
             if key in entry:
                 self.faults.error(
                     f"view {name!r} has '{key}'",

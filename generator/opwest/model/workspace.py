@@ -10,7 +10,7 @@ from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dataflow import Flow
 from opwest.model.dtypes import TensorType
-from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, State, Step
+from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, State, Step, View
 from opwest.model.placement import candidate_pools
 from opwest.model.step_names import Names
 from opwest.records import dataclass
@@ -41,6 +41,9 @@ class _Placing:
         self.run = context.section("run")
         self.buffers: list[Buffer] = []
         self.placed: set[str] = set()
+        interfaces = (*names.inputs, *names.outputs)
+        self.arenas = {names.views[name].root for name in interfaces if name in names.views}
+        """The tensors that inputs and outputs are views of."""
         self.line = max((p.cache_line or 1 for p in names.pools.values()), default=1)
 
     def place(self) -> Workspace:
@@ -50,6 +53,8 @@ class _Placing:
             pool = entry.get("pool")
             at = declared[tensor.name].value_location("pool") if pool else tensor.location
             agents = self.flow.agents.get(tensor.name, {"cpu"})
+            if tensor.name in self.arenas:  # the caller writes inputs, and reads outputs
+                agents = agents | {"cpu"}
             self._add("intermediate", tensor.name, tensor.type, tensor.align, agents, pool, at)
         for scratch in self.flow.scratch:
             argument = scratch.argument
@@ -90,7 +95,7 @@ class _Placing:
         """Return inputs or outputs with their agents; those that devices access get a buffer."""
         found = []
         for tensor in tensors:
-            agents = self.flow.agents.get(tensor.name, set())
+            agents = self.flow.agents.get(self.names.root(tensor.name), set())
             entry = self.context.section(f"{role}s", self.run)[tensor.name]
             align = max(tensor.align, self.flow.alignments.get(tensor.name, 1))
             placed = tensor.pool is not None or tensor.external is False
@@ -104,13 +109,26 @@ class _Placing:
                     hint="the workspace contains the pools, the caller provides external memory",
                 )
                 placed = False
-            if placed:
+            view = self.names.views.get(tensor.name)
+            if view is not None:
+                placed = True
+                self._inside(role, tensor, align, view)
+            elif placed:
                 at = entry.value_location("pool") if tensor.pool else tensor.location
                 self._add(role, tensor.name, tensor.type, align, agents | {"cpu"}, tensor.pool, at)
             elif self._incoherent(agents):
                 align = max(align, self.line)
             found.append(replace(tensor, align=align, placed=placed, agents=frozenset(agents)))
         return tuple(found)
+
+    def _inside(self, role: BufferRole, tensor: Interface, align: int, view: View) -> None:
+        """Add the buffer of an input or output that is a view of an arena; without the arena, a fault is reported."""
+        arena = next((buffer for buffer in self.buffers if buffer.name == view.root), None)
+        if arena is not None and tensor.name not in self.placed:
+            self.placed.add(tensor.name)
+            inside = (view.root, view.offset)
+            made = Buffer(tensor.name, role, tensor.type, align, arena.pools, arena.incoherent, tensor.location, inside)
+            self.buffers.append(made)
 
     def _constant(self, constant: Constant) -> None:
         agents = self.flow.agents.get(constant.name, set())

@@ -34,7 +34,7 @@ def plan_fixed(
     shares = find_shares(model, schedule)
     plans = {}
     for pool in model.pools:
-        blocks = [block_of(pool, b, schedule) for b in model.buffers if homes.get(b.name) == pool.name]
+        blocks = [block_of(pool, b, schedule) for b in model.planned if homes.get(b.name) == pool.name]
         if blocks:
             report_flaws(blocks, given, f"pool {pool.name!r}", pool.size, faults, shares)
             bound = min(peak(merged(blocks, chosen)[0]).size for chosen in alternatives(blocks, shares))
@@ -49,7 +49,7 @@ def _collected(
 
     The buffers of a manifest with other errors may be incomplete: without `complete`, unknown names are not reported.
     """
-    buffers = {buffer.name: buffer for buffer in model.buffers}
+    buffers = {buffer.name: buffer for buffer in model.planned}
     found: dict[str, Given] = {}
     homes: dict[str, str] = {}
     for pool, entry in entries:
@@ -105,13 +105,13 @@ def _report_unknown(model: Model, name: str, entry: FixedOffset, faults: Diagnos
             hint=f"{outside[name]}: remove the offset, or specify a pool of the tensor",
         )
     else:
-        faults.error(f"unknown tensor {name!r}", entry.location, hint=nearest(name, (b.name for b in model.buffers)))
+        faults.error(f"unknown tensor {name!r}", entry.location, hint=nearest(name, (b.name for b in model.planned)))
 
 
 def _report_missing(model: Model, fixed: FixedPlan, given: Mapping[str, Given], faults: Diagnostics) -> None:
     """Report the buffers without an offset, one error per pool."""
     absent: dict[str, list[str]] = {}
-    for buffer in model.buffers:
+    for buffer in model.planned:
         if buffer.name not in given:
             absent.setdefault(buffer.pools[0], []).append(buffer.name)
     places = {part.pool: part.location for part in fixed.pools}

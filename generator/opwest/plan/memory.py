@@ -50,8 +50,8 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
     """
     planner = model.memory_planner
     if planner == "fixed":
-        return MemoryPlan(schedule, *plan_fixed(model, schedule, faults))
-    choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
+        return _with_views(model, schedule, *plan_fixed(model, schedule, faults), {})
+    choices = {buffer.name: list(buffer.pools) for buffer in model.planned}
     shares = find_shares(model, schedule)
     plans: dict[str, PoolPlan] = {}
     frames: dict[str, Frames] = {}
@@ -67,6 +67,25 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
         if pool.size is not None and _required(plan, both) > pool.size:
             _report_overflow(pool, plan, both, blocks, faults)
     homes = {name: left[0] for name, left in choices.items()}
+    return _with_views(model, schedule, plans, homes, frames)
+
+
+def _with_views(
+    model: Model,
+    schedule: Schedule,
+    plans: Mapping[str, PoolPlan],
+    homes: Mapping[str, str],
+    frames: Mapping[str, Frames],
+) -> MemoryPlan:
+    """Return a plan with the places of the buffers that others contain."""
+    plans, homes = dict(plans), dict(homes)
+    for buffer in model.buffers:
+        if buffer.inside is not None and buffer.inside[0] in homes:
+            arena, offset = buffer.inside
+            plan = plans[homes[arena]]
+            homes[buffer.name] = homes[arena]
+            offsets = {**plan.offsets, buffer.name: plan.offsets[arena] + offset}
+            plans[homes[arena]] = replace(plan, offsets=offsets)
     return MemoryPlan(schedule, plans, homes, frames)
 
 
@@ -81,7 +100,7 @@ def _fill(
     """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
     shared = shared_by_frames(model)
     while True:
-        blocks = [block_of(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
+        blocks = [block_of(pool, b, schedule) for b in model.planned if choices[b.name][0] == pool.name]
         plan, frames = plan_blocks(blocks, shares, planner), None
         if model.streams:
             parts = ([b for b in blocks if (b.name in shared) == lasting] for lasting in (True, False))

@@ -131,6 +131,9 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
         elif buffer.role in ("constant", "state"):  # copied once; lasts until the next run
             lives[buffer.name] = Life(0, last)
         lives.setdefault(buffer.name, life)  # of unresolved steps
+    for buffer in model.buffers:
+        if buffer.inside is not None:
+            lives[buffer.name] = lives[buffer.inside[0]] = Life(0, last)
     for name in copied_at_end(model):
         lives[name] = Life(lives[name].first, last)
     return lives

@@ -16,7 +16,7 @@ def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:
     The buffers that share memory in the plan form one row; its name contains all of theirs.
     """
     declared = next(p for p in model.pools if p.name == pool)
-    blocks = [block_of(declared, b, plan.schedule) for b in model.buffers if plan.homes[b.name] == pool]
+    blocks = [block_of(declared, b, plan.schedule) for b in model.planned if plan.homes[b.name] == pool]
     offsets = plan.pools[pool].offsets
     names = {block.name for block in blocks}
     shares = [

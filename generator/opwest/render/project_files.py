@@ -157,7 +157,7 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     results = [
         {**_typed(buffer.name, buffer.type), "buffer": index}
         for index, buffer in enumerate(model.buffers)
-        if buffer.name in written | roots
+        if buffer.inside is None and buffer.name in written | roots
     ]
     return {
         "results": results,

@@ -102,7 +102,7 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 if argument.is_read or argument.direction == "scratch":
                     readers[binding.name].append(step.index)
     buffers = []
-    for buffer in model.buffers:
+    for buffer in model.planned:
         pool, offset = plan.place(buffer.name)
         life = plan.schedule.lives[buffer.name]
         buffers.append(

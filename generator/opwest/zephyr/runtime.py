@@ -64,7 +64,7 @@ FEATURES: Mapping[str, Feature] = {
     "drivers": Feature(
         (*_headers("accelerator_context", "port_sync"), *_sources("accelerator_context.c", "port_sync_zephyr.c")),
         needs=("devices",),
-        option="CONFIG_OPWEST_PORT_SYNC",
+        option="CONFIG_OPWEST_ACCELERATOR",
     ),
     "npu_emul": Feature(
         (
@@ -81,7 +81,16 @@ FEATURES: Mapping[str, Feature] = {
         compatible="opwest,npu-emul",
     ),
     "ethos_u": Feature(
-        (*_headers("ethos_u"), *_driver("ethos_u", "ethos-u", "ethos_u.c")),
+        (
+            *_headers("ethos_u", "profile_devices"),
+            *_driver(
+                "ethos_u",
+                "ethos-u",
+                *(f"ethos_u{part}.c" for part in ("", "_payload", "_pmu", "_queue")),
+                *("ethos_u_internal.h", "ethos_u_payload.h"),
+            ),
+            *_sources("profile_devices.c", "profile_devices.ld", "profile_devices_shell.c"),
+        ),
         needs=("drivers",),
         option="CONFIG_OPWEST_ETHOS_U",
         compatible="opwest,ethos-u",
@@ -133,8 +142,14 @@ NOT_COPIED = (
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
+    *("conformance/CMakeLists.txt", "conformance/Kconfig", "conformance/include/opwest/conformance.h"),
+    *(
+        f"conformance/src/{name}.c"
+        for name in ("failures", "jobs", "ownership", "power", "programs", "support", "waits")
+    ),
+    *("conformance/src/cases.h", "conformance/src/runner_host.c", "conformance/src/runner_zephyr.c"),
 )
-"""Files for opwest_add_model(), `opwest run --host` and developers, used from the installed opwest."""
+"""Files for opwest_add_model(), `opwest run --host`, drivers and developers, used from the installed opwest."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
 

@@ -9,14 +9,20 @@
 #include <zephyr/device.h>
 #include <zephyr/irq.h>
 #include <zephyr/kernel.h>
+#include <zephyr/pm/device_runtime.h>
+#include <zephyr/shell/shell_dummy.h>
 #include <cmsis_core.h>
 #include <ethosu_driver.h>
+#include <pmu_ethosu.h>
 #include <opwest/ethos_u.h>
+#include <opwest/profile_devices.h>
+#include <opwest/status.h>
 
 #define NPU0 DEVICE_DT_GET(DT_NODELABEL(npu0))
 #define NPU1 DEVICE_DT_GET(DT_NODELABEL(npu1))
 
-enum { ID, STATUS, CMD, RESET, QBASE, QSIZE = 8, PROT, CONFIG, BASEP = 32 };
+enum { ID, STATUS, CMD, RESET, QBASE, QSIZE = 8, PROT, CONFIG, BASEP = 32, PMCR = 96, PMCNTENSET,
+	PMCCNTR = 104, PMEVCNTR = 192, PMEVTYPER = 224 };
 #define MACS 7U
 #define ARCHITECTURE 0x10100000U
 #define FINE 0x20U
@@ -24,10 +30,16 @@ enum { ID, STATUS, CMD, RESET, QBASE, QSIZE = 8, PROT, CONFIG, BASEP = 32 };
 #define HANG 0U
 #define NOT_RESET 0xffffffffU
 
-/* A command stream of the test: the addend, the duration, the status at its end. */
+/*
+ * A command stream of the test: three commands with data - the addend, the duration, the status at its end - and
+ * NPU_OP_STOP.
+ */
+#define DATA 0x4000U
+#define STOP 0xffff0000U
 #define PROGRAM(name, added, ms, end)                                                              \
 	static const uint32_t name##_words[] __aligned(16) = {                                     \
-		0x31504f43, 0x00000001, MACS, ARCHITECTURE, 5, 5, 5, 0x00030002, added, ms, end};  \
+		0x31504f43, 0x00000001, MACS, ARCHITECTURE, 5, 5, 5, 0x00070002,                   \
+		DATA, added, DATA, ms, DATA, end, STOP};                                           \
 	static const struct opwest_program name = {#name, (const uint8_t *)name##_words,           \
 						   sizeof(name##_words)}
 PROGRAM(fast, 1, 2, FINE);
@@ -53,11 +65,17 @@ static void finish(struct fake *fake)
 	uint8_t *const out = (uint8_t *)fake->registers[BASEP + 2];
 
 	fake->end = -1;
-	for (int i = 0; i < 16 && stream[2] == FINE; i++) {
-		out[i] = (uint8_t)(in[i] + stream[0]);
+	for (int i = 0; i < 16 && stream[5] == FINE; i++) {
+		out[i] = (uint8_t)(in[i] + stream[1]);
 	}
-	fake->registers[STATUS] = stream[2];
-	if (stream[2] != HANG) {
+	if ((fake->registers[PMCR] & 1U) != 0U && fake->registers[PMCNTENSET] == 0x8000000fU) {
+		fake->registers[PMCCNTR] = stream[3] * 1000U;
+		for (int i = 0; i < 4; i++) {
+			fake->registers[PMEVCNTR + i] = fake->registers[PMEVTYPER + i];
+		}
+	}
+	fake->registers[STATUS] = stream[5];
+	if (stream[5] != HANG) {
 		NVIC_SetPendingIRQ((IRQn_Type)fake->irq);
 	}
 }
@@ -77,7 +95,7 @@ static void play(struct k_timer *timer)
 			fake->registers[CMD] &= ~1U;
 			fake->registers[STATUS] = 0;
 			fake->runs++;
-			fake->end = k_uptime_get() + ((const uint32_t *)fake->registers[QBASE])[1];
+			fake->end = k_uptime_get() + ((const uint32_t *)fake->registers[QBASE])[3];
 		}
 		if (fake->end >= 0 && k_uptime_get() >= fake->end) {
 			finish(fake);
@@ -100,10 +118,25 @@ static int checks, failures;
 		}                                                                                  \
 	} while (0)
 
-static struct opwest_ethos_u_inference into(uint8_t *result, const struct opwest_program *program)
+/* The vendor's hooks for caches: the model maintains them. */
+static int maintained;
+
+void ethosu_flush_dcache(uint32_t *p, size_t bytes)
+{
+	ARG_UNUSED(p);
+	ARG_UNUSED(bytes);
+	maintained++;
+}
+
+void ethosu_invalidate_dcache(uint32_t *p, size_t bytes)
+{
+	ethosu_flush_dcache(p, bytes);
+}
+
+static struct opwest_ethos_u_inference into(uint8_t *result)
 {
 	return (struct opwest_ethos_u_inference){
-		.program = program, .count = 2, .regions = {{in, sizeof(in)}, {result, 16}}};
+		.count = 2, .regions = {{in, sizeof(in)}, {result, 16}}};
 }
 
 static bool all(const uint8_t *result, uint8_t added)
@@ -116,30 +149,38 @@ static bool all(const uint8_t *result, uint8_t added)
 	return true;
 }
 
+static int launch(const struct device *npu, const struct opwest_ethos_u_inference *inference,
+		  const struct opwest_program *program)
+{
+	const struct opwest_launch launched = {.dev = npu, .program = program, .step = 7};
+	const int rc = opwest_accelerator_load(npu, program);
+
+	return rc != 0 ? rc : opwest_ethos_u_enqueue(&launched, inference);
+}
+
 static int enqueue(const struct device *npu, uint8_t *result, const struct opwest_program *program)
 {
-	const struct opwest_ethos_u_inference inference = into(result, program);
+	const struct opwest_ethos_u_inference inference = into(result);
 
-	return opwest_ethos_u_enqueue(npu, &inference);
+	return launch(npu, &inference, program);
 }
 
 static int run(uint8_t *result, const struct opwest_program *program, int32_t timeout_ms)
 {
-	const struct opwest_ethos_u_inference inference = into(result, program);
+	const struct opwest_ethos_u_inference inference = into(result);
+	const struct opwest_launch launched = {
+		.dev = NPU0, .program = program, .timeout_ms = timeout_ms, .step = OPWEST_NO_STEP};
+	const int rc = opwest_accelerator_load(NPU0, program);
 
 	memset(result, 0, 16);
-	return opwest_ethos_u_run(NPU0, &inference, timeout_ms);
+	return rc != 0 ? rc : opwest_ethos_u_run(&launched, &inference);
 }
 
 static int try_program(const uint32_t *words, uint32_t size)
 {
 	const struct opwest_program program = {"bad", (const uint8_t *)words, size};
-	const int rc = opwest_accelerator_activate(NPU0, &program);
 
-	if (rc == 0) {
-		(void)opwest_accelerator_deactivate(NPU0);
-	}
-	return rc;
+	return opwest_accelerator_check(NPU0, &program);
 }
 
 static void programs(void)
@@ -151,86 +192,147 @@ static void programs(void)
 		uint32_t words[16] __aligned(16);
 	} cases[] = {
 #define CASE(what, size, rc, ...) {what, (size) * 4, rc, {__VA_ARGS__}}
-		CASE("right", 10, 0, 0x31504f43, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00020002, 0, 0),
-		CASE("no configuration", 8, 0, 0x31504f43, 5, 5, 0x00040002, 0, 0, 0, 0),
-		CASE("NOPs behind", 6, 0, 0x31504f43, 5, 5, 0x00010002, 0, 5),
-		CASE("empty", 0, -EINVAL, 0x31504f43),
-		CASE("no name", 6, -EINVAL, 0x31504f44, 5, 5, 0x00010002, 0, 5),
-		CASE("no stream", 4, -EINVAL, 0x31504f43, 5, 5, 5),
-		CASE("empty stream", 4, -EINVAL, 0x31504f43, 5, 5, 0x00000002),
-		CASE("two streams", 13, -EINVAL, 0x31504f43, 5, 5, 0x00070002, 0, 0, 0, 0, 0, 0, 0, 0x00010002, 0),
-		CASE("not aligned", 4, -EINVAL, 0x31504f43, 5, 0x00010002, 0),
-		CASE("cut short", 5, -EINVAL, 0x31504f43, 5, 5, 0x00020002, 0),
-		CASE("huge", 5, -EINVAL, 0x31504f43, 5, 5, 0xffffff02, 0),
-		CASE("configuration cut short", 3, -EINVAL, 0x31504f43, 1, MACS),
-		CASE("unknown action", 5, -EINVAL, 0x31504f43, 5, 3, 0x00010002, 0),
-		CASE("other MACs", 9, -EINVAL, 0x31504f43, 1, 8, ARCHITECTURE, 5, 5, 5, 0x00010002, 0),
-		CASE("other product", 9, -EINVAL, 0x31504f43, 1, MACS | 0x10000000, ARCHITECTURE, 5, 5, 5, 0x00010002, 0),
-		CASE("other stream version", 9, -EINVAL, 0x31504f43, 1, MACS | 0x10, ARCHITECTURE, 5, 5, 5, 0x00010002, 0),
-		CASE("custom DMA", 9, -EINVAL, 0x31504f43, 1, MACS | 0x8000000, ARCHITECTURE, 5, 5, 5, 0x00010002, 0),
-		CASE("newer architecture", 9, -EINVAL, 0x31504f43, 1, MACS, 0x10200000, 5, 5, 5, 0x00010002, 0),
-		CASE("older architecture", 9, 0, 0x31504f43, 1, MACS, 0x10000000, 5, 5, 5, 0x00010002, 0),
+		CASE("right", 10, 0, 0x31504f43, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00020002, 0x100, STOP),
+		CASE("older architecture", 9, 0, 0x31504f43, 1, MACS, 0x10000000, 5, 5, 5, 0x00010002, STOP),
+		CASE("no name", 9, -EINVAL, 0x31504f44, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00010002, STOP),
+		CASE("cut short", 9, -EINVAL, 0x31504f43, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00020002, 0x100, STOP),
+		CASE("other MACs", 9, -EINVAL, 0x31504f43, 1, 8, ARCHITECTURE, 5, 5, 5, 0x00010002, STOP),
+		CASE("other product", 9, -EINVAL, 0x31504f43, 1, MACS | 0x10000000, ARCHITECTURE, 5, 5, 5, 0x00010002,
+		     STOP),
 	};
 
+	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CHECK(cases[i].what, try_program(cases[i].words, cases[i].size), cases[i].rc);
 	}
-	CHECK("odd size", try_program(cases[0].words, 39), -EINVAL);
+	CHECK("no program", opwest_accelerator_check(NPU0, NULL), 0);
+	CHECK("fast", opwest_accelerator_check(NPU0, &fast), 0);
+	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 }
 
 static void rights(void)
 {
-	struct opwest_ethos_u_inference odd = into(out[0] + 8, NULL);
+	struct opwest_ethos_u_inference odd = into(out[0] + 8);
+	const struct opwest_ethos_u_inference fine = into(out[0]);
+	const struct opwest_launch launched = {.dev = NPU0, .program = &slow};
+	struct opwest_accelerator_info info;
 
+	CHECK("info", opwest_accelerator_info(NPU0, &info), 0);
+	CHECK("depth", info.queue_depth, 3);
+	CHECK("switching", info.switching, OPWEST_SWITCH_FREE);
 	CHECK("open before activate", opwest_accelerator_open(NPU0, 0), -EPERM);
 	CHECK("deactivate before activate", opwest_accelerator_deactivate(NPU0), -EPERM);
-	CHECK("activate", opwest_accelerator_activate(NPU0, &fast), 0);
-	CHECK("activate again", opwest_accelerator_activate(NPU0, &fast), 0);
-	CHECK("activate with another", opwest_accelerator_activate(NPU0, &slow), -EBUSY);
+	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
+	CHECK("activate again", opwest_accelerator_activate(NPU0), 0);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("power", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 1);
-	CHECK("enqueue before open", enqueue(NPU0, out[0], NULL), -EPERM);
+	CHECK("load before open", opwest_accelerator_load(NPU0, &fast), -EPERM);
+	CHECK("enqueue before open", opwest_ethos_u_enqueue(&launched, &fine), -EPERM);
 	CHECK("open", opwest_accelerator_open(NPU0, OPWEST_FOREVER), 0);
-	CHECK("open again", opwest_accelerator_open(NPU0, 10), -ETIMEDOUT);
-	CHECK("sync of nothing", opwest_accelerator_sync(NPU0, 0), 0);
-	CHECK("enqueue not aligned", opwest_ethos_u_enqueue(NPU0, &odd), -EINVAL);
+	CHECK("open again", opwest_accelerator_open(NPU0, 10), -EDEADLK);
+	CHECK("sync of nothing", opwest_accelerator_sync(NPU0, 0, 0), 0);
+	CHECK("enqueue not aligned", launch(NPU0, &odd, &fast), -EINVAL);
 	odd.count = 9;
-	CHECK("too many regions", opwest_ethos_u_enqueue(NPU0, &odd), -EINVAL);
-	CHECK("activate without a program", opwest_accelerator_activate(NPU1, NULL), 0);
+	CHECK("too many regions", launch(NPU0, &odd, &fast), -EINVAL);
+	odd = into(NULL);
+	CHECK("no array", launch(NPU0, &odd, &fast), -EINVAL);
+	CHECK("another program than loaded", opwest_ethos_u_enqueue(&launched, &fine), -EINVAL);
+	CHECK("without a program", enqueue(NPU0, out[0], NULL), -EINVAL);
+	CHECK("nothing enqueued", (int)opwest_accelerator_enqueued(NPU0), 0);
+	CHECK("activate the other", opwest_accelerator_activate(NPU1), 0);
 	CHECK("open the other", opwest_accelerator_open(NPU1, 0), 0);
-	CHECK("enqueue without a program", enqueue(NPU1, out[0], NULL), -EINVAL);
 }
 
-/* Both NPUs are open: npu0 with `fast`, npu1 without a program. */
+/* Both NPUs are open. */
 static void inferences(void)
 {
 	const uint32_t runs = fakes[0].runs;
 	int64_t began;
 
-	CHECK("run", run(out[0], NULL, 100), 0);
+	CHECK("run", run(out[0], &fast, 100), 0);
 	CHECK("result", all(out[0], 1), true);
-	CHECK("size of the command stream", (int)fakes[0].registers[QSIZE], 12);
+	CHECK("size of the command stream", (int)fakes[0].registers[QSIZE], 28);
 
 	began = k_uptime_get();
 	CHECK("enqueue first", enqueue(NPU0, out[0], &slow), 0);
-	CHECK("enqueue second", enqueue(NPU0, out[1], NULL), 0);
+	CHECK("enqueue second", enqueue(NPU0, out[1], &fast), 0);
 	CHECK("enqueue on the other", enqueue(NPU1, out[2], &slow), 0);
 	CHECK("enqueue behind it", enqueue(NPU1, out[3], &slow), 0);
 	CHECK("it does not wait", k_uptime_get() - began < 10, true);
-	CHECK("sync", opwest_accelerator_sync(NPU0, 1000), 0);
+	CHECK("sync", opwest_accelerator_sync(NPU0, 0, 1000), 0);
 	CHECK("first result", all(out[0], 2), true);
 	CHECK("second result", all(out[1], 1), true);
-	CHECK("sync of the other", opwest_accelerator_sync(NPU1, 1000), 0);
+	CHECK("sync of the other", opwest_accelerator_sync(NPU1, 0, 1000), 0);
 	CHECK("third result", all(out[2], 2), true);
 	CHECK("fourth result", all(out[3], 2), true);
 	CHECK("they overlap", k_uptime_get() - began < 130, true);
 	CHECK("runs", (int)(fakes[0].runs - runs), 3);
 
+	memset(out, 0, sizeof(out));
+	began = k_uptime_get();
 	for (int i = 0; i < 3; i++) {
-		CHECK("fill the queue", enqueue(NPU0, out[0], &slow), 0);
+		CHECK("fill the queue", enqueue(NPU0, out[i], &slow), 0);
 	}
-	CHECK("full", enqueue(NPU0, out[0], NULL), -EBUSY);
-	CHECK("sync of a full queue", opwest_accelerator_sync(NPU0, OPWEST_FOREVER), 0);
+	CHECK("full", enqueue(NPU0, out[3], &fast), -EAGAIN);
+	CHECK("full for its time-out", k_uptime_get() - began >= 20, true);
+	CHECK("poll", opwest_accelerator_sync(NPU0, 1, 0), -EAGAIN);
+	CHECK("room", opwest_accelerator_sync(NPU0, 2, 1000), 0);
+	CHECK("one is done", all(out[0], 2) && !all(out[2], 2), true);
+	CHECK("there is room", enqueue(NPU0, out[3], &fast), 0);
+	CHECK("all", opwest_accelerator_sync(NPU0, 0, OPWEST_FOREVER), 0);
+	CHECK("results", all(out[2], 2) && all(out[3], 1), true);
+	CHECK("nothing maintains caches", maintained, 0);
+}
+
+static void count_end(const struct device *dev, void *user)
+{
+	*(int *)user += dev == NPU0 ? 1 : 100;
+}
+
+static void wake_up(struct k_timer *timer)
+{
+	ARG_UNUSED(timer);
+	opwest_accelerator_wake(NPU0);
+}
+static K_TIMER_DEFINE(waker, wake_up, NULL);
+
+/* Counts, callbacks, and the end of a wait. npu1 has a fast memory, and returns at once if its queue is full. */
+static void contract(void)
+{
+	const uint32_t before = opwest_accelerator_enqueued(NPU0);
+	struct opwest_ethos_u_inference spills = into(out[0]);
+	int64_t began = k_uptime_get();
+	int ended = 0;
+
+	CHECK("notify", opwest_accelerator_notify(NPU0, count_end, &ended), 0);
+	CHECK("first", enqueue(NPU0, out[0], &slow), 0);
+	CHECK("second", enqueue(NPU0, out[1], &fast), 0);
+	CHECK("counted", (int)(opwest_accelerator_enqueued(NPU0) - before), 2);
+	k_timer_start(&waker, K_MSEC(5), K_NO_WAIT);
+	CHECK("woken", opwest_accelerator_sync(NPU0, 0, 1000), -EINTR);
+	CHECK("early", k_uptime_get() - began < 40, true);
+	CHECK("again", opwest_accelerator_sync(NPU0, 0, 1000), 0);
+	CHECK("callbacks", ended, 2);
+	CHECK("no callback", opwest_accelerator_notify(NPU0, NULL, NULL), 0);
+	CHECK("run", run(out[0], &fast, 100), 0);
+	CHECK("none", ended, 2);
+
+	spills.count = 3;
+	spills.regions[2].size = 0x101;
+	CHECK("fast memory too small", launch(NPU1, &spills, &fast), -ENOMEM);
+	CHECK("no fast memory", launch(NPU0, &spills, &fast), -ENOMEM);
+	spills.regions[2].size = 0x100;
+	CHECK("fast memory", launch(NPU1, &spills, &slow), 0);
+	CHECK("its sync", opwest_accelerator_sync(NPU1, 0, 1000), 0);
+	CHECK("its address", (int)fakes[1].registers[BASEP + 4], 0x313fe000);
+	for (int i = 0; i < 4; i++) {
+		CHECK("fill", enqueue(NPU1, out[1], &hang), 0);
+	}
+	began = k_uptime_get();
+	CHECK("full", enqueue(NPU1, out[1], &fast), -EAGAIN);
+	CHECK("at once", k_uptime_get() - began < 100, true);
+	CHECK("close ends them", opwest_accelerator_close(NPU1), 0);
+	CHECK("open again", opwest_accelerator_open(NPU1, 0), 0);
 }
 
 static void faults(void)
@@ -238,18 +340,24 @@ static void faults(void)
 	const uint32_t runs = fakes[0].runs;
 
 	CHECK("enqueue a fault", enqueue(NPU0, out[0], &fault), 0);
-	CHECK("enqueue behind it", enqueue(NPU0, out[1], NULL), 0);
-	CHECK("sync tells it", opwest_accelerator_sync(NPU0, 100), -EIO);
+	CHECK("enqueue behind it", enqueue(NPU0, out[1], &fast), 0);
+	CHECK("sync tells it", opwest_accelerator_sync(NPU0, 0, 100), -EIO);
 	CHECK("what was behind did not run", (int)(fakes[0].runs - runs), 1);
-	CHECK("sync tells it once", opwest_accelerator_sync(NPU0, 100), 0);
-	CHECK("run after a fault", run(out[0], NULL, 100), 0);
+	CHECK("sync tells it once", opwest_accelerator_sync(NPU0, 0, 100), 0);
+	CHECK("enqueue a fault again", enqueue(NPU0, out[0], &fault), 0);
+	k_msleep(20);
+	CHECK("enqueue after it has failed", enqueue(NPU0, out[1], &fast), 0);
+	CHECK("sync of one tells it", opwest_accelerator_sync(NPU0, 1, 100), -EIO);
+	CHECK("the other was cancelled", opwest_accelerator_sync(NPU0, 0, 100), 0);
+	CHECK("and did not run", (int)(fakes[0].runs - runs), 2);
+	CHECK("run after a fault", run(out[0], &fast, 100), 0);
 	CHECK("result after a fault", all(out[0], 1), true);
 }
 
 static void reopen(void)
 {
 	CHECK("open after an abort", opwest_accelerator_open(NPU0, 0), 0);
-	CHECK("run after an abort", run(out[0], NULL, 100), 0);
+	CHECK("run after an abort", run(out[0], &fast, 100), 0);
 	CHECK("result after an abort", all(out[0], 1), true);
 	CHECK("power after an abort", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 1);
 }
@@ -262,8 +370,8 @@ static void aborts(void)
 	unsigned int key;
 
 	CHECK("hang", run(out[0], &hang, 30), -ETIMEDOUT);
-	CHECK("enqueue behind it", enqueue(NPU0, out[1], NULL), 0);
-	CHECK("sync again", opwest_accelerator_sync(NPU0, 30), -ETIMEDOUT);
+	CHECK("enqueue behind it", enqueue(NPU0, out[1], &fast), 0);
+	CHECK("sync again", opwest_accelerator_sync(NPU0, 0, 30), -ETIMEDOUT);
 	fakes[0].registers[RESET] = NOT_RESET;
 	k_timer_stop(&player);
 	CHECK("close aborts", opwest_accelerator_close(NPU0), 0);
@@ -288,7 +396,7 @@ static void aborts(void)
 	irq_unlock(key);
 	reopen();
 	CHECK("no interrupt is left", run(out[0], &slow, 10), -ETIMEDOUT);
-	CHECK("nor is it told early", opwest_accelerator_sync(NPU0, 200), 0);
+	CHECK("nor is it told early", opwest_accelerator_sync(NPU0, 0, 200), 0);
 
 	/* Right after it was enqueued, while it runs. */
 	CHECK("enqueue and", enqueue(NPU0, out[0], &hang), 0);
@@ -311,19 +419,17 @@ static void ends(void)
 {
 	CHECK("close", opwest_accelerator_close(NPU0), 0);
 	CHECK("close the other", opwest_accelerator_close(NPU1), 0);
-	CHECK("enqueue after close", enqueue(NPU0, out[0], NULL), -EPERM);
+	CHECK("enqueue after close", enqueue(NPU0, out[0], &fast), -EPERM);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("deactivate the other", opwest_accelerator_deactivate(NPU1), 0);
 	CHECK("no power", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 0);
 	CHECK("no power for the other", (int)opwest_ethos_u_driver(NPU1)->power_request_counter, 0);
-	CHECK("activate with another program", opwest_accelerator_activate(NPU0, &slow), 0);
-	CHECK("deactivate it", opwest_accelerator_deactivate(NPU0), 0);
 }
 
 /* An NPU that cannot be reset may still write: it is not used until it is programmed again. */
 static void stuck(void)
 {
-	CHECK("activate", opwest_accelerator_activate(NPU0, &fast), 0);
+	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
 	CHECK("open", opwest_accelerator_open(NPU0, 0), 0);
 	CHECK("hang", run(out[0], &hang, 10), -ETIMEDOUT);
 	k_timer_stop(&player);
@@ -331,14 +437,80 @@ static void stuck(void)
 	CHECK("close tells", opwest_accelerator_close(NPU0), -EIO);
 	CHECK("open refuses", opwest_accelerator_open(NPU0, 0), -EIO);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
-	CHECK("activate refuses", opwest_accelerator_activate(NPU0, &fast), -EIO);
+	CHECK("activate refuses", opwest_accelerator_activate(NPU0), -EIO);
 	fakes[0].registers[STATUS] = 0;
 	fakes[0].registers[CMD] = 0;
 	k_timer_start(&player, K_MSEC(1), K_MSEC(1));
-	CHECK("activate after all", opwest_accelerator_activate(NPU0, &fast), 0);
+	CHECK("activate after all", opwest_accelerator_activate(NPU0), 0);
 	reopen();
 	CHECK("close", opwest_accelerator_close(NPU0), 0);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
+}
+
+/* npu0 has run-time power management. */
+static void power(void)
+{
+	struct ethosu_driver *const driver = opwest_ethos_u_driver(NPU0);
+
+	CHECK("suspended", (int)driver->power_request_counter, 0);
+	CHECK("get", pm_device_runtime_get(NPU0), 0);
+	CHECK("resumed", (int)driver->power_request_counter, 1);
+	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
+	CHECK("once", (int)driver->power_request_counter, 1);
+	CHECK("put, active", pm_device_runtime_put(NPU0), 0);
+	CHECK("suspended, active", (int)driver->power_request_counter, 0);
+	CHECK("open", opwest_accelerator_open(NPU0, 0), 0);
+	CHECK("get, owned", pm_device_runtime_get(NPU0), 0);
+	CHECK("run", run(out[0], &fast, 100), 0);
+	CHECK("result", all(out[0], 1), true);
+	CHECK("enqueue", enqueue(NPU0, out[0], &slow), 0);
+	CHECK("put during work", pm_device_runtime_put(NPU0), -EBUSY);
+	CHECK("close", opwest_accelerator_close(NPU0), 0);
+	CHECK("put", pm_device_runtime_put(NPU0), 0);
+	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
+	CHECK("off", (int)driver->power_request_counter, 0);
+}
+
+static void counters(void)
+{
+	static const uint16_t events[] = {ETHOSU_PMU_MAC_ACTIVE, ETHOSU_PMU_NPU_IDLE, ETHOSU_PMU_CYCLE,
+					  ETHOSU_PMU_NPU_ACTIVE};
+	static const uint16_t wrong[] = {0, 0, 0, ETHOSU_PMU_SENTINEL};
+	struct opwest_device_measure measure;
+	const char *shown;
+	size_t size;
+
+	CHECK("no such event", opwest_ethos_u_count_events(NPU1, wrong), -EINVAL);
+	CHECK("other events", opwest_ethos_u_count_events(NPU1, events), 0);
+	CHECK("reset", opwest_profile_device(NPU1, 0, &measure), -ENOENT);
+	CHECK("no counters", opwest_profile_device(DEVICE_DT_GET(DT_NODELABEL(fake0)), 0, &measure), -ENOTSUP);
+	CHECK("activate", opwest_accelerator_activate(NPU1), 0);
+	CHECK("open", opwest_accelerator_open(NPU1, 0), 0);
+	CHECK("slow", enqueue(NPU1, out[0], &slow), 0);
+	CHECK("fast", enqueue(NPU1, out[0], &fast), 0);
+	CHECK("busy", opwest_ethos_u_count_events(NPU1, events), -EBUSY);
+	CHECK("fast again", enqueue(NPU1, out[0], &fast), 0);
+	CHECK("fault", enqueue(NPU1, out[0], &fault), 0);
+	CHECK("sync", opwest_accelerator_sync(NPU1, 0, 1000), -EIO);
+	CHECK("close", opwest_accelerator_close(NPU1), 0);
+	CHECK("deactivate", opwest_accelerator_deactivate(NPU1), 0);
+	CHECK("first", opwest_profile_device(NPU1, 0, &measure), 0);
+	CHECK("program", measure.program == &slow, true);
+	CHECK("step", measure.step, 7);
+	CHECK("jobs", (int)measure.cycles.runs, 1);
+	CHECK("cycles", (int)measure.cycles.last, 50000);
+	CHECK("MAC_ACTIVE", (int)measure.last[0], 48);
+	CHECK("second", opwest_profile_device(NPU1, 1, &measure), 0);
+	CHECK("jobs", (int)measure.cycles.runs, 2);
+	CHECK("all cycles", (int)measure.cycles.total, 4000);
+	CHECK("NPU_ACTIVE", (int)measure.total[3], 70);
+	CHECK("no fault", opwest_profile_device(NPU1, 2, &measure), -ENOENT);
+	shell_backend_dummy_clear_output(shell_backend_dummy_get_ptr());
+	CHECK("shell", shell_execute_cmd(shell_backend_dummy_get_ptr(), "opwest profile"), 0);
+	shown = shell_backend_dummy_get_output(shell_backend_dummy_get_ptr(), &size);
+	printf("%s\n", shown);
+	CHECK("forget", opwest_profile_device_reset(NPU1), 0);
+	CHECK("forgotten", opwest_profile_device(NPU1, 0, &measure), -ENOENT);
 }
 
 static void tell_stack(const struct k_thread *thread, void *unused)
@@ -370,10 +542,13 @@ int main(void)
 	programs();
 	rights();
 	inferences();
+	contract();
 	faults();
 	aborts();
 	ends();
 	stuck();
+	power();
+	counters();
 	k_thread_foreach(tell_stack, NULL);
 	printf("done: %d checks, %d wrong\n", checks, failures);
 	return 0;

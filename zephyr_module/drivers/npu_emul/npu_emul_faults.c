@@ -77,6 +77,19 @@ void opwest_npu_emul_hang(const struct device *dev, uint32_t after)
 	opwest_port_mutex_unlock(&data->lock);
 }
 
+void opwest_npu_emul_resume(const struct device *dev)
+{
+	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
+
+	opwest_port_mutex_lock(&data->lock);
+	if (data->faults[OPWEST_NPU_EMUL_JOB].hangs) {
+		data->faults[OPWEST_NPU_EMUL_JOB].armed = false;
+	}
+	data->resuming = data->running;
+	opwest_port_mutex_unlock(&data->lock);
+	opwest_port_sem_give(&data->wake);
+}
+
 void opwest_npu_emul_count(const struct device *dev, struct opwest_npu_emul_counts *counts)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);

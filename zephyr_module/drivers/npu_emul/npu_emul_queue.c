@@ -119,30 +119,34 @@ static bool next(const struct device *dev, struct turn *turn)
 	turn->job = npu_emul_config(dev)->queue[data->head];
 	turn->fault = opwest_npu_emul_due(data, OPWEST_NPU_EMUL_JOB);
 	data->running = true;
+	data->resuming = false;
 	opwest_port_mutex_unlock(&data->lock);
 	return true;
 }
 
-static bool is_aborting(struct opwest_npu_emul_data *data)
+static bool is_set(struct opwest_npu_emul_data *data, const bool *flag)
 {
-	bool aborting;
+	bool set;
 
 	opwest_port_mutex_lock(&data->lock);
-	aborting = data->aborting;
+	set = *flag;
 	opwest_port_mutex_unlock(&data->lock);
-	return aborting;
+	return set;
 }
 
 /* Sleeps until the deadline, or until the job must end. */
 static int pass_time(struct opwest_npu_emul_data *data, int64_t until)
 {
 	for (int rc = 0; rc == 0;) {
-		if (is_aborting(data)) {
+		if (is_set(data, &data->aborting)) {
 			return -ECANCELED;
+		}
+		if (until == OPWEST_PORT_NEVER && is_set(data, &data->resuming)) {
+			return 0;
 		}
 		rc = opwest_port_sem_take_until(&data->wake, until);
 	}
-	return is_aborting(data) ? -ECANCELED : 0;
+	return is_set(data, &data->aborting) ? -ECANCELED : 0;
 }
 
 static int run(const struct device *dev, const struct turn *turn)

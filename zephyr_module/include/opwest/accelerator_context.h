@@ -23,9 +23,9 @@ extern "C" {
 /** The state of a device; its members are used by these functions only. */
 struct opwest_accelerator_context {
 	/**
-	 * Guards program, activations and changes of owned; also held while the device starts,
-	 * stops or loads a program: a driver must not call these functions with a lock of its own
-	 * that it takes there, except those for jobs.
+	 * Guards program and activations; also held while the device starts, stops or loads a
+	 * program: a driver must not call these functions with a lock of its own that it takes
+	 * there, except those for jobs.
 	 */
 	struct opwest_port_mutex lock;
 	struct opwest_port_owner owner;
@@ -177,6 +177,9 @@ int opwest_accelerator_context_begin(struct opwest_accelerator_context *context)
 
 /**
  * @brief Report the end of the oldest unfinished job: from a thread or an ISR.
+ *
+ * Without an unfinished job it has no effect: a device may signal the end of a job twice. A driver
+ * that can have other jobs in its queue at that time must recognise the second signal itself.
  *
  * @param context The device's context.
  * @param dev     The device, for the callback.

@@ -215,6 +215,13 @@ int opwest_npu_emul_inject(const struct device *dev, enum opwest_npu_emul_point 
 void opwest_npu_emul_hang(const struct device *dev, uint32_t after);
 
 /**
+ * @brief Let the job of opwest_npu_emul_hang() end, or remove the pending fault if none has started.
+ *
+ * @param dev The device.
+ */
+void opwest_npu_emul_resume(const struct device *dev);
+
+/**
  * @brief Return the counts of a device.
  *
  * @param dev    The device.

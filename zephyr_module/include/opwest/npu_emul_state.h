@@ -98,6 +98,8 @@ struct opwest_npu_emul_data {
 	/** The first job of the queue has started. It stays in the queue until it ends. */
 	bool running;
 	bool aborting;
+	/** The running job, which hangs, ends. */
+	bool resuming;
 	bool stopping;
 	uint16_t head;
 	uint16_t count;

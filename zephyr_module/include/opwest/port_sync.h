@@ -219,7 +219,10 @@ int opwest_port_owner_give(struct opwest_port_owner *owner);
 void opwest_port_spin_init(struct opwest_port_spin *spin);
 
 /**
- * @brief Lock for a few instructions, from a thread or an ISR. Do not nest, do not block.
+ * @brief Lock for a few instructions, from a thread or an ISR. Do not block.
+ *
+ * A second lock is allowed during the first one if all code takes them in this order. Drivers call
+ * opwest_accelerator_context_end() during a lock of their own, so that jobs end in order.
  *
  * @param spin The lock.
  */

@@ -101,6 +101,14 @@ struct opwest_profiled {
 #endif
 
 /**
+ * @brief Add one duration to a measurement.
+ *
+ * @param measure The measurement.
+ * @param cycles  The duration.
+ */
+void opwest_measure_add(struct opwest_measure *measure, uint64_t cycles);
+
+/**
  * @brief Begin a point.
  *
  * @param measures The measurements of the workspace.
@@ -130,6 +138,20 @@ void opwest_profile_end(struct opwest_measure *measures, const struct opwest_poi
  * @param index    The point.
  */
 void opwest_profile_stop(const struct opwest_measure *measures, uint32_t index);
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE_DEVICES
+struct shell;
+
+/**
+ * @brief Print the counters of all devices, for the shell's command.
+ *
+ * @param sh The shell.
+ */
+void opwest_profile_devices_print(const struct shell *sh);
+
+/** @brief Reset the counters of all devices, for the shell's command. */
+void opwest_profile_devices_reset(void);
 #endif
 
 /**

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from typing import Any, Protocol
 
 from opwest.importers import cmsis_nn
 from opwest.importers.models.emit.emit import Emitted, Step
 from opwest.importers.models.emit.function import Parameter, check_of
 from opwest.importers.models.graph.user import UserOperator
 from opwest.importers.models.ir.program import Program, Value
-from opwest.importers.models.names import declared
-from opwest.importers.models.placement import Placement
+from opwest.importers.models.names import declared, with_roots
 from opwest.importers.models.processors import Processor
 from opwest.importers.models.vectors import Vectors
 from opwest.importers.text import ObjectFile, opening
@@ -39,6 +39,17 @@ class Implementation:
         return name if self.processor is None else f"{self.processor.name}/{name}"
 
 
+class Pools(Protocol):
+    """The pools of a model, and the constants in them."""
+
+    @property
+    def memory(self) -> Iterator[str]:
+        """Yield the section `memory` of the manifest."""
+
+    def pools_of(self, emitted: Emitted) -> Mapping[Value, str]:
+        """Return the pools of constants."""
+
+
 @dataclass(frozen=True, eq=False)
 class Described:
     """The content of a manifest."""
@@ -51,9 +62,14 @@ class Described:
     variants: Sequence[Implementation]
     labels: Mapping[int, tuple[str, ...]]
     vectors: Vectors | None
-    placement: Placement
+    placement: Pools
     caller_memory: bool = True
     """Whether the caller provides the memory of inputs and outputs."""
+    boards: Sequence[str] = ()
+    arenas: Mapping[Value, writer.Keys] = field(default_factory=dict)
+    """The keys of tensors that a compiler has planned."""
+    application: Sequence[str] = ()
+    """The lines of the section `application`."""
 
 
 def manifest_text(of: Described) -> str:
@@ -62,24 +78,26 @@ def manifest_text(of: Described) -> str:
     operators = _operators(base.emitted.steps)
     return writer.document(
         opening(of.model, of.origin, of.remarks),
+        [f"boards: {writer.flow_list(map(writer.scalar, of.boards))}"] if of.boards else (),
         *_named(of),
         of.placement.memory,
         ["objects:", *_objects(base)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
         _constants(base, of.placement),
         _externals(base),
-        ["run:", *_interfaces(of), *_tensors(base), *_steps(base, operators)],
-        _variants(of.variants, of.placement),
+        ["run:", *_interfaces(of), *_tensors(of, base), *_steps(base, operators)],
+        _variants(of),
+        of.application,
         () if of.vectors is None else _tests(of),
     )
 
 
-def _variants(variants: Sequence[Implementation], placement: Placement) -> Iterator[str]:
+def _variants(of: Described) -> Iterator[str]:
     """Yield the implementations for classes of processors."""
-    if variants:
+    if of.variants:
         yield "# The operators for some processors; hosts and all other processors use those above."
         yield "variants:"
-    for one in variants:
+    for one in of.variants:
         assert one.processor is not None
         operators = _operators(one.emitted.steps)
         inner = [
@@ -88,10 +106,10 @@ def _variants(variants: Sequence[Implementation], placement: Placement) -> Itera
             *_objects(one),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
-            *_constants(one, placement),
+            *_constants(one, of.placement),
             *(_externals(one) if one.emitted.external else ()),
             "run:",
-            *_tensors(one),
+            *_tensors(of, one),
             *_steps(one, operators),
         ]
         yield f"  {one.processor.name}:"
@@ -221,7 +239,7 @@ def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...
 CONSTANTS = "constants.npz"
 
 
-def _constants(of: Implementation, placement: Placement) -> Iterator[str]:
+def _constants(of: Implementation, placement: Pools) -> Iterator[str]:
     constants = {value: name for value, name in of.names.items() if value.role == "constant"}
     pools = placement.pools_of(of.emitted)
     if constants:
@@ -235,9 +253,10 @@ def _interfaces(of: Described) -> Iterator[str]:
     """Yield the inputs, outputs and states: those of all implementations."""
     program, names = of.program, of.base.names
     external = None if of.caller_memory else "false"
-    yield from writer.interface("inputs", {names[one]: _interface(one, None, external) for one in program.inputs})
+    inputs = {names[one]: _interface(one, names, None, external) for one in program.inputs}
+    yield from writer.interface("inputs", inputs)
     labelled = {
-        names[one]: _interface(one, _fitting(of.labels.get(number), one), external)
+        names[one]: _interface(one, names, _fitting(of.labels.get(number), one), external)
         for number, one in enumerate(program.outputs)
     }
     yield from writer.interface("outputs", labelled)
@@ -245,17 +264,18 @@ def _interfaces(of: Described) -> Iterator[str]:
         yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
 
 
-def _tensors(of: Implementation) -> Iterator[str]:
-    """Yield the views that steps name, with their roots."""
+def _tensors(described: Described, of: Implementation) -> Iterator[str]:
+    """Yield the arenas, and the views that steps name with their roots."""
     names = of.names
-    views: dict[str, writer.Keys] = {}
+    views: dict[str, writer.Keys] = {names[one]: keys for one, keys in described.arenas.items()}
     for step in of.emitted.steps:
         for value in map(declared, step.arguments):
-            root = value.root
-            if root is not None:
-                if root.role == "intermediate":
-                    views[names[root]] = {"dtype": root.dtype, "shape": writer.shape_of(root.shape)}
-                views[names[value]] = _view(value, names)
+            inside = with_roots(value)
+            for one in inside if len(inside) > 1 else ():
+                if one.role in ("input", "output", "arena", "constant", "state"):
+                    continue
+                plain = {"dtype": one.dtype, "shape": writer.shape_of(one.shape)}
+                views[names[one]] = plain if one.root is None else _view(one, names)
     if views:
         yield from writer.interface("tensors", views)
 
@@ -266,7 +286,7 @@ def _steps(of: Implementation, operators: Mapping[_Operator, str]) -> Iterator[s
     for step in of.emitted.steps:
         user = step.function.user
         device = None if user is None or user.device is None else writer.scalar(user.device)
-        yield from writer.step(operators[_key(step)], _passed(step, names), device)
+        yield from writer.step(operators[_key(step)], _passed(step, names), device, program=step.program)
 
 
 def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | bool]:
@@ -280,8 +300,14 @@ def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | 
     return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
 
 
-def _interface(value: Value, labels: Sequence[str] | None = None, external: str | None = None) -> writer.Keys:
-    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape), "external": external}
+def _interface(
+    value: Value, names: Mapping[Value, str], labels: Sequence[str] | None = None, external: str | None = None
+) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+    if value.root is None:
+        keys["external"] = external
+    else:
+        keys |= {"view_of": names[value.root], "offset": str(value.offset) if value.offset else None}
     found = value.quantization
     if found is not None and value.dtype in ("int8", "uint8", "int16") and len(found.scales) == 1:
         keys["quantization"] = writer.flow_map({"scale": repr(found.scale), "zero_point": str(found.zero)})
@@ -310,6 +336,7 @@ def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
     return {
         "view_of": names[value.root],
         "offset": str(value.offset) if value.offset else None,
+        "dtype": value.dtype if value.dtype != value.root.dtype else None,
         "shape": writer.shape_of(value.shape),
         "pitch": str(value.pitch) if value.pitch else None,
     }

@@ -23,6 +23,9 @@ from opwest.importers.models.simplify.simplify import simplify
 from opwest.importers.models.snippet import check_used, user_operators
 from opwest.records import dataclass
 
+_NPU = "ethos-u"
+"""The custom code of subgraphs that Vela has compiled."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -50,6 +53,11 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     _check_rounding(options, place)
     graphs = _selected(read_model(content, place, rules, users), options.signature, place)
     check_used(users, graphs, faults)
+    if _NPU not in users and any(_NPU in graph.names for graph in graphs):
+        hint = f"opwest import vela {path}"
+        raise fault(
+            f"Vela has compiled the model: it has the operator '{_NPU}'", place, "a model for the processor", hint
+        )
     return Prepared(content, _checked(graphs, options, place, faults))
 
 

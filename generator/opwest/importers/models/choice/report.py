@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from opwest.importers.models.choice.choose import Choice
+from opwest.importers.models.ir.user import UserCall
 
 
 def layer(label: str) -> str:
@@ -12,7 +13,11 @@ def layer(label: str) -> str:
 
 
 def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
-    """Return the table of a class of processors with the bytes of the planned memory; ends without a line end."""
+    """Return the table of a class of processors with the bytes of the planned memory; ends without a line end.
+
+    Operators of the user are left out: their costs are unknown.
+    """
+    own = [row for row in choice.rows if not isinstance(row.operation, UserCall)]
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     rows = [
         (
@@ -23,9 +28,10 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
             f"{row.scratch:,}",
             row.why,
         )
-        for row in choice.rows
+        for row in own
     ]
-    total = ("all", "", f"{choice.cycles:,.0f}", f"{choice.flash:,}", f"{max(r.scratch for r in choice.rows):,}", "")
+    sums = (sum(row.cost.cycles for row in own), sum(row.flash for row in own), max(row.scratch for row in own))
+    total = ("all", "", f"{sums[0]:,.0f}", f"{sums[1]:,}", f"{sums[2]:,}", "")
     widths = [max(len(row[i]) for row in (heads, *rows, total)) for i in range(len(heads))]
     lines = [f"{processor} ({_source(core, choice)}; bytes)"]
     for row in (heads, *rows, total):

@@ -31,6 +31,8 @@ class Step:
     variant: str
     scalars: tuple[int | float | bool, ...] = ()
     """The scalars of an operator of the user, in order."""
+    program: str | None = None
+    """The file of the program that its device runs."""
 
 
 @dataclass(frozen=True, eq=False)

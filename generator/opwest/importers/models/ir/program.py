@@ -19,7 +19,7 @@ class Value:
     name: str
     """The name in the model; it need not be an identifier."""
     role: str
-    """input, output, state, constant, intermediate."""
+    """input, output, state, constant, intermediate, arena: memory for views that a compiler has planned."""
     dtype: str
     shape: Shape
     quantization: Quantization | None = None

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"c06439bbf2dd6283a02f2b1161ea"
-	.ascii "d3d75849586c90e2fb9f334d80bd5fe39c7f\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"8df54377af85b8a1c8f90cc71210"
+	.ascii "355fa08842c91fa771133c3a545fb8b1a5bb\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"db0b58153986bbf039"
-	.ascii "c7b5223b82a2424d5d764c04fbed32d58cfe4cf11f2928\",\"targets\":[],\"inputs\":[{"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"a7656eac3240c66c59"
+	.ascii "fce5c1ec0483aed9f00871ac78264a070ec591fab1f378\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"1985185de816213d713716eb9232b1e6fbb4da"
-	.ascii "a280e06de4f54bc33cdd98bf8f\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"1869319b3df11cdf27b4ef2950540af070c36a"
+	.ascii "452ac473fd2899413e18d31b94\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"down\",\"description\":\""
-	.ascii "Second of two\",\"hash\":\"ab4bea1755c2d82a2a69f278eff43f73095054a620984234a"
-	.ascii "41229ac63444881\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
+	.ascii "Second of two\",\"hash\":\"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd019"
+	.ascii "3172fe3c76ccdf4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""
 	.ascii "size\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"rea"
 	.ascii "ch\":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"up\",\"description\":\"Fi"
-	.ascii "rst of two\",\"hash\":\"c544d9a4cee771ae1c3059652b1515675690147c5a4b8d6a68bc"
-	.ascii "4a2c0f5893a8\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
+	.ascii "rst of two\",\"hash\":\"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe"
+	.ascii "9b445900d734\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"
 	.ascii "e\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"reach\""
 	.ascii ":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4],\""

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"streams\",\"description"
-	.ascii "\":\"Filters, a recurrent unit and a streaming convolution\",\"hash\":\"c5a0a2"
-	.ascii "50b93c8da03b8e6c152eeb5ed0729bd169dddf7316cc5e4fc6415bf267\",\"targets\":[]"
+	.ascii "\":\"Filters, a recurrent unit and a streaming convolution\",\"hash\":\"3a8f00"
+	.ascii "9fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b\",\"targets\":[]"
 	.ascii ",\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[4],\"size\":16},{\"name\":"
 	.ascii "\"fail\",\"dtype\":\"int32\",\"shape\":[1],\"size\":4}],\"outputs\":[{\"name\":\"y\",\"dt"
 	.ascii "ype\":\"float32\",\"shape\":[5],\"size\":20}],\"devices\":[],\"pools\":[{\"name\":\"sr"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"f605f9e45ffe2415cf5c770e5ab458cd8c4d9d17e73944b3acc"
-	.ascii "46d03e4b3e8e3\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "cription\":\"\",\"hash\":\"fc013e92f50eaab715c3f53f74460d8700c06ffede1a10f7084"
+	.ascii "6339f69f2409a\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

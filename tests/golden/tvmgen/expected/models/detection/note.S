@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"detection\",\"descripti"
-	.ascii "on\":\"\",\"hash\":\"33730ece62f558bf7df6e59ce2e3113244e7fc419364b1e8763c70883"
-	.ascii "3366280\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
+	.ascii "on\":\"\",\"hash\":\"79f54b0f9b49b7cea1997603490f7e3deb622171e82a1c3efc526913a"
+	.ascii "bdf801d\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"
 	.ascii "}],\"devices\":[{\"name\":\"npu\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"},{\"name\":"
 	.ascii "\"other\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"}],\"pools\":[{\"name\":\"sram\",\"si"

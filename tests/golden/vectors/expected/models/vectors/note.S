@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"vectors\",\"description"
-	.ascii "\":\"\",\"hash\":\"f38221d3f3aa53d18518f2eb407872de0f8de575d6da1407a14cc49a4b3"
-	.ascii "c9150\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
+	.ascii "\":\"\",\"hash\":\"583f261119e18ac4bdf8e79619e4ad9357abac61c559514fdbfd0957f4b"
+	.ascii "57dc1\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
 	.ascii "ame\":\"bias\",\"dtype\":\"int8\",\"shape\":[1,6],\"size\":6}],\"outputs\":[{\"name\":\""
 	.ascii "y\",\"dtype\":\"float32\",\"shape\":[2,3],\"size\":24},{\"name\":\"q\",\"dtype\":\"int8\""

@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"c06439bbf2dd6283a02f2b1161ead3d75849586c90e2fb9f334d80bd5fe39c7f";
+	"8df54377af85b8a1c8f90cc71210355fa08842c91fa771133c3a545fb8b1a5bb";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"db0b58153986bbf039c7b5223b82a2424d5d764c04fbed32d58cfe4cf11f2928";
+	"a7656eac3240c66c59fce5c1ec0483aed9f00871ac78264a070ec591fab1f378";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"1985185de816213d713716eb9232b1e6fbb4daa280e06de4f54bc33cdd98bf8f";
+	"1869319b3df11cdf27b4ef2950540af070c36a452ac473fd2899413e18d31b94";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

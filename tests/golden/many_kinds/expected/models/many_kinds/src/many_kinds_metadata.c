@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"57ca9961cf857885a5abd4aef07136a1fbd426e576e7ca82ade398004e20ed69";
+	"301fe3b2b9a509b7d2cd7f63bf19b457046dacd8de26fa3b5aa0400e75c9e0b5";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

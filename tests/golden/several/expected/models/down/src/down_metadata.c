@@ -69,7 +69,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"ab4bea1755c2d82a2a69f278eff43f73095054a620984234a41229ac63444881";
+	"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd0193172fe3c76ccdf4";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -69,7 +69,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"c544d9a4cee771ae1c3059652b1515675690147c5a4b8d6a68bc4a2c0f5893a8";
+	"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe9b445900d734";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"c5a0a250b93c8da03b8e6c152eeb5ed0729bd169dddf7316cc5e4fc6415bf267";
+	"3a8f009fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

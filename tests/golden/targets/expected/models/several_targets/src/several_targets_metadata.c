@@ -83,7 +83,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"f605f9e45ffe2415cf5c770e5ab458cd8c4d9d17e73944b3acc46d03e4b3e8e3";
+	"fc013e92f50eaab715c3f53f74460d8700c06ffede1a10f70846339f69f2409a";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

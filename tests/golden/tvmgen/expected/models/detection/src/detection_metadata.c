@@ -80,7 +80,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"33730ece62f558bf7df6e59ce2e3113244e7fc419364b1e8763c708833366280";
+	"79f54b0f9b49b7cea1997603490f7e3deb622171e82a1c3efc526913abdf801d";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

@@ -67,7 +67,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"48335f854944c3bba09c2e2725068e389103d2b0a4d9c9d1f5e1877c4c056a75";
+	"3382943dbae3f0b72f7380cccacfc9a596ec1168d5c781cf1f0b606c1030f9c3";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"f38221d3f3aa53d18518f2eb407872de0f8de575d6da1407a14cc49a4b3c9150";
+	"583f261119e18ac4bdf8e79619e4ad9357abac61c559514fdbfd0957f4b57dc1";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

@@ -82,7 +82,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"27671d33c1ce3dc5ebfbac0f0732cca1e45ed46bb1a393fb99ae57f82bf27b28";
+	"557d8cf3f28a7d50d57bc9ec63dad7166bb2a20b82d6df164f6e5f8c0dc80a4b";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

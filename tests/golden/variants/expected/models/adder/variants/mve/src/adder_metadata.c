@@ -71,7 +71,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"4d892d010b35f0a065cdf6c5c4144229c508074be5817d5a151cc1df0f7305fa";
+	"e94aba856e3a36f0335a98e434937c59d0e5d74f609d26fb8868df084ea5b0a6";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of Arm Ethos-U NPUs: the meaning of the custom operator payload, and its check."""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors that are views of the arena, at the offsets that Vela planned.
+
+Vela's plan is right for its own order of operators, with a place for each tensor. opwest's operators for the processor
+can use a tensor longer, as one operator that was two, or through a view. So the steps are followed byte by byte: each
+one must read what was written for it. A tensor that cannot keep its content there gets memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from opwest.importers.faults import fault
+from opwest.importers.models.emit.emit import Step
+from opwest.importers.models.graph.types import Tensor
+from opwest.importers.models.graph.user import UserOperator
+from opwest.importers.models.ir.program import Program, Value
+from opwest.importers.vela.file import Call, VelaFile
+from opwest.importers.vela.payloads import Meaning
+from opwest.records import dataclass
+
+_NOTHING, _NPU = -1, -2
+"""The owners of bytes that nothing has written, or the NPU for itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Clash:
+    """A step that finds other content than it needs."""
+
+    value: Value
+    """The tensor that it needs."""
+    other: Value | None
+    """The tensor whose content it finds; None: data of the NPU."""
+
+
+def places_in_arena(
+    program: Program, steps: Sequence[Sequence[Step]], file: VelaFile, meaning: Meaning, place: str
+) -> Mapping[Value, int]:
+    """Return the offsets in the arena, bytes, that are right for all sequences of steps. Raises OpwestError."""
+    places = dict(_planned(program, file))
+    fixed = {value for some in steps for value in _of_npu(some, file.calls)}
+    unplaced = [value.name for value in fixed if value not in places]
+    if unplaced:
+        raise fault(f"tensor '{unplaced[0]}' of the NPU has no place in the arena", place)
+    while True:
+        clash = next((one for some in steps for one in _clashes(some, places, program, file, meaning)), None)
+        if clash is None:
+            return places
+        movable = [one for one in (clash.value, clash.other) if one is not None and one in places and one not in fixed]
+        if not movable:
+            other = f"'{clash.other.name}'" if clash.other is not None else "data of the NPU"
+            raise fault(
+                f"the memory that Vela planned for tensor '{clash.value.name}' has {other} when it is read",
+                place,
+                "tensors that keep their memory until they are read",
+                "leave fewer operators on the processor",
+            )
+        del places[movable[0]]
+
+
+def _planned(program: Program, file: VelaFile) -> Iterator[tuple[Value, int]]:
+    """Yield the values that have a place in Vela's plan, each tensor once."""
+    taken: set[Tensor] = set()
+    for value in (*program.inputs, *program.outputs, *program.tensors):
+        tensor = program.tensors.get(value)
+        if tensor is None or tensor in taken or value.root is not None or tensor not in file.offsets:
+            continue
+        offset = file.offsets[tensor]
+        is_inside = offset >= 0 and offset + _bytes(value) <= file.memory.arena
+        is_aligned = offset % np.dtype(value.dtype).itemsize == 0
+        if value.role in ("input", "output", "intermediate") and is_inside and is_aligned:
+            taken.add(tensor)
+            yield value, offset
+
+
+def _of_npu(steps: Sequence[Step], calls: Mapping[UserOperator, Call]) -> Iterator[Value]:
+    for step in steps:
+        if step.function.user in calls:
+            yield from step.arguments
+
+
+def _bytes(value: Value) -> int:
+    rows = value.size // value.shape[-1] if value.shape else 1
+    row = value.shape[-1] if value.shape else 1
+    return ((rows - 1) * value.row + row) * np.dtype(value.dtype).itemsize
+
+
+def _extent(value: Value, places: Mapping[Value, int]) -> tuple[Value, int, int] | None:
+    """Return the value with the memory, and the bytes of the arena that a value has; None outside of the arena."""
+    begin, base = 0, value
+    while base.root is not None:
+        begin += base.offset * np.dtype(base.root.dtype).itemsize
+        base = base.root
+    if base not in places:
+        return None
+    begin += places[base]
+    return base, begin, begin + _bytes(value)
+
+
+def _clashes(
+    steps: Sequence[Step], places: Mapping[Value, int], program: Program, file: VelaFile, meaning: Meaning
+) -> Iterator[_Clash]:
+    """Yield the steps that find other content than they need: bytes have the number of the value they belong to."""
+    numbers = {value: number for number, value in enumerate(places)}
+    values = list(places)
+    owners = np.full(file.memory.arena, _NOTHING, np.int64)
+
+    def check(value: Value) -> Iterator[_Clash]:
+        found = _extent(value, places)
+        if found is None:
+            return
+        base, begin, end = found
+        wrong = owners[begin:end][owners[begin:end] != numbers[base]]
+        if wrong.size:
+            yield _Clash(base, values[wrong[0]] if wrong[0] >= 0 else None)
+
+    def write(value: Value) -> None:
+        found = _extent(value, places)
+        if found is not None:
+            owners[found[1] : found[2]] = numbers[found[0]]
+
+    for value in program.inputs:
+        write(value)
+    for value in program.inputs:
+        yield from check(value)
+    for step in steps:
+        given = [one for one in step.function.parameters if one.direction != "scratch"]
+        pairs = list(zip(given, step.arguments, strict=True))
+        for parameter, value in pairs:
+            if parameter.direction != "out":
+                yield from check(value)
+        call = file.calls.get(step.function.user) if step.function.user is not None else None
+        if call is not None:
+            writes = meaning.writes[call]
+            for begin, end in [(0, file.memory.arena)] if writes is None else writes:
+                owners[begin:end] = _NPU
+        for parameter, value in pairs:
+            if parameter.direction != "in":
+                write(value)
+        if call is None:  # the functions of the processor need separate memory
+            for parameter, value in pairs:
+                if parameter.direction == "in":
+                    yield from check(value)
+    for value in program.outputs:
+        yield from check(value)

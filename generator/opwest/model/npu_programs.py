@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the programs of devices whose type is an NPU of the Ethos-U series, against the steps that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from opwest.diagnostics import Location
+from opwest.ethos_u.check import check_program
+from opwest.model.context import Context
+from opwest.model.model import Device, Operator, Program, Step
+from opwest.model.repeats import listed_steps
+
+REGION = "region_"
+"""The start of the names of arguments that are base pointers: `region_0`, `region_1`, ..."""
+_Regions = tuple[int, ...] | None
+
+
+def check_npu_programs(context: Context, devices: Sequence[Device], steps: Sequence[Step]) -> None:
+    """Report the faults of programs, once for each kind of NPU and sizes of regions."""
+    types = {device.name: device.type for device in devices}
+    seen: set[tuple[bytes, str | None, _Regions]] = set()
+    for device, program, regions, where in _uses(context, devices, steps):
+        key = (program.content, types[device], regions)
+        if key not in seen:
+            seen.add(key)
+            check_program(program.content, program.file, types[device], regions, where, context.faults)
+
+
+def _uses(
+    context: Context, devices: Sequence[Device], steps: Sequence[Step]
+) -> Iterator[tuple[str, Program, _Regions, Location]]:
+    """Yield the device, the program, the sizes of the regions, and the place that names the program.
+
+    Without a step, the sizes of the regions are unknown.
+    """
+    entries = [entry for entry, _ in listed_steps(context)]
+    operators, named = context.section("operators"), context.section("devices")
+    used: set[tuple[str, bytes]] = set()
+    for step in steps:
+        if step.device is None or step.program is None:
+            continue
+        entry = entries[step.index]
+        owners = (entry, operators[step.operator.name], named[step.device])
+        where = next(one.value_location("program") for one in owners if "program" in one)
+        used.add((step.device, step.program.content))
+        yield step.device, step.program, regions_of(step.operator), where
+    for device in devices:
+        if device.program is not None and (device.name, device.program.content) not in used:
+            yield device.name, device.program, None, named[device.name].value_location("program")
+
+
+def regions_of(operator: Operator) -> _Regions:
+    """Return the sizes of the arguments that are base pointers, bytes; None if it has none."""
+    sizes = {argument.name: argument.type.size for argument in operator.args}
+    names = (f"{REGION}{number}" for number in range(len(sizes)))
+    return tuple(sizes[name] for name in takewhile(sizes.__contains__, names)) or None

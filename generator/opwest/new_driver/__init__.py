@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new accelerator driver: an external Zephyr module from the templates of this package."""

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest import vela`: what is written for files like those of Vela, and the message of every refusal."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("tflite")
+
+from ethos_u_payloads import CONFIG_U65_256, STOP, convolution, copy, payload, words_of  # noqa: E402
+from importers.vela_made import ARENA, SHAPE, WEIGHTS, Vela, clashing, mixed, raw, step, whole  # noqa: E402
+from opwest.cli.main import main  # noqa: E402
+from opwest.diagnostics import OpwestError  # noqa: E402
+from opwest.importers.vela.convert import import_vela  # noqa: E402
+from opwest.importers.vela.request import Options  # noqa: E402
+
+
+def imported(folder: Path, content: bytes, **keys) -> tuple[Path, str]:
+    """Import a file; return the directory and the manifest."""
+    file = folder / ("m_vela.npz" if content.startswith(b"PK") else "m_vela.tflite")
+    file.write_bytes(content)
+    done = import_vela(file, folder / "model", Options(**keys))
+    assert done.models == ("m",)
+    return done.folder, (done.folder / "manifest.yaml").read_text()
+
+
+def lines_of(manifest: str, section: str) -> list[str]:
+    """Return the lines of a section of `run`, or of the top level."""
+    lines = manifest.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip() == f"{section}:")
+    indent = len(lines[at]) - len(lines[at].lstrip())
+    found = []
+    for line in lines[at + 1 :]:
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        found.append(line.strip())
+    return found
+
+
+def test_whole_model_is_one_step_in_one_arena(tmp_path: Path) -> None:
+    folder, manifest = imported(tmp_path, whole().build())
+    quantised = "quantization: {scale: 0.5, zero_point: 3}"
+    shape = "dtype: int8, shape: [1, 1, 1, 16], view_of: arena"
+    assert lines_of(manifest, "inputs") == [f"image: {{{shape}, offset: 16, {quantised}}}"]
+    assert lines_of(manifest, "outputs") == [f"scores: {{{shape}, offset: 48, {quantised}}}"]
+    assert lines_of(manifest, "tensors") == [
+        f"arena: {{dtype: uint8, shape: [{ARENA}], pool: arena, align: 16, arena: true}}"
+    ]
+    assert lines_of(manifest, "steps") == [
+        "- {call: npu, device: npu0, program: programs/npu_0.cop, args: [npu_weights, arena]}"
+    ]
+    assert lines_of(manifest, "npu0") == [
+        "devicetree: {nodelabel: npu0}",
+        "type: ethos-u55-128",
+        "switching: free",
+    ]
+    assert lines_of(manifest, "npu")[:3] == [
+        "symbol: npu",
+        "device: {type: ethos-u55-128, launch: true}",
+        "async: true",
+    ]
+    assert lines_of(manifest, "kconfig") == ["CONFIG_ETHOS_U: y", "CONFIG_ETHOS_U55_128: y"]
+    assert (folder / "programs/npu_0.cop").read_bytes() == step(16, 48)
+    with np.load(folder / "constants.npz") as constants:
+        np.testing.assert_array_equal(constants["npu_weights"], WEIGHTS)
+    source = (folder / "npu.c").read_text()
+    assert "int32_t npu(const uint8_t *region_0, uint8_t *region_1, const struct opwest_launch *launch)" in source
+    assert source.index("{.data = region_0, .size = 192U}") < source.index("{.data = region_1, .size = 128U}")
+    assert "return opwest_ethos_u_enqueue(launch, &inference);" in source
+    assert not (folder / "operators.c").exists()
+    assert 'compatible = "opwest,ethos-u"' in (folder / "npu.overlay").read_text()
+
+
+def test_operators_of_the_processor_use_views_of_the_arena(tmp_path: Path) -> None:
+    folder, manifest = imported(tmp_path, mixed().build(), kernels="portable")
+    assert lines_of(manifest, "steps") == [
+        "- {call: npu, device: npu0, program: programs/npu_0.cop, args: [npu_weights, arena]}",
+        "- {call: clamp, args: [t0, t1]}",
+        "- {call: npu, device: npu0, program: programs/npu_1.cop, args: [npu_weights, arena]}",
+    ]
+    assert lines_of(manifest, "tensors")[1:] == [
+        "t0: {view_of: arena, offset: 16, dtype: int8, shape: [1, 1, 1, 16]}",
+        "t1: {view_of: arena, offset: 32, dtype: int8, shape: [1, 1, 1, 16]}",
+    ]
+    assert "2 subgraphs for ethos-u55-128, 1 operators on the processor: RELU" in manifest
+    assert (folder / "programs/npu_1.cop").read_bytes() == step(32, 48)
+    assert "void op_clamp(" in (folder / "operators.c").read_text()
+
+
+def test_equal_programs_are_one_file(tmp_path: Path) -> None:
+    made = Vela()
+    x, a, b = made.input("image", 0), made.planned("a", 16), made.planned("b", 0)
+    y = made.planned("scores", 16)
+    made.npu(step(0, 16), [x], a)
+    made.model.operator("RELU", [a], b)
+    made.npu(step(0, 16), [b], y)
+    made.model.output(y)
+    folder, manifest = imported(tmp_path, made.build(), kernels="portable")
+    assert [path.name for path in (folder / "programs").iterdir()] == ["npu_0.cop"]
+    assert manifest.count("program: programs/npu_0.cop") == 2
+
+
+def test_reshape_between_subgraphs_is_a_copy_to_the_place_of_its_result(tmp_path: Path) -> None:
+    made = Vela()
+    x, a = made.input("image", 0), made.planned("a", 16)
+    b, y = made.planned("b", 32, shape=(1, 16)), made.planned("scores", 48)
+    made.npu(step(0, 16), [x], a)
+    made.model.operator("RESHAPE", [a, made.model.constant(np.array([1, 16], np.int32))], b)
+    made.npu(step(32, 48), [b], y)
+    made.model.output(y)
+    _, manifest = imported(tmp_path, made.build(), kernels="portable")
+    assert lines_of(manifest, "steps")[1] == "- {call: copy, args: [t0, t2]}"
+    assert lines_of(manifest, "tensors")[1:] == [
+        "t0: {view_of: arena, offset: 16, dtype: int8, shape: [1, 1, 1, 16]}",
+        "t2: {view_of: arena, offset: 32, dtype: int8, shape: [1, 16]}",
+    ]
+
+
+def test_tensor_that_the_plan_does_not_keep_has_memory_of_its_own(tmp_path: Path) -> None:
+    _, manifest = imported(tmp_path, clashing(needed_by_npu=False).build(), kernels="portable")
+    assert lines_of(manifest, "steps")[1] == "- {call: logistic, args: [t0, logistic_1_table, t1]}"
+    assert not any(line.startswith("t1:") for line in lines_of(manifest, "tensors"))
+    assert any(line.startswith("t2: {view_of: arena, offset: 32,") for line in lines_of(manifest, "tensors"))
+
+
+def test_tensor_of_the_npu_that_the_plan_does_not_keep_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, clashing(needed_by_npu=True).build(), kernels="portable")
+    assert "the memory that Vela planned for tensor 't' has 'c' when it is read" in str(error.value)
+    assert not (tmp_path / "model").exists()
+
+
+def test_fast_scratch_memory_has_a_pool_of_its_own(tmp_path: Path) -> None:
+    stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 0), (2, 0), 64)), STOP], CONFIG_U65_256)
+    folder, manifest = imported(tmp_path, whole(stream, fast=64).build())
+    assert "  arena: {reachable_by: [cpu, npu0], cache_line: 32}" in manifest
+    assert "  fast: {reachable_by: [cpu, npu0], cache_line: 32}" in manifest
+    assert "args: [npu_weights, arena, npu_fast]" in manifest
+    assert "npu_fast: {dtype: uint8, shape: [64], pool: fast, align: 16, arena: true}" in manifest
+    assert "{.data = region_2, .size = 64U}" in (folder / "npu.c").read_text()
+    assert "CONFIG_ETHOS_U65_256: y" in manifest
+
+
+def test_scratch_that_is_fast_scratch_too_is_one_argument(tmp_path: Path) -> None:
+    stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 0), (2, 64), 16)), STOP])
+    folder, manifest = imported(tmp_path, whole(stream).build())
+    assert "args: [npu_weights, arena]" in manifest
+    source = (folder / "npu.c").read_text()
+    assert ".count = 3U" in source and source.count("{.data = region_1, .size = 128U}") == 2
+
+
+def test_boards_and_memory_regions(tmp_path: Path) -> None:
+    board = "mps3/corstone300/an547"
+    pools = (f"arena={board}:isram", f"weights={board}:isram")
+    _, manifest = imported(tmp_path, whole().build(), boards=["other"], pools=pools)
+    assert f"boards: [other, {board}]" in manifest
+    region = f"boards: {{{board}: {{nodelabel: isram}}}}"
+    assert f"  arena: {{reachable_by: [cpu, npu0], cache_line: 32, {region}}}" in manifest
+    assert f"  weights: {{reachable_by: [cpu, npu0], cache_line: 32, {region}}}" in manifest
+    assert "npu_weights: {file: constants.npz, key: npu_weights, pool: weights}" in manifest
+    assert lines_of(manifest, "overlays") == ["other: npu.overlay", f"{board}: npu.overlay"]
+
+
+def test_weights_are_in_the_memory_of_the_arena_in_sram_only(tmp_path: Path) -> None:
+    _, manifest = imported(tmp_path, whole().build(), memory_mode="Sram_Only")
+    assert "npu_weights: {file: constants.npz, key: npu_weights, pool: arena}" in manifest
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        ("arena", "invalid --pool 'arena'"),
+        ("fast=board:node", "--pool fast=board:node: the model has no memory 'fast'"),
+    ],
+)
+def test_invalid_pools(tmp_path: Path, pool: str, message: str) -> None:
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, whole().build(), pools=[pool])
+    assert message in str(error.value)
+
+
+def test_raw_file_is_read_without_unpickling(tmp_path: Path) -> None:
+    canary = tmp_path / "unpickled"
+    folder, manifest = imported(tmp_path, raw(canary=canary))
+    assert not canary.exists()
+    assert lines_of(manifest, "inputs") == ["input_0: {dtype: int8, shape: [1, 1, 1, 16], view_of: arena, offset: 16}"]
+    assert (folder / "programs/npu_0.cop").read_bytes() == step(16, 48)
+    with np.load(folder / "constants.npz") as constants:  # with its trailing zeros
+        np.testing.assert_array_equal(constants["npu_weights"], WEIGHTS)
+    assert "without unpickling" in manifest
+
+
+def two_scratch_tensors() -> Vela:
+    made = mixed()
+    other = made.planned("other", 0, "uint8", (ARENA,))
+    made.model.graph.operators[2][1][2] = other
+    return made
+
+
+def two_npus() -> Vela:
+    made = mixed()
+    made.model.graph.operators[2][1][0].content = np.frombuffer(step(32, 48, CONFIG_U65_256), np.uint8)
+    return made
+
+
+def constant_input() -> Vela:
+    made = Vela()
+    x = made.model.constant(np.zeros(SHAPE, np.int8), *SCALE_OF_X)
+    y = made.planned("scores", 48)
+    made.npu(step(16, 48), [x], y)
+    made.model.output(y)
+    return made
+
+
+SCALE_OF_X = (0.5, 3)
+SEPARATE = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((3, 0), (4, 0), 16)), STOP])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda: b"no model", "not a file of Vela"),
+        (lambda: whole(b"COP2" + step(16, 48)[4:]).build(),
+         "operator 0 (ethos-u), result 'scores': the payload has the format COP2"),
+        (lambda: whole(step(16, 48)[:-4]).build(), "the payload is truncated"),
+        (lambda: whole(SEPARATE).build(), "the payload uses region 3: separate regions for inputs and outputs"),
+        (lambda: whole(step(16, 120), to=48).build(),
+         "writes the OFM, bytes 120 to 135 of region 1, which has 128 bytes"),
+        (lambda: whole().build(None), "the file has no metadata OfflineMemoryAllocation"),
+        (lambda: whole().build(b"12345678"), "the metadata OfflineMemoryAllocation has 8 bytes"),
+        (lambda: whole().build(struct.pack("<4i", 0, 1, 1, 0)), "has version 0 and 1 offsets, 1 follow"),
+        (lambda: whole(at=None).build(), "tensor 'image' is not planned"),
+        (lambda: whole(at=8).build(), "tensor 'image' is planned at byte 8 of the scratch memory"),
+        (lambda: whole(step(16, 48), at=128).build(), "tensor 'image' is planned at bytes 128 to 143"),
+        (lambda: two_scratch_tensors().build(), "operator 2 (ethos-u), result 'scores' has memory of its own"),
+        (lambda: two_npus().build(), "the file has payloads for ethos-u55-128 and ethos-u65-256"),
+        (lambda: constant_input().build(), "is a constant"),
+        (lambda: raw({"cmd_data": None, "input_shape": None}), "the file lacks cmd_data, input_shape"),
+        (lambda: raw({"cmd_data": np.array([{}], object)}), "'cmd_data': cannot read"),
+        (lambda: raw({"scratch_size": -1}), "'scratch_size' is int64"),
+        (lambda: raw({"scratch_size": [1, 2]}), "'scratch_size' has 2 elements"),
+        (lambda: raw({"weight_region": 3}), "'weight_region' is 3"),
+        (lambda: raw({"variable_region": [1]}), "the model has variables"),
+        (lambda: raw({"input_region": [3]}), "input 0 is in region 3: separate regions for inputs and outputs"),
+        (lambda: raw({"input_elem_size": [3]}), "input 0 has the shape [1, 1, 1, 16] and 3 bytes per element"),
+        (lambda: raw({"input_offset": [1, 2]}), "the other arrays of inputs have the shapes"),
+        (lambda: raw({"input_offset": [8]}), "tensor 'input_0' is planned at byte 8 of the scratch memory"),
+    ],
+)  # fmt: skip
+def test_refusals(tmp_path: Path, content, message: str) -> None:
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, content())
+    assert message in str(error.value), str(error.value)
+    assert not (tmp_path / "model").exists()
+
+
+def test_model_for_the_processor_is_not_a_file_of_vela(tmp_path: Path) -> None:
+    made = Vela()
+    x, y = made.input("x", 0), made.planned("y", 16)
+    made.model.operator("RELU", [x], y)
+    made.model.output(y)
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, made.build())
+    assert "the model has no operator 'ethos-u'" in str(error.value)
+    assert "--npu compiles it for an NPU" in str(error.value)
+
+
+def test_the_command_selects_the_import_by_the_name_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m_vela.tflite").write_bytes(whole().build())
+    assert main(["import", "m_vela.tflite", "-o", "model"]) == 0
+    printed = capsys.readouterr()
+    assert "model/manifest.yaml: 1 operators, 1 steps, 192 bytes of constants" in printed.out
+    assert "note: 1 subgraph for ethos-u55-128, no operator on the processor" in printed.err
+
+
+def test_import_tflite_names_the_import_for_an_npu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m_vela.tflite").write_bytes(whole().build())
+    assert main(["import", "tflite", "m_vela.tflite", "-o", "model"]) == 1
+    assert "opwest import vela m_vela.tflite" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conformance suite under Zephyr, as ztest: interrupts, priorities and power management in addition to a host.
+
+The page writing-drivers.md runs it for the driver of the example (test_pages_on_zephyr.py), on the same boards.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from requirements_support import need
+from zephyr_support import ROOT, Workspace
+
+pytestmark = pytest.mark.zephyr
+NATIVE, AN547 = "native_sim/native/64", "mps3/corstone300/an547"
+MODULE = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
+END = r"^PROJECT EXECUTION (SUCCESSFUL|FAILED)"
+CASES = re.findall(r"^\tX\((\w+)\)", (ROOT / "zephyr_module/conformance/src/cases.h").read_text(), re.MULTILINE)
+ON_HARDWARE = "/ { npu@40000 { interrupt-parent = <&nvic>; interrupts = <56 3>; };\n"
+ON_HARDWARE += "npu@41000 { interrupt-parent = <&nvic>; interrupts = <57 3>; }; };\n"
+
+
+def check_passed(console: str, skipped: set[str]) -> None:
+    """Each case passes on some device, except for those that are skipped on all."""
+    found = dict(re.findall(r"^ - (\w+) - \[opwest_conformance\.test_(\w+)\]", console, re.MULTILINE))
+    results = re.findall(r"^ - (\w+) - \[opwest_conformance\.test_(\w+)\]", console, re.MULTILINE)
+    assert {name for _, name in results} == set(CASES), console
+    assert {name for result, name in results if result == "SKIP"} == skipped
+    assert set(found) <= {"PASS", "SKIP"} and "PROJECT EXECUTION SUCCESSFUL" in console, console
+
+
+@pytest.mark.parametrize("board", [NATIVE, AN547])
+def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
+    if board == AN547:
+        need("qemu-system-arm")
+    built = workspace.build(ROOT / "tests" / "conformance" / "npu_emul", board, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    check_passed(built.run(END), {"early", "twice", "interrupt"})
+
+
+def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
+    """It passes all cases as written, and its part for hardware compiles."""
+    opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")
+    app = tmp_path / "my_npu" / "tests" / "conformance"
+    built = workspace.build(app, NATIVE, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    assert "my_npu" not in "".join(line for line in built.log.splitlines() if "warning:" in line)
+    check_passed(built.run(END), set())
+    (tmp_path / "hardware.overlay").write_text(ON_HARDWARE)
+    options = (f"-DEXTRA_DTC_OVERLAY_FILE={tmp_path / 'hardware.overlay'}", "-DCONFIG_MY_NPU_EMUL=n")
+    code, built = workspace.try_build(app, AN547, MODULE, *options)
+    # The adapter uses the emulated device: only its functions are missing, in the link.
+    assert code != 0
+    library = next(built.folder.rglob("libmy_npu.a"))
+    names = subprocess.run(["arm-none-eabi-nm", library], capture_output=True, text=True, check=True).stdout
+    assert {"my_npu_isr", "my_npu_read", "my_npu_api"} <= set(
+        re.findall(r"^[0-9a-f]+ [TRr] (\w+)$", names, re.MULTILINE)
+    )
+    missing = set(re.findall(r"undefined reference to `(\w+)'", built.log))
+    assert missing and all(name.startswith("my_npu_emul_") for name in missing), built.log[-3000:]
