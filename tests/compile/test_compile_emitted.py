@@ -117,6 +117,25 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_macros_for_user_threads_compile_against_stubs(app, compiler, tmp_path):
+    """A runner of every model, and a workspace in a partition of those that user threads can run."""
+    need_compiler(compiler)
+    source = tmp_path / "runners.c"
+    lines = []
+    for model in read_record(app)["models"]:
+        name, macro = model["name"], model["macro"]
+        lines += [f"#include <{name}_devicetree.h>", f"{macro}_RUNNER_DEFINE(of_{name}, 2048, 5);"]
+        lines += [f"#ifdef {macro}_WORKSPACE_DEFINE_IN", f"{macro}_WORKSPACE_DEFINE_IN(in_{name}, partition);"]
+        lines += [f"const void *user_{name}(void);", f"const void *user_{name}(void)", "{"]
+        lines += [f"\treturn &in_{name};", "}", "#endif"]
+    source.write_text("\n".join(["#include <zephyr/kernel.h>", *lines, ""]))
+    flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
+    options = ["-D__ZEPHYR__=1", "-DCONFIG_OPWEST_RUNNER=1", "-DCONFIG_BOARD_MPS2_AN385=1", f"-I{STUBS}"]
+    options += [*includes(app), f"-I{ROOT / 'zephyr_module' / 'include'}"]
+    compile_all(tmp_path / "objects", [source], compiler, flags, options)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_board_without_a_node_is_a_build_error(compiler, tmp_path):
     need_compiler(compiler)
     app = golden_app("asynchronous", tmp_path)

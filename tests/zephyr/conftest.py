@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     if west is None:
         skip_here(f"ZEPHYR TIER SKIPPED: {base} is there, but west is not")
     return Workspace(base, west, tmp_path_factory.mktemp("zephyr"))
+
+
+@pytest.fixture
+def old_base(workspace: Workspace) -> Path:
+    """A tree of Zephyr 3.4 to 3.6; skips the test without one."""
+    base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")
+    text = (base / "VERSION").read_text() if (base / "VERSION").is_file() else ""
+    if not re.search(r"VERSION_MAJOR = 3\nVERSION_MINOR = [456]\n", text):
+        skip_here(f"ZEPHYR 3.4 SKIPPED: no such tree at {base}, and ZEPHYR_3_4_BASE is not set")
+    return base
 
 
 @pytest.fixture(scope="session")

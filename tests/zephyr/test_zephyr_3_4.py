@@ -3,29 +3,16 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from requirements_support import skip_here
 from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def old_base(workspace: Workspace) -> Path:
-    """A tree of Zephyr 3.4 to 3.6; skips the test without one."""
-    base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")
-    text = (base / "VERSION").read_text() if (base / "VERSION").is_file() else ""
-    if not re.search(r"VERSION_MAJOR = 3\nVERSION_MINOR = [456]\n", text):
-        skip_here(f"ZEPHYR 3.4 SKIPPED: no such tree at {base}, and ZEPHYR_3_4_BASE is not set")
-    return base
 
 
 @pytest.mark.parametrize("board", ["native_posix_64", "native_posix"])

@@ -47,8 +47,9 @@ class Built:
         """Start the image and return its console output up to the end of a matching line."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
-        elif self.board == "mps2/an386":  # Zephyr has no target that runs it in QEMU
-            command = ["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-kernel"]
+        elif self.board in ("mps2/an386", "mps2_an385"):  # no target that runs it in QEMU; built without west
+            machine = re.sub("[/_]", "-", self.board)
+            command = ["qemu-system-arm", "-M", machine, "-nographic", "-kernel"]
             command += [str(self.folder / "zephyr" / "zephyr.elf")]
         else:
             command = [self.west, "build", "-d", str(self.folder), "-t", "run"]

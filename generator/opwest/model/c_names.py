@@ -177,7 +177,8 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
         *("device_table", "device_set", "call_device", "points", "run_profiled"),
-        *("cancel", "reset", "save", "restore", "state", "views"),
+        *("cancel", "runner_run", "runner_inputs", "runner_outputs"),
+        *("reset", "save", "restore", "state", "views"),
         *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
     ):
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location

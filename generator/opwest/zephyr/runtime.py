@@ -55,7 +55,7 @@ FEATURES: Mapping[str, Feature] = {
         (
             *_headers("accelerator", "device_calls", "devices", "launch"),
             *_sources("accelerator.c", "device_calls.c", "device_launches.c", "device_ownership.c", "devices.c"),
-            *_sources("devices_internal.h", "port_devices_zephyr.c"),
+            *_sources("accelerator_syscalls.c", "devices_internal.h", "port_devices_zephyr.c", "syscalls_zephyr.h"),
         )
     ),
     "stream": Feature(
@@ -94,6 +94,10 @@ FEATURES: Mapping[str, Feature] = {
         needs=("drivers",),
         option="CONFIG_OPWEST_ETHOS_U",
         compatible="opwest,ethos-u",
+    ),
+    "runner": Feature(
+        (*_headers("runner"), *_sources("runner_syscalls.c", "runner_zephyr.c", "syscalls_zephyr.h")),
+        option="CONFIG_OPWEST_RUNNER",
     ),
     "tvm": Feature(
         (

@@ -8,6 +8,9 @@
  * leave unfinished work (an operator that waits, and times out), the driver must have close(),
  * which aborts the work.
  *
+ * On Zephyr with CONFIG_USERSPACE the functions are system calls. A user thread needs permission
+ * for the device (k_object_access_grant()); its programs must be constants of the image.
+ *
  * | hook       | called by                 | for                                                |
  * |------------|---------------------------|----------------------------------------------------|
  * | info       | `<model>_open()`          | constant properties: queue depth, cost of programs |
@@ -56,7 +59,7 @@ enum opwest_switching {
 	OPWEST_SWITCH_FREE = 0,
 	/** load() is allowed while the queue is empty. */
 	OPWEST_SWITCH_LOAD = 1,
-	/** load() is allowed while the queue is empty and no other model has activated the device. */
+	/** load() is allowed while the queue is empty and no other model has it activated. */
 	OPWEST_SWITCH_EXCLUSIVE = 2,
 };
 
@@ -130,6 +133,31 @@ __subsystem struct opwest_accelerator_driver_api {
 #define OPWEST_ACCELERATOR_API(name) const struct opwest_accelerator_driver_api name
 #endif
 
+#ifdef CONFIG_USERSPACE
+/* Parsed by Zephyr's scripts. accelerator_syscalls.c verifies the arguments of user threads. */
+__syscall int opwest_accelerator_info(const struct device *dev,
+				      struct opwest_accelerator_info *info);
+__syscall int opwest_accelerator_activate(const struct device *dev);
+__syscall int opwest_accelerator_check(const struct device *dev,
+				       const struct opwest_program *program);
+__syscall int opwest_accelerator_open(const struct device *dev, int32_t timeout_ms);
+__syscall int opwest_accelerator_load(const struct device *dev,
+				      const struct opwest_program *program);
+__syscall uint32_t opwest_accelerator_enqueued(const struct device *dev);
+__syscall int opwest_accelerator_sync(const struct device *dev, uint32_t leave,
+				      int32_t timeout_ms);
+__syscall void opwest_accelerator_wake(const struct device *dev);
+__syscall int opwest_accelerator_notify(const struct device *dev,
+					opwest_accelerator_callback_t callback, void *user);
+__syscall int opwest_accelerator_close(const struct device *dev);
+__syscall int opwest_accelerator_deactivate(const struct device *dev);
+
+/** The name of a function below: with user threads it is the part in supervisor mode. */
+#define OPWEST_ACCELERATOR_IMPL(name) z_impl_opwest_accelerator_##name
+#else
+#define OPWEST_ACCELERATOR_IMPL(name) opwest_accelerator_##name
+#endif
+
 /** @brief Return the hooks of a device of this class. */
 static inline const struct opwest_accelerator_driver_api *
 opwest_accelerator_api(const struct device *dev)
@@ -157,8 +185,8 @@ bool opwest_program_equal(const struct opwest_program *a, const struct opwest_pr
  * @retval 0 Done.
  * @return A negative errno of the driver
  */
-static inline int opwest_accelerator_info(const struct device *dev,
-					  struct opwest_accelerator_info *info)
+static inline int OPWEST_ACCELERATOR_IMPL(info)(const struct device *dev,
+						struct opwest_accelerator_info *info)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -175,7 +203,7 @@ static inline int opwest_accelerator_info(const struct device *dev,
  * @retval 0 The device is active, or the driver has no such hook.
  * @return A negative errno of the driver; the state of the device is unchanged
  */
-static inline int opwest_accelerator_activate(const struct device *dev)
+static inline int OPWEST_ACCELERATOR_IMPL(activate)(const struct device *dev)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -190,9 +218,10 @@ static inline int opwest_accelerator_activate(const struct device *dev)
  *
  * @retval 0       It can, or the driver has no such hook.
  * @retval -EINVAL The program is damaged, or for another device.
+ * @retval -EFAULT A user thread passed a program that is no constant of the image.
  */
-static inline int opwest_accelerator_check(const struct device *dev,
-					   const struct opwest_program *program)
+static inline int OPWEST_ACCELERATOR_IMPL(check)(const struct device *dev,
+						 const struct opwest_program *program)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -214,7 +243,7 @@ static inline int opwest_accelerator_check(const struct device *dev,
  * @retval -EDEADLK The calling thread owns it already.
  * @return Another negative errno of the driver; the caller does not own the device
  */
-static inline int opwest_accelerator_open(const struct device *dev, int32_t timeout_ms)
+static inline int OPWEST_ACCELERATOR_IMPL(open)(const struct device *dev, int32_t timeout_ms)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -230,12 +259,13 @@ static inline int opwest_accelerator_open(const struct device *dev, int32_t time
  * @param dev     The device, owned by the caller.
  * @param program The program, checked; NULL for a step without a program.
  *
- * @retval 0      Loaded, or the driver has no such hook.
- * @retval -EBUSY OPWEST_SWITCH_EXCLUSIVE: another model has activated the device.
+ * @retval 0       Loaded, or the driver has no such hook.
+ * @retval -EBUSY  OPWEST_SWITCH_EXCLUSIVE: another model has activated the device.
+ * @retval -EFAULT A user thread passed a program that is no constant of the image.
  * @return Another negative errno of the driver; no program is loaded
  */
-static inline int opwest_accelerator_load(const struct device *dev,
-					  const struct opwest_program *program)
+static inline int OPWEST_ACCELERATOR_IMPL(load)(const struct device *dev,
+						const struct opwest_program *program)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -252,7 +282,7 @@ static inline int opwest_accelerator_load(const struct device *dev,
  *
  * @return The number; 0 without this hook: every wait is then for all work
  */
-static inline uint32_t opwest_accelerator_enqueued(const struct device *dev)
+static inline uint32_t OPWEST_ACCELERATOR_IMPL(enqueued)(const struct device *dev)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -272,7 +302,7 @@ static inline uint32_t opwest_accelerator_enqueued(const struct device *dev)
  * @retval -ETIMEDOUT The same, after the time-out: the device may still write.
  * @return Another negative errno: at most `leave` jobs are unfinished, and an ended one failed
  */
-static inline int opwest_accelerator_sync(const struct device *dev, uint32_t leave,
+static inline int OPWEST_ACCELERATOR_IMPL(sync)(const struct device *dev, uint32_t leave,
 					  int32_t timeout_ms)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
@@ -288,7 +318,7 @@ static inline int opwest_accelerator_sync(const struct device *dev, uint32_t lea
  *
  * @param dev The device.
  */
-static inline void opwest_accelerator_wake(const struct device *dev)
+static inline void OPWEST_ACCELERATOR_IMPL(wake)(const struct device *dev)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -307,10 +337,12 @@ static inline void opwest_accelerator_wake(const struct device *dev)
  *
  * @retval 0        Done.
  * @retval -ENOTSUP The driver has no such hook.
- * @retval -EPERM   The device has no owner.
+ * @retval -EPERM   The device has no owner; or a user thread called: drivers call the function in
+ *                  supervisor mode, from an ISR.
  */
-static inline int opwest_accelerator_notify(const struct device *dev,
-					    opwest_accelerator_callback_t callback, void *user)
+static inline int OPWEST_ACCELERATOR_IMPL(notify)(const struct device *dev,
+						  opwest_accelerator_callback_t callback,
+						  void *user)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -329,7 +361,7 @@ static inline int opwest_accelerator_notify(const struct device *dev,
  * @retval 0 Others can own the device, or the driver has no such hook.
  * @return A negative errno of the driver; it is not called again
  */
-static inline int opwest_accelerator_close(const struct device *dev)
+static inline int OPWEST_ACCELERATOR_IMPL(close)(const struct device *dev)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -346,7 +378,7 @@ static inline int opwest_accelerator_close(const struct device *dev)
  * @retval 0 Done, or the driver has no such hook.
  * @return A negative errno of the driver; it is not called again
  */
-static inline int opwest_accelerator_deactivate(const struct device *dev)
+static inline int OPWEST_ACCELERATOR_IMPL(deactivate)(const struct device *dev)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 
@@ -355,6 +387,14 @@ static inline int opwest_accelerator_deactivate(const struct device *dev)
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef CONFIG_USERSPACE
+#if __has_include(<zephyr/syscalls/accelerator.h>)
+#include <zephyr/syscalls/accelerator.h>
+#else /* before Zephyr 3.7 */
+#include <syscalls/accelerator.h>
+#endif
 #endif
 
 #endif /* OPWEST_ACCELERATOR_H_ */

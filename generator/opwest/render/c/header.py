@@ -89,6 +89,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         **common,
         guard=names.guard,
         brief=c_comment(model.description or f"Model {model.name}"),
+        supervised=_supervised(model),
         stateful=model.stateful,
         stateful_operators=", ".join(o.name for o in model.operators if o.stateful),
         tensors=tensors,
@@ -134,6 +135,19 @@ def _failure_words(model: Model) -> str:
         return ""
     effect = "has its initial content again" if resets_after_failure(model) else "is unchanged"
     return f".\n * After a failed step the state {effect}; after an error before the first step it is unchanged."
+
+
+def _supervised(model: Model) -> str:
+    """Return the reason that user threads cannot call the functions; empty if they can."""
+    if model.devices:
+        return "the workspace contains handles of devices"
+    if model.stateful:
+        return "operators write to memory of the image"
+    if model.needs_tvm or any(operator.uses_tvm for operator in model.operators):
+        return "operators use CONFIG_OPWEST_TVM, which keeps a list of the threads that run them"
+    if model.needs_halide:
+        return "operators use CONFIG_OPWEST_HALIDE, which calls a handler of the image"
+    return ""
 
 
 def _host_words(devices: list[dict[str, Any]]) -> str:

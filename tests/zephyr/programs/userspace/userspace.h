@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* User threads with the outcome that a test expects of them. */
+#ifndef USERSPACE_H_
+#define USERSPACE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <zephyr/app_memory/app_memdomain.h>
+#include <zephyr/kernel.h>
+
+/** The memory of the user threads. */
+extern struct k_mem_partition user_partition;
+
+/** Prints a check and counts it if it failed; for all threads. */
+void check(const char *name, bool passed, int found);
+
+/** The threads that main() can start: two run at the same time. */
+enum { FIRST, SECOND };
+
+/** The objects that the threads of begin() have permission for. */
+void permit(const void *const *objects, size_t count);
+
+/** Starts a user thread with the priority of the number; `entry` has Zephyr's parameters. */
+void begin(int number, k_thread_entry_t entry, int priority, void *argument);
+
+/** Waits for a thread; prints whether its end is the expected one. */
+void end(int number, const char *name, bool faults);
+
+/** Starts a user thread and waits for it. */
+void run_user(const char *name, k_thread_entry_t entry, void *argument, bool faults);
+
+/** Ends a thread from outside. */
+void kill(int number);
+
+void test_model(void);
+void test_runner(void);
+void test_class(void);
+
+#endif
