@@ -55,9 +55,15 @@ struct opwest_host_data {
 static struct opwest_host_data data_a = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
 static struct opwest_host_data data_b = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
 
-static int adder_activate(const struct device *dev, const struct opwest_program *program)
+static int adder_activate(const struct device *dev)
 {
-	return opwest_accelerator_context_activate(&dev->data->context, dev, program, NULL);
+	return opwest_accelerator_context_activate(&dev->data->context, dev, NULL);
+}
+
+static int adder_load(const struct device *dev, const struct opwest_program *program)
+{
+	return opwest_accelerator_context_load(&dev->data->context, dev, program,
+					       OPWEST_SWITCH_LOAD, NULL);
 }
 
 static int adder_open(const struct device *dev, int32_t timeout_ms)
@@ -71,8 +77,9 @@ static int adder_open(const struct device *dev, int32_t timeout_ms)
 	return rc;
 }
 
-static int adder_sync(const struct device *dev, int32_t timeout_ms)
+static int adder_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
+	(void)leave;
 	(void)timeout_ms;
 	for (unsigned int job = 0; job < dev->data->count; job++) {
 		for (int i = 0; i < ELEMENTS; i++) {
@@ -97,6 +104,7 @@ static int adder_deactivate(const struct device *dev)
 static OPWEST_ACCELERATOR_API(adder_api) = {
 	.activate = adder_activate,
 	.open = adder_open,
+	.load = adder_load,
 	.close = adder_close,
 	.deactivate = adder_deactivate,
 	.sync = adder_sync,
@@ -213,6 +221,7 @@ static int race(const char *what, int first, int second)
 
 int main(int argc, char **argv)
 {
+	int8_t good[ELEMENTS], y[ELEMENTS];
 	int rc;
 
 	runs = argc > 1 ? atoi(argv[1]) : 1;
@@ -227,12 +236,14 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rc = other_open(&other_workspace, &other_context);
-	printf("another program: %s, hook %u of device %u\n", rc == -EBUSY ? "busy" : "?",
-	       other_workspace.status.hook, other_workspace.status.device);
+	printf("another program: open %d, ", rc);
+	fill(other_workspace.input.x, 1);
+	reference(other_workspace.input.x, good);
+	rc = other_run(&(struct other_inputs){0}, &(struct other_outputs){.y = y}, &other_workspace,
+		       &other_context);
+	printf("run %d, %s, close %d\n", rc, memcmp(y, good, ELEMENTS) == 0 ? "right" : "wrong",
+	       other_close(&other_workspace, &other_context));
 	printf("close %d %d %d\n", ab_close(&ab_workspace_1, &ab_context),
 	       ba_close(&ba_workspace, &ba_context), ab_close(&ab_workspace_2, &ab_context_2));
-	/* Undone activations left no count: now the other program can be activated. */
-	rc = other_open(&other_workspace, &other_context);
-	printf("alone: %d, %d\n", rc, other_close(&other_workspace, &other_context));
 	return 0;
 }

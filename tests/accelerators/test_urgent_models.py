@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An urgent model beside a long one: its latency on the host port, and runs that another thread cancels."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
+from campaign import sized
+from test_shared_devices import EMULATION, POSIX, _onpu
+
+SOURCE = """\
+#include <stdint.h>
+struct device;
+int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
+int32_t busy(const int8_t *x, int8_t *y);
+int32_t launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
+int32_t work(const int8_t *x, int8_t *y);
+int32_t launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
+{
+	return adder_launch(a, b, y, dev);
+}
+int32_t work(const int8_t *x, int8_t *y) { return busy(x, y); }
+"""
+WORK = ["a", "b", "c", "d", "e", "f"]
+"""Five steps of 4 ms on the processor."""
+RUNS = 40
+CANCELS = sized(150, 2000)
+
+
+def _steps(last: dict) -> list[dict]:
+    """Return the steps of a model whose first step is on the device, and the next five are not."""
+    steps = [{"call": "launch", "device": "only", "args": ["x", "x", "a"]}]
+    return [*steps, *({"call": "work", "args": [a, b]} for a, b in zip(WORK, WORK[1:], strict=False)), last]
+
+
+def _manifest(folder: Path, steps: list[dict]) -> Path:
+    folder.mkdir(parents=True)
+    tensor = {"dtype": "int8", "shape": [16]}
+    args = [{"name": "a", **tensor}, {"name": "b", **tensor}, {"name": "y", **tensor, "direction": "out"}]
+    (folder / "adders.c").write_text(SOURCE)
+    (folder / "one.onpu").write_bytes(_onpu(2))
+    manifest = {
+        "version": 1,
+        "model": folder.name,
+        "devices": {"only": {"devicetree": {"nodelabel": "only"}, "program": "one.onpu", "timeout_ms": 20_000}},
+        "operators": {
+            "launch": {"args": args, "device": {}, "async": True},
+            "work": {"args": [args[0], args[2]]},
+        },
+        "run": {"inputs": {"x": tensor}, "outputs": {"y": tensor}, "steps": steps},
+    }
+    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items())
+    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [adders.c]}\n")
+    return folder / "manifest.yaml"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    work = tmp_path_factory.mktemp("urgent")
+    whole = _steps({"call": "launch", "device": "only", "args": ["f", "f", "y"]})
+    early = _steps({"call": "work", "args": ["f", "y"]})
+    short = [{"call": "launch", "device": "only", "args": ["x", "x", "y"]}]
+    models = {"long_hold": whole, "short_hold": early, "urgent": short}
+    return generate_quickly([_manifest(work / name, steps) for name, steps in models.items()], work / "app")
+
+
+@pytest.fixture(scope="module")
+def threaded(app, tmp_path_factory):
+    return build(app, tmp_path_factory.mktemp("threaded"), [PROGRAMS / "urgent.c"], THREADED, extra=EMULATION)
+
+
+def test_latency_of_an_urgent_model(app, tmp_path, record_property):
+    """A device that a long run uses only at its begin is free afterwards.
+
+    `before` is a model whose first and last steps are on the device: it owns it over the whole run, as every run did.
+    """
+    flags = ["-std=c11", "-O1", *POSIX]
+    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], flags, extra=EMULATION)
+    text = play(program, "", "latency", str(RUNS))
+    found = {name: (int(a), int(b)) for name, a, b in re.findall(r"^(before|after) (\d+) (\d+)$", text, re.MULTILINE)}
+    assert text.splitlines()[-1] == "close 0 0 0"
+    for name, (median, most) in found.items():
+        print(f"host port, {name}: median {median} us, 90 % below {most} us")
+        record_property(f"median us {name}", median)
+    # The run on the device takes 0.3 ms, the work of the long model on the processor 20 ms.
+    assert found["before"][0] > 4_000
+    assert found["after"][0] * 2 < found["before"][0]
+
+
+@pytest.mark.parametrize("how", ["cancel", "signal"])
+def test_cancelled_runs_do_not_disturb_others(threaded, how):
+    """With the thread sanitizer. Signals: no handler, which could interrupt a thread that has a lock of the device."""
+    text = play(threaded, "", how, str(CANCELS), "7")
+    cancelled, finished, urgent = map(int, re.search(r"^(\d+) cancelled, (\d+) finished, (\d+) urgent", text).groups())
+    assert text.splitlines()[0].endswith(", released once")
+    assert text.splitlines()[1] == "close 0 0 0"
+    assert cancelled > CANCELS // 10 and urgent > 10
+    print(f"{how}: {cancelled} cancelled, {finished} finished, {urgent} runs beside them")
+
+
+def test_cancelled_runs_leave_no_access_behind(app, tmp_path):
+    """With the address sanitizer: the results of a cancelled run are on a stack that ended."""
+    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], [*SANITIZED, *POSIX], extra=EMULATION)
+    text = play(program, "", "cancel", str(CANCELS), "16")
+    assert ", released once" in text and text.splitlines()[-1] == "close 0 0 0"
