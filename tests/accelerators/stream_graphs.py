@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
-from random_graphs import RandomGraph
+from random_graphs import PROGRAMS, RandomGraph
 
 PLAYERS = "players.c"
 """The file that lists the models of a program."""
 
 
 class StreamGraph(RandomGraph):
-    """A random model whose steps take launches, with random programs."""
+    """A random model with queues, whose steps take launches and whose operators compute."""
 
     def __init__(self, seed: int, *, cached: bool = False) -> None:
-        super().__init__(seed, cached=cached, name=f"stream_{seed}")
+        super().__init__(seed, cached=cached, name=f"stream_{seed}", queues=True)
 
     @property
     def streams(self) -> bool:
@@ -26,26 +25,19 @@ class StreamGraph(RandomGraph):
         return any(step["async"] for step in self.steps)
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest: some devices and some steps have programs of their own."""
+        """Return the manifest. If a step on a device has a program, all have: no result depends on an earlier owner."""
         found = super().manifest()
-        rng = random.Random(f"{self.name} programs")
         found["run"]["stream"] = True
-        for device in found["devices"].values():
-            if rng.random() < 0.5:
-                device["program"] = f"p{rng.randrange(3)}.bin"
         for operator in found["operators"].values():
             if "device" in operator:
                 operator["device"] = {"launch": True}
         for step in found["run"]["steps"]:
-            if "device" in step and rng.random() < 0.4:
-                step["program"] = f"p{rng.randrange(3)}.bin"
+            if "program" in step or "program" in found["operators"][step["call"]]:
+                found["devices"][step["device"]].setdefault("program", f"{PROGRAMS[0]}.bin")
         return found
 
     def write(self, folder: Path, operators: str | None = None) -> Path:
         """Write manifest.yaml and the files that it names."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for number in range(3):
-            (folder / f"p{number}.bin").write_bytes(bytes([number, 77, number * number]))
         return super().write(folder, operators or self.computing())
 
     def computing(self) -> str:

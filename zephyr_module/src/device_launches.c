@@ -145,10 +145,16 @@ static int load(const struct opwest_device_set *set, struct opwest_slot *slots,
 		struct opwest_status *status, const struct opwest_device_use *use, uint16_t step)
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
-	int rc;
+	int rc = 0;
 
 	if (is_loaded(leader, use)) {
 		return 0;
+	}
+	if ((leader->flags & OPWEST_SLOT_LOADS) != 0U && leader->unfinished > 0U) {
+		rc = wait_for(set, slots, status, use->device, 0U);
+	}
+	if (rc != 0) {
+		return rc;
 	}
 	leader->flags &= (uint8_t)~OPWEST_SLOT_LOADED;
 	rc = opwest_accelerator_load(leader->dev, use->program);
@@ -167,17 +173,14 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 {
 	struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
 	struct opwest_launch *const launch = &slots[use->device].launch;
-	const uint32_t leave = opwest_devices_room(slots, use);
-	int rc = 0;
+	int rc;
 
 	if (opwest_devices_cancelled(slots)) {
 		return opwest_status_cancelled(status, step);
 	}
-	if (leader->unfinished > leave) {
-		rc = wait_for(set, slots, status, use->device, leave);
-	}
-	if (rc == 0) {
-		rc = load(set, slots, status, use, step);
+	rc = load(set, slots, status, use, step);
+	if (rc == 0 && leader->depth != 0U && leader->unfinished >= leader->depth) {
+		rc = wait_for(set, slots, status, use->device, (uint32_t)leader->depth - 1U);
 	}
 	if (rc != 0) {
 		return rc;
