@@ -50,6 +50,7 @@ static inline void errno_of(int rc)
 	       : rc == -ETIMEDOUT ? -100001
 	       : rc == -ENOTSUP   ? -100002
 	       : rc == -EBADMSG   ? -100003
+	       : rc == -ECANCELED ? -100004
 				: rc);
 }
 
