@@ -213,7 +213,8 @@ class Run(Code):
         self.cancelled.append((index, self.block))
         return [
             ir_member(f"%cancel.at.{index}", SLOT, "%slots", "cancelled", index=0),
-            f"  %cancel.{index} = load atomic i8, ptr %cancel.at.{index} monotonic, align 1",
+            # Volatile: LLVM makes an atomic load a call for processors without atomic instructions, such as Cortex-M0.
+            f"  %cancel.{index} = load volatile i8, ptr %cancel.at.{index}, align 1",
             f"  %is.cancelled.{index} = icmp ne i8 %cancel.{index}, 0",
             *self.branch(f"%is.cancelled.{index}", "cancelled"),
         ]
