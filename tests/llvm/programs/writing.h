@@ -94,7 +94,7 @@ static inline void quoted(const char *what)
 
 /* Shared pointers: the index of the first equal one. */
 struct seen {
-	const void *at[256];
+	const void *at[200];
 	size_t count;
 };
 
