@@ -24,14 +24,14 @@ EVENT = re.compile(
 )
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """A rule is not kept."""
 
 
 def require(condition: bool, rule: str) -> None:
-    """Raise Broken if a rule is not kept."""
+    """Raise BrokenError if a rule is not kept."""
     if not condition:
-        raise Broken(rule)
+        raise BrokenError(rule)
 
 
 def signed(value: int) -> int:
@@ -97,7 +97,7 @@ class Oracle:
     """The digest that follows a poll."""
 
     def check(self, line: str) -> None:
-        """Raise Broken at the first event that breaks a rule."""
+        """Raise BrokenError at the first event that breaks a rule."""
         for word in line.split():
             found = EVENT.fullmatch(word)
             require(found is not None, f"unknown event {word}")

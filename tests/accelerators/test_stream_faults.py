@@ -11,7 +11,7 @@ import re
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, build, generate_quickly, play
 from campaign import sized
-from stream_oracle import Broken, Oracle
+from stream_oracle import BrokenError, Oracle
 
 OPERATORS = """#include <stdint.h>
 #include <opwest/launch.h>
@@ -126,7 +126,7 @@ def cases_of(program):
 
 
 def judge(case, line):
-    """Raise Broken if the events of a case break a rule."""
+    """Raise BrokenError if the events of a case break a rule."""
     _, kind, code, _, depth, switching, _ = case.split()
     Oracle(kind, int(code), int(depth), int(switching)).check(line)
 
@@ -145,7 +145,7 @@ def test_every_call_of_a_stream_may_fail(program, record_property):
     for case, line in zip(cases, played(program, cases), strict=True):
         try:
             judge(case, line)
-        except Broken as rule:
+        except BrokenError as rule:
             raise AssertionError(f"{case}\n{line}\n{rule}") from None
         failed += bool(re.search(r"(open|submit\d|poll|close):-", line))
     print(f"{len(cases)} cases, {failed} with a failure")
@@ -170,5 +170,5 @@ def test_the_oracle_detects(program, pattern, by, rule):
     (line,) = played(program, [case])
     changed = re.sub(pattern, by, line, count=1)
     assert changed != line
-    with pytest.raises(Broken, match=rule):
+    with pytest.raises(BrokenError, match=rule):
         judge(case, changed)
