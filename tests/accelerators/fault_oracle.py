@@ -27,6 +27,8 @@ SLICE_MS = 10
 """The longest wait that nothing can end early: for an owner, and for a driver without wake()."""
 FOREVER = -1
 MOST_CALLS = 1000
+HOLDS: dict[str, Holds] = {}
+"""Of every subject, by its name."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class Oracle:
     def __post_init__(self) -> None:
         self.devices = [Device() for _ in range(3)]
         self.repeated: dict[str, tuple[int, int]] = {}
-        self.holds = Holds(self.subject)
+        if self.subject.name not in HOLDS:
+            HOLDS[self.subject.name] = Holds(self.subject)
+        self.holds = HOLDS[self.subject.name]
         self.active: list[Callable[[], None]] = []
 
     # ---- calls ----

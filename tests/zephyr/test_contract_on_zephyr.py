@@ -39,9 +39,9 @@ NODES = {
     "npu_exclusive": 'latency-us = <2000>; switching = "exclusive";',
     "npu_power": "latency-us = <2000>; zephyr,pm-device-runtime-auto;",
     "npu_slow": "latency-us = <10000>;",
-    "npu_one": "latency-us = <1000>; queue-depth = <1>; queue-timeout-ms = <0>;",
-    "npu_four": "latency-us = <1000>; queue-depth = <4>; queue-timeout-ms = <0>;",
-    "npu_sixteen": "latency-us = <1000>; queue-depth = <16>; queue-timeout-ms = <0>;",
+    "npu_one": "latency-us = <10000>; queue-depth = <1>; queue-timeout-ms = <0>;",
+    "npu_four": "latency-us = <10000>; queue-depth = <4>; queue-timeout-ms = <0>;",
+    "npu_sixteen": "latency-us = <10000>; queue-depth = <16>; queue-timeout-ms = <0>;",
 }
 KCONFIG = {
     "CONFIG_SYS_CLOCK_TICKS_PER_SEC": 1000,

@@ -97,22 +97,30 @@ void opwest_devices_order(const struct opwest_device_set *set, struct opwest_slo
 	}
 }
 
+static int32_t smaller(int64_t a, int32_t b)
+{
+	return a < b ? (int32_t)a : b;
+}
+
 static int open_in_slices(const struct opwest_device *device, const struct opwest_slot *slot)
 {
+	const bool is_limited = device->own_timeout_ms >= 0;
+	const int64_t end = opwest_port_uptime_ms() + device->own_timeout_ms;
 	int32_t left = device->own_timeout_ms;
 	int rc;
 
 	do {
-		const int32_t slice = left < 0 || left > SLICE_MS ? SLICE_MS : left;
+		const int32_t slice = is_limited ? smaller(left, SLICE_MS) : SLICE_MS;
 
 		if (opwest_devices_cancelled(slot)) {
 			return -ECANCELED;
 		}
 		rc = opwest_accelerator_open(slot->dev, slice);
-		if (left > 0) {
-			left -= slice;
+		if (is_limited) {
+			/* A slice may take a tick of the system's clock more. */
+			left = smaller(end - opwest_port_uptime_ms(), left - slice);
 		}
-	} while (rc == -EBUSY && left != 0);
+	} while (rc == -EBUSY && (!is_limited || left > 0));
 	return rc;
 }
 

@@ -51,12 +51,14 @@ FEATURES: Mapping[str, Feature] = {
             *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
+    "syscalls": Feature(_sources("syscalls_zephyr.h")),
     "devices": Feature(
         (
             *_headers("accelerator", "device_calls", "devices", "launch"),
             *_sources("accelerator.c", "device_calls.c", "device_launches.c", "device_ownership.c", "devices.c"),
-            *_sources("accelerator_syscalls.c", "devices_internal.h", "port_devices_zephyr.c", "syscalls_zephyr.h"),
-        )
+            *_sources("accelerator_syscalls.c", "devices_internal.h", "port_devices_zephyr.c"),
+        ),
+        needs=("syscalls",),
     ),
     "stream": Feature(
         (*_headers("stream"), *_sources("stream.c", "stream_frames.c", "stream_internal.h")), needs=("devices",)
@@ -96,7 +98,8 @@ FEATURES: Mapping[str, Feature] = {
         compatible="opwest,ethos-u",
     ),
     "runner": Feature(
-        (*_headers("runner"), *_sources("runner_syscalls.c", "runner_zephyr.c", "syscalls_zephyr.h")),
+        (*_headers("runner"), *_sources("runner_syscalls.c", "runner_zephyr.c")),
+        needs=("syscalls",),
         option="CONFIG_OPWEST_RUNNER",
     ),
     "tvm": Feature(

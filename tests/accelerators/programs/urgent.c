@@ -67,14 +67,13 @@ static void expect(const int8_t *y, int8_t value)
 
 static int run_urgent(int8_t x)
 {
-	int8_t y[ELEMENTS];
 	int rc;
 
 	memset(urgent_workspace.input.x, x, ELEMENTS);
-	rc = urgent_run(&(struct urgent_inputs){0}, &(struct urgent_outputs){.y = y},
-			&urgent_workspace, &urgent_context);
+	rc = urgent_run(&(struct urgent_inputs){0}, &(struct urgent_outputs){0}, &urgent_workspace,
+			&urgent_context);
 	if (rc == 0) {
-		expect(y, (int8_t)(2 * x));
+		expect(urgent_workspace.output.y, (int8_t)(2 * x));
 	}
 	return rc;
 }
@@ -83,16 +82,14 @@ static int run_urgent(int8_t x)
 
 static void *run_long(void *unused)
 {
-	int8_t y[ELEMENTS];
-
 	while (!stopping) {
 		memset(long_workspace.input.x, 3, ELEMENTS);
 		if (long_hold_run(&(struct long_hold_inputs){0},
-				  &(struct long_hold_outputs){.y = y}, &long_workspace,
+				  &(struct long_hold_outputs){0}, &long_workspace,
 				  &long_context) != 0) {
 			fail("long_hold", long_workspace.status.code);
 		}
-		expect(y, 12);
+		expect(long_workspace.output.y, 12);
 		opwest_port_sleep_us(1000);
 	}
 	return unused;
@@ -154,19 +151,17 @@ static unsigned long cancelled, finished, urgent_runs;
 
 static void *run_until_stopped(void *unused)
 {
-	int8_t y[ELEMENTS];
-
 	while (!stopping) {
 		int rc;
 
 		memset(long_workspace.input.x, 3, ELEMENTS);
 		rc = long_hold_run(&(struct long_hold_inputs){0},
-				   &(struct long_hold_outputs){.y = y}, &long_workspace,
+				   &(struct long_hold_outputs){0}, &long_workspace,
 				   &long_context);
 		if (!long_workspace.opened) {
 			fail("closed", rc);
 		} else if (rc == 0) {
-			expect(y, 12);
+			expect(long_workspace.output.y, 12);
 			finished++;
 		} else if (rc == -ECANCELED && long_workspace.status.code == rc &&
 			   long_workspace.status.hook == OPWEST_HOOK_CANCEL) {
@@ -191,16 +186,16 @@ static void *run_undisturbed(void *unused)
 	return unused;
 }
 
-static void *cancel_on_signals(void *argument)
-{
-	const sigset_t *const signals = argument;
+static sigset_t signals;
 
+static void *cancel_on_signals(void *unused)
+{
 	for (;;) {
 		int number;
 
-		(void)sigwait(signals, &number);
+		(void)sigwait(&signals, &number);
 		if (number == SIGUSR2) {
-			return NULL;
+			return unused;
 		}
 		(void)long_hold_cancel(&long_workspace);
 	}
@@ -210,20 +205,15 @@ static void cancel(int count, unsigned int seed, bool by_signal)
 {
 	struct opwest_npu_emul_counts counts;
 	pthread_t threads[3];
-	sigset_t signals;
 
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGUSR1);
-	(void)sigaddset(&signals, SIGUSR2);
-	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	if (pthread_create(&threads[0], NULL, run_until_stopped, NULL) != 0 ||
 	    pthread_create(&threads[1], NULL, run_undisturbed, NULL) != 0 ||
-	    (by_signal && pthread_create(&threads[2], NULL, cancel_on_signals, &signals) != 0)) {
+	    (by_signal && pthread_create(&threads[2], NULL, cancel_on_signals, NULL) != 0)) {
 		fail("no thread", 0);
 	}
 	for (int i = 0; i < count; i++) {
 		seed = seed * 1664525U + 1013904223U;
-		opwest_port_sleep_us((seed >> 8) % 12000U);
+		opwest_port_sleep_us((seed >> 8) % 26000U);
 		if (by_signal) {
 			(void)kill(getpid(), SIGUSR1);
 		} else if (long_hold_cancel(&long_workspace) != 0) {
@@ -246,6 +236,11 @@ static void cancel(int count, unsigned int seed, bool by_signal)
 
 int main(int argc, char **argv)
 {
+	/* Blocked in all threads, also those of devices. */
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGUSR1);
+	(void)sigaddset(&signals, SIGUSR2);
+	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	if (argc < 3 || long_hold_open(&long_workspace, &long_context) != 0 ||
 	    short_hold_open(&short_workspace, &short_context) != 0 ||
 	    urgent_open(&urgent_workspace, &urgent_context) != 0) {

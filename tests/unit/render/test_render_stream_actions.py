@@ -14,7 +14,7 @@ from opwest.render.stream_actions import frame_actions, launch_count
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plan"))
 
-from plan_support import HERE, buffer, device, model_of, pool  # noqa: E402
+from plan_support import HERE, buffer, device, model_of, pool
 
 
 def interface(name):

@@ -73,8 +73,8 @@ def models_of(folder, name, *edits):
     [
         ("minimal", {"core", "sources"}),
         ("vectors", {"core", "sources", "vectors"}),
-        ("asynchronous", {"core", "sources", "devices", "drivers"}),
-        ("conventions", {"core", "sources", "devices", "drivers", "tvm", "halide", "memref"}),
+        ("asynchronous", {"core", "sources", "devices", "syscalls", "drivers"}),
+        ("conventions", {"core", "sources", "devices", "syscalls", "drivers", "tvm", "halide", "memref"}),
         ("many_kinds", {"core", "sources", "service", "shell", "model_list"}),
         ("several", {"core", "sources", "shell", "model_list", "profile"}),
     ],

@@ -100,7 +100,7 @@ static void timeouts(void)
 	(void)k_msleep(5);
 	start = now_us();
 	check("time-outs", "another owner", patient_once(1), -EBUSY);
-	check_range("time-outs", "its limit of 35 ms, us", now_us() - start, 35000, 40000);
+	check_range("time-outs", "its limit of 35 ms, us", now_us() - start, 35000, 37000);
 	check("time-outs", "hook", patient_workspace.status.hook, OPWEST_HOOK_OPEN);
 	check("time-outs", "the workspace stays open", patient_workspace.opened, true);
 	join_helper(HELPER_A);

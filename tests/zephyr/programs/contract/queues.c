@@ -55,6 +55,6 @@ void queues(void)
 {
 	on_device(NPU(npu_one), 1);
 	on_device(NPU(npu_four), 4);
-	on_device(NPU(npu_load), 8); /* no queue-depth in the devicetree */
+	on_device(NPU(npu_slow), 8); /* no queue-depth in the devicetree */
 	on_device(NPU(npu_sixteen), 16);
 }

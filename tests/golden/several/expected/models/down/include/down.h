@@ -7,7 +7,8 @@
  * state: every function uses the workspace and the device context of its arguments.
  *
  * User threads of Zephyr can call all functions, with a workspace and buffers in their memory: see
- * DOWN_WORKSPACE_DEFINE_IN(). Only the clocks of CONFIG_OPWEST_PROFILE require supervisor mode.
+ * DOWN_WORKSPACE_DEFINE_IN(). With CONFIG_OPWEST_PROFILE call down_run() in supervisor
+ * mode, because its clocks require it.
  */
 #ifndef OPWEST_MODEL_DOWN_H_
 #define OPWEST_MODEL_DOWN_H_
