@@ -13,8 +13,10 @@ import projects
 import pytest
 from accelerators_support import PROGRAMS, build, generate_quickly, made_once, play
 from campaign import sized
-from fault_oracle import AGAIN, BUSY, EXCLUSIVE, FREE, GOOD, LOADS, TIMED_OUT, WOKEN, Oracle, Properties
-from fault_subjects import ALL_HOOKS, SUBJECTS, Subject, glue
+from fault_calls import AGAIN, BUSY, EXCLUSIVE, FREE, GOOD, LOADS, TIMED_OUT, WOKEN, Properties
+from fault_models import SUBJECTS
+from fault_oracle import Oracle
+from fault_subjects import ALL_HOOKS, Subject, glue
 from opwest.diagnostics import Diagnostics
 
 DEFAULT = (Properties(), Properties(), Properties())
@@ -182,7 +184,7 @@ def _build(work, metadata):
     placed = {m.name: {t.name for t in (*m.inputs, *m.outputs) if t.placed} for m in models}
     app = generate_quickly(manifests, work / "app", metadata=metadata)
     (work / "glue.c").write_text(glue(SUBJECTS, placed))
-    sources = [work / "glue.c", PROGRAMS / "journal.c"]
+    sources = [work / "glue.c", PROGRAMS / "journal.c", PROGRAMS / "journal_device.c"]
     build(app, work / "build", sources, without=("port_host.c", "port_host_cache.c"))
 
 

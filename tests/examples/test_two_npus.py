@@ -136,6 +136,8 @@ def test_serial_model_differs_only_in_how_it_runs():
         operator.pop("async", None)
     for name, operator in serial["operators"].items():
         assert operator.pop("symbol", None) == (f"{name}_and_wait" if "device" in operator else None)
+        if "device" in operator:
+            assert operator["device"].pop("launch") is True
     assert overlapped["run"].pop("order") == "any"
     parts = ("objects", "memory", "devices", "operators", "constants", "run")
     assert {part: overlapped[part] for part in parts} == {part: serial[part] for part in parts}

@@ -137,7 +137,10 @@ def build_packed(work: Path) -> Path:
     sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
     sources += [model / "constants.S"]
     parts = (
+        "accelerator",
         "device_calls",
+        "device_launches",
+        "device_ownership",
         "devices",
         "registry",
         "status",

@@ -28,8 +28,9 @@ from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 
 RUNTIME_SYMBOLS = {
-    *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already", "invalid", "unreached")),
-    *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
+    *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already", "invalid", "unreached", "cancelled")),
+    *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "begin", "acquire", "release", "cancel")),
+    *(f"opwest_devices_{name}" for name in ("prepare", "again", "launched", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     *(f"opwest_state_{name}" for name in ("reset", "save", "restore")),
@@ -73,7 +74,9 @@ def test_object_fits_the_target(app, model, target):
         expected.add("TVMSystemLibEntryPoint")
         expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", *OTHERS)}
     if model not in ("many_kinds", "streams"):
-        expected |= {f"{model}_device_table", f"{model}_device_set"}
+        expected |= {f"{model}_{name}" for name in ("device_table", "device_set", "cancel")}
+    if model in ("accelerated", "asynchronous"):
+        expected.add(f"{model}_programs")
     if model == "streams":
         expected |= {f"{model}_{name}" for name in ("state", "reset", "save", "restore", "views")}
     if not {name for name in member.defined if f"{model}_constant_" in name}:

@@ -163,6 +163,8 @@ const char *opwest_service_error_name(int error)
 	switch (error) {
 	case -EACCES:
 		return "EACCES";
+	case -EAGAIN:
+		return "EAGAIN";
 	case -EALREADY:
 		return "EALREADY";
 	case -EBADMSG:
@@ -171,8 +173,12 @@ const char *opwest_service_error_name(int error)
 		return "EBUSY";
 	case -ECANCELED:
 		return "ECANCELED";
+	case -EDEADLK:
+		return "EDEADLK";
 	case -EFAULT:
 		return "EFAULT";
+	case -EINTR:
+		return "EINTR";
 	case -EINVAL:
 		return "EINVAL";
 	case -EIO:

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include <opwest/launch.h>
 #include <opwest/npu_emul.h>
 
 enum {
@@ -19,7 +20,6 @@ enum {
 	STRIDE = 2,
 	FEATURES = IMAGE / STRIDE * (IMAGE / STRIDE) * CHANNELS,
 	CLASSES = 10,
-	TIMEOUT_MS = 1000,
 };
 
 /**
@@ -68,18 +68,20 @@ int32_t conv_scores(const int8_t *features, const int8_t *weight, const int32_t 
 				     FEATURES, CLASSES);
 }
 
-/** @brief conv_features(), and wait for the result. */
+/** @brief conv_features(), and wait for the result: at most the time-out of the device. */
 int32_t conv_features_and_wait(const int8_t *image, const int8_t *weight, const int32_t *bias,
-			       int8_t *result, const struct device *dev)
+			       int8_t *result, const struct opwest_launch *launch)
 {
-	return opwest_npu_emul_finish(dev, conv_features(image, weight, bias, result, dev),
-				      TIMEOUT_MS);
+	const int32_t rc = conv_features(image, weight, bias, result, launch->dev);
+
+	return opwest_npu_emul_finish(launch->dev, rc, launch->timeout_ms);
 }
 
-/** @brief conv_scores(), and wait for the result. */
+/** @brief conv_scores(), and wait for the result: at most the time-out of the device. */
 int32_t conv_scores_and_wait(const int8_t *features, const int8_t *weight, const int32_t *bias,
-			     int8_t *scores, const struct device *dev)
+			     int8_t *scores, const struct opwest_launch *launch)
 {
-	return opwest_npu_emul_finish(dev, conv_scores(features, weight, bias, scores, dev),
-				      TIMEOUT_MS);
+	const int32_t rc = conv_scores(features, weight, bias, scores, launch->dev);
+
+	return opwest_npu_emul_finish(launch->dev, rc, launch->timeout_ms);
 }

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include <opwest/launch.h>
 #include <opwest/npu_emul.h>
 
 enum {
@@ -16,7 +17,6 @@ enum {
 	PIXELS = 8 * 8,
 	HIDDEN = 32,
 	CLASSES = 10,
-	TIMEOUT_MS = 1000,
 };
 
 /**
@@ -55,18 +55,20 @@ int32_t hidden_scores(const int8_t *hidden, const int8_t *weight, const int32_t 
 				     CLASSES);
 }
 
-/** @brief hidden_features(), and wait for the result. */
+/** @brief hidden_features(), and wait for the result: at most the time-out of the device. */
 int32_t hidden_features_and_wait(const int8_t *image, const int8_t *weight, const int32_t *bias,
-				 int8_t *hidden, const struct device *dev)
+				 int8_t *hidden, const struct opwest_launch *launch)
 {
-	return opwest_npu_emul_finish(dev, hidden_features(image, weight, bias, hidden, dev),
-				      TIMEOUT_MS);
+	const int32_t rc = hidden_features(image, weight, bias, hidden, launch->dev);
+
+	return opwest_npu_emul_finish(launch->dev, rc, launch->timeout_ms);
 }
 
-/** @brief hidden_scores(), and wait for the result. */
+/** @brief hidden_scores(), and wait for the result: at most the time-out of the device. */
 int32_t hidden_scores_and_wait(const int8_t *hidden, const int8_t *weight, const int32_t *bias,
-			       int8_t *scores, const struct device *dev)
+			       int8_t *scores, const struct opwest_launch *launch)
 {
-	return opwest_npu_emul_finish(dev, hidden_scores(hidden, weight, bias, scores, dev),
-				      TIMEOUT_MS);
+	const int32_t rc = hidden_scores(hidden, weight, bias, scores, launch->dev);
+
+	return opwest_npu_emul_finish(launch->dev, rc, launch->timeout_ms);
 }

@@ -20,6 +20,8 @@ class Acquire:
     """Acquire the devices that a step is the first to need, and those that must be acquired before them."""
 
     step: int
+    is_first: bool
+    """Whether it is the first action of the run: a failure leaves the states unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class _Actions:
         for step, syncs in zip(self.model.steps, self.plan.schedule.syncs, strict=False):
             yield from self._waits(syncs, step.index)
             if any(hold.first == step.index for hold in self.plan.schedule.holds.values()):
-                yield Acquire(step.index)
+                yield Acquire(step.index, is_first=step.index == 0)
             yield from self._maintain(step, before=True)
             call = self._call(step)
             yield call

@@ -42,6 +42,28 @@ struct opwest_host_data {
 
 extern const struct device handles[HANDLES];
 
+/* The state of a case. */
+struct journal {
+	/* The run in progress is cancelled. */
+	bool cancelled;
+	/* Milliseconds. */
+	int64_t now;
+	/* Of the devices: the properties of info(), and the jobs after which launches return -EAGAIN. */
+	struct {
+		unsigned int depth;
+		unsigned int switching;
+		unsigned int hidden;
+	} properties[HANDLES];
+};
+
+extern struct journal journal;
+
+void journal_note(const char *format, ...);
+void journal_expect(bool holds, const char *what);
+int journal_fault(void);
+void journal_reset(unsigned int index, unsigned int has);
+void journal_leaks(void);
+
 /* A model of the program, for the glue code that the test generates. */
 struct subject {
 	const char *name;

@@ -50,6 +50,7 @@ static inline void errno_of(int rc)
 	       : rc == -ETIMEDOUT ? -100001
 	       : rc == -ENOTSUP   ? -100002
 	       : rc == -EBADMSG   ? -100003
+	       : rc == -ECANCELED ? -100004
 				: rc);
 }
 
@@ -93,7 +94,7 @@ static inline void quoted(const char *what)
 
 /* Shared pointers: the index of the first equal one. */
 struct seen {
-	const void *at[256];
+	const void *at[200];
 	size_t count;
 };
 

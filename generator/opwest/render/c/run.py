@@ -117,7 +117,7 @@ def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str,
 def action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
     """Return the row of an action; `places` are C expressions for the addresses of buffers."""
     if isinstance(action, Acquire):
-        return {"kind": "acquire", "step": action.step, "has_status": False}
+        return {"kind": "acquire", "step": action.step, "is_first": action.is_first, "has_status": False}
     if isinstance(action, Release):
         return {"kind": "release", "index": action.index, "device": action.device, "has_status": False}
     if isinstance(action, Wait):

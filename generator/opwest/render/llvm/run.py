@@ -25,6 +25,8 @@ class Run(Code):
         """Register of the code, step, block: operators that failed."""
         self.abandoned: list[tuple[str, str]] = []
         """Register of the code, block: devices that failed while being waited for."""
+        self.unowned: list[tuple[str, str]] = []
+        """The same, before the first step: states keep their content."""
         self.uncached: list[tuple[str, int, int, str]] = []
         """Register of the code, step, device, block: cache maintenance that failed."""
         self.cancelled: list[tuple[int, str]] = []
@@ -121,7 +123,8 @@ class Run(Code):
         match action:
             case Acquire():
                 arguments = f"i16 zeroext {ir_integer(action.step, 2)}"
-                return self._hook(f"%acquired.{action.step}", "acquire", arguments)
+                keeps = action.is_first and resets_after_failure(self.model)
+                return self._hook(f"%acquired.{action.step}", "acquire", arguments, "unowned" if keeps else "abandon")
             case Release():
                 return self._hook(f"%released.{action.index}", "release", f"i32 signext {action.index}")
             case Wait():
@@ -133,14 +136,14 @@ class Run(Code):
             case Call():
                 return self._call(action)
 
-    def _hook(self, register: str, verb: str, arguments: str) -> list[str]:
+    def _hook(self, register: str, verb: str, arguments: str, failure: str = "abandon") -> list[str]:
         """Call a function of the devices; a failure has been recorded."""
-        self.abandoned.append((register, self.block))
+        (self.unowned if failure == "unowned" else self.abandoned).append((register, self.block))
         return [
             f"  {register} = call signext i32 @opwest_devices_{verb}(ptr {self.device_set}, ptr %slots, "
             f"ptr %status.at, {arguments})",
             f"  {register}.failed = icmp ne i32 {register}, 0",
-            *self.branch(f"{register}.failed", "abandon"),
+            *self.branch(f"{register}.failed", failure),
         ]
 
     def _wait(self, number: int, action: Wait) -> list[str]:
@@ -210,7 +213,8 @@ class Run(Code):
         self.cancelled.append((index, self.block))
         return [
             ir_member(f"%cancel.at.{index}", SLOT, "%slots", "cancelled", index=0),
-            f"  %cancel.{index} = load atomic i8, ptr %cancel.at.{index} monotonic, align 1",
+            # Volatile: LLVM makes an atomic load a call for processors without atomic instructions, such as Cortex-M0.
+            f"  %cancel.{index} = load volatile i8, ptr %cancel.at.{index}, align 1",
             f"  %is.cancelled.{index} = icmp ne i8 %cancel.{index}, 0",
             *self.branch(f"%is.cancelled.{index}", "cancelled"),
         ]
@@ -265,6 +269,12 @@ class Run(Code):
                 f"ptr %name, {hook('cache')}, i8 zeroext %cache.index, i16 zeroext %cache.step, "
                 "i32 signext %cache.code)",
                 *self._abandon("%cache.result"),
+            ]
+        for code, _ in self.unowned:
+            lines += [
+                "unowned:",
+                f"  %unowned.open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
+                f"  ret i32 {code}",
             ]
         if self.abandoned:
             lines += [
