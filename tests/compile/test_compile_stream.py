@@ -35,9 +35,8 @@ def test_strict_options(app, compiler, tmp_path):
 def test_header_in_cpp(app, tmp_path):
     need("g++")
     main = Path(tmp_path / "main.cpp")
-    main.write_text(
-        "#include <npu_pipeline.h>\nNPU_PIPELINE_STREAM_DEFINE(stream);\nint main() { return stream.state == nullptr; }\n"
-    )
+    text = "#include <npu_pipeline.h>\nNPU_PIPELINE_STREAM_DEFINE(stream);\n"
+    main.write_text(text + "int main() { return stream.state == nullptr; }\n")
     flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-function"]
     run(["g++", *flags, *includes(app), "-c", main, "-o", tmp_path / "main.o"], tmp_path)
     assert (tmp_path / "main.o").stat().st_size > 0
