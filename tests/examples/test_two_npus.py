@@ -166,6 +166,30 @@ def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
     check_ratio(console)
 
 
+def pipeline_of_numpy():
+    """Return the labels of the convolutional branch."""
+    images, labels, _ = held_out()
+    network = reference.load()
+    scores = reference.weigh(reference.conv_branch(images, network), network.parameters["conv_factor"])
+    found = reference.arg_max(scores)
+    return found.tolist(), int((found == labels).sum())
+
+
+def test_pipeline_equals_numpy_and_run(tmp_path):
+    """Of the page on streams: the labels; the frames per second are those of a machine."""
+    console = run_on_host(generate([EXAMPLE / "manifest_pipeline.yaml"], tmp_path / "app"))
+    labels, correct = pipeline_of_numpy()
+    shown = [
+        f"npu_pipeline: {' '.join(map(str, labels))}",
+        f"stream: 40 of 40 equal run, {correct} correct",
+    ]
+    assert console.splitlines()[:2] == shown
+    page = (EXAMPLE.parents[1] / "docs" / "streaming.md").read_text(encoding="utf-8")
+    assert "\n".join(shown) in page
+    rates = re.search(r"^frames per second: ([0-9.]+) by run, ([0-9.]+) by submit and poll$", console, re.MULTILINE)
+    assert rates and float(rates[2]) >= 1.5 * float(rates[1]), console
+
+
 def test_with_llvm_metadata(tmp_path):
     """The boards of the manifests determine the targets of the metadata."""
     need("llvmlite")
