@@ -4,9 +4,6 @@
 
 #include "devices_internal.h"
 
-/* A driver without wake() is asked again after this time whether its work has ended. */
-#define SLICE_MS 10
-
 static int32_t time_left(int64_t end)
 {
 	const int64_t left = end - opwest_port_uptime_ms();
@@ -20,11 +17,11 @@ static int wait_once(const struct opwest_slot *slot, uint32_t leave, int32_t lim
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(slot->dev);
 	const bool can_wake = api == NULL || api->wake != NULL;
 
-	if (can_wake || (limit >= 0 && limit <= SLICE_MS)) {
+	if (can_wake || (limit >= 0 && limit <= OPWEST_DEVICES_SLICE_MS)) {
 		return opwest_accelerator_sync(slot->dev, leave, limit);
 	}
 
-	const int rc = opwest_accelerator_sync(slot->dev, leave, SLICE_MS);
+	const int rc = opwest_accelerator_sync(slot->dev, leave, OPWEST_DEVICES_SLICE_MS);
 
 	return rc == -ETIMEDOUT ? -EINTR : rc;
 }

@@ -4,12 +4,6 @@
 
 #include "devices_internal.h"
 
-/*
- * The kernel cannot end a wait for an owner early. A run waits in slices of this length, after each
- * of which it can end; the owner has the priority of the waiting thread during every slice.
- */
-#define SLICE_MS 10
-
 /* Sorts the slots by the address of their handles: the order in which every model opens devices. */
 static void take_turns(struct opwest_slot *slots, uint32_t count)
 {
@@ -102,6 +96,10 @@ static int32_t smaller(int64_t a, int32_t b)
 	return a < b ? (int32_t)a : b;
 }
 
+/*
+ * The kernel cannot end a wait for an owner early. A run can end after each slice; the owner has
+ * the priority of the waiting thread during every slice.
+ */
 static int open_in_slices(const struct opwest_device *device, const struct opwest_slot *slot)
 {
 	const bool is_limited = device->own_timeout_ms >= 0;
@@ -110,7 +108,8 @@ static int open_in_slices(const struct opwest_device *device, const struct opwes
 	int rc;
 
 	do {
-		const int32_t slice = is_limited ? smaller(left, SLICE_MS) : SLICE_MS;
+		const int32_t slice =
+			is_limited ? smaller(left, OPWEST_DEVICES_SLICE_MS) : OPWEST_DEVICES_SLICE_MS;
 
 		if (opwest_devices_cancelled(slot)) {
 			return -ECANCELED;

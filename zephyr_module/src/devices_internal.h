@@ -10,6 +10,9 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
+/** A wait that nothing can end early takes at most so many milliseconds, and is repeated. */
+#define OPWEST_DEVICES_SLICE_MS 10
+
 /** @brief Return whether the driver of a device is of the class of accelerators. */
 static inline bool opwest_devices_has_hooks(const struct opwest_device *device)
 {

@@ -6,8 +6,7 @@
 #include "devices_internal.h"
 #include "stream_internal.h"
 
-/* A driver without wake() or notify() is asked again after this time. */
-#define SLICE_MS       10
+/* The next wait of a stream, where more than one device can end it and no driver calls back. */
 #define SHORT_SLICE_MS 1
 
 /* Ends all unfinished frames. An older one that is complete keeps its result. */
@@ -237,7 +236,7 @@ static int64_t limited(const struct opwest_stream *stream, const struct device *
 	if (stream->count > 1U && !stream->notifies) {
 		slice = SHORT_SLICE_MS;
 	} else if (api == NULL || api->wake == NULL) {
-		slice = SLICE_MS;
+		slice = OPWEST_DEVICES_SLICE_MS;
 	}
 	return slice >= 0 && (limit < 0 || limit > slice) ? slice : limit;
 }

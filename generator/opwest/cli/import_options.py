@@ -106,13 +106,7 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         default=[],
         help="constants of layers, such as 2,4=sram, are copied to a pool when the model is opened; repeatable",
     )
-    one.add_argument(
-        "--pool",
-        metavar="NAME=BOARD:NODELABEL",
-        action="append",
-        default=[],
-        help="a pool for --place besides 'sram': the memory region of a board in devicetree; repeatable",
-    )
+    _add_pools(one, "a pool for --place besides 'sram': the memory region of a board in devicetree; repeatable")
     one.add_argument(
         "--rounding",
         choices=ROUNDINGS,
@@ -153,6 +147,10 @@ def _add_npu(one: argparse.ArgumentParser) -> None:
     _add_boards(npu)
 
 
+def _add_pools(one: argparse.ArgumentParser, text: str) -> None:
+    one.add_argument("--pool", metavar="NAME=BOARD:NODELABEL", action="append", default=[], help=text)
+
+
 def _add_memory_mode(group: Any) -> None:
     group.add_argument(
         "--memory-mode",
@@ -182,13 +180,7 @@ def _add_vela(kinds: Any) -> None:
         default=VELA_KERNELS[0],
         help="operators on the processor, auto: variants for classes of processors (default); portable: C for all",
     )
-    vela.add_argument(
-        "--pool",
-        metavar="NAME=BOARD:NODELABEL",
-        action="append",
-        default=[],
-        help="memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable",
-    )
+    _add_pools(vela, "memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable")
     _add_memory_mode(vela)
     _add_boards(vela)
     add_output(vela)

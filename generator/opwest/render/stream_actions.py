@@ -17,7 +17,7 @@ from opwest.plan.frames import shared_by_frames
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import shared_line
 from opwest.records import dataclass
-from opwest.render.actions import Acquire, Cache, Call, Copy, Measured, Release, Wait, actions, uses
+from opwest.render.actions import Cache, Call, Copy, Measured, Wait, measured, uses
 
 Kind = Literal["wait", "launch", "call", "cache", "copy"]
 _END = 1 << 62
@@ -41,7 +41,7 @@ class FrameAction:
 
 def frame_actions(model: Model, plan: MemoryPlan) -> list[FrameAction]:
     """Return the actions of a frame in order. It acquires and releases no devices."""
-    listed = [action for action in actions(model, plan) if not isinstance(action, Acquire | Release)]
+    listed = measured(model, plan)
     gates = _Gates(model, listed).all()
     launches = _launch_numbers(listed)
     known = uses(model)
