@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames per second of submit and poll beside run, on emulated devices of this host (benchmarks/streams.py)."""
+"""Frames per second of submit and poll beside run, on emulated devices of this host (benchmarks/pipelines.py)."""
 
 import importlib
 import sys
@@ -13,31 +13,31 @@ LEAST_GAIN = 0.75
 
 
 @pytest.fixture(scope="module")
-def streams():
+def pipelines():
     """The benchmark, as a module."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
     try:
-        return importlib.import_module("streams")
+        return importlib.import_module("pipelines")
     finally:
         sys.path.pop(0)
 
 
 # 30 frames of 20 ms a stage take 1.8 s, the compilation as long again.
-def test_a_stream_is_nearly_as_fast_as_its_slowest_stage(streams, tmp_path, record_property):
+def test_a_stream_is_nearly_as_fast_as_its_slowest_stage(pipelines, tmp_path, record_property):
     need("cc")
     stages = (20_000, 20_000)
-    by_run, by_stream = streams.measure(tmp_path, stages, 30)
-    print(f"{by_run:.1f} frames/s by run, {by_stream:.1f} by submit and poll, bound {streams.bound(stages):.1f}")
+    by_run, by_stream = pipelines.measure(tmp_path, stages, 30)
+    print(f"{by_run:.1f} frames/s by run, {by_stream:.1f} by submit and poll, bound {pipelines.bound(stages):.1f}")
     record_property("by_run", by_run)
     record_property("by_stream", by_stream)
     assert by_run <= 1e6 / sum(stages) * 1.01, "the devices take their latency"
-    assert by_stream <= streams.bound(stages) * 1.01
-    ideal = streams.bound(stages) * sum(stages) / 1e6
+    assert by_stream <= pipelines.bound(stages) * 1.01
+    ideal = pipelines.bound(stages) * sum(stages) / 1e6
     assert by_stream / by_run >= LEAST_GAIN * ideal
 
 
 @pytest.mark.parametrize(
     ("stages", "bound"), [((5000, 5000), 200), ((2000, 8000), 125), ((4000, 4000, 4000), 1000 / 6), ((4000,), 250)]
 )
-def test_bound(streams, stages, bound):
-    assert streams.bound(stages) == pytest.approx(bound)
+def test_bound(pipelines, stages, bound):
+    assert pipelines.bound(stages) == pytest.approx(bound)

@@ -27,7 +27,7 @@ def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
     always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
     structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
     if model.devices:
-        structs += [*_OF_DEVICES, layout.SLOT]
+        structs += [*_OF_DEVICES, layout.LAUNCH, layout.SLOT]
     if model.states:
         structs += _OF_STATE
     if any(operator.workspace for operator in model.operators):
@@ -41,7 +41,7 @@ def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
     return LayoutChecks(tuple(sorted({s.header for s in structs})), tuple(asserts))
 
 
-_OF_DEVICES = (layout.PROGRAM, layout.DEVICE_SET)
+_OF_DEVICES = (layout.PROGRAM, layout.DEVICE_USE, layout.DEVICE_SET)
 _OF_STATE = (layout.STATE_TENSOR, layout.STATE)
 _VERSION_FAULT = "generated for another opwest runtime: generate again"
 

@@ -175,7 +175,7 @@ def main() -> int:
                 name = " + ".join(f"{latency / 1000:g} ms" for latency in stages)
                 rows.append((name, by_run, by_stream, most, by_stream / most, by_stream / by_run))
     except SkippedError as error:
-        report.skip("streams", error)
+        report.skip("pipelines", error)
         return report.finish(given.json)
     columns = ("stages", "run", "submit and poll", "bound", "part of the bound", "gain")
     report.table(f"Frames per second, {given.frames} frames, emulated on this host", columns, rows)
