@@ -357,7 +357,8 @@ static inline int conventions_run(const struct conventions_inputs *inputs,
  * @brief End the run of a workspace early, from any thread or ISR.
  *
  * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
- * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * aborted their work. A wait for another owner ends within 10 ms and a tick.
+ * Without a run there is no effect.
  * Do not call it during conventions_open() and conventions_close().
  *
  * @param workspace The workspace.

@@ -243,7 +243,8 @@ static inline int accelerated_run(const struct accelerated_inputs *inputs,
  * @brief End the run of a workspace early, from any thread or ISR.
  *
  * The run returns -ECANCELED at its next step or wait, in its own thread, after its devices have
- * aborted their work. A wait for another owner ends within 10 ms. Without a run there is no effect.
+ * aborted their work. A wait for another owner ends within 10 ms and a tick.
+ * Without a run there is no effect.
  * Do not call it during accelerated_open() and accelerated_close().
  *
  * @param workspace The workspace.
