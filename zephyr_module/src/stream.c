@@ -75,11 +75,10 @@ static int acquire(struct opwest_stream *stream)
 }
 
 void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream_plan *plan,
-			void *model, struct opwest_slot *slots, struct opwest_status *status,
-			int64_t *since, uint32_t *launched, uint32_t launches)
+			struct opwest_slot *slots, struct opwest_status *status, int64_t *since,
+			uint32_t *launched, uint32_t launches)
 {
 	stream->plan = plan;
-	stream->model = model;
 	stream->slots = slots;
 	stream->status = status;
 	stream->since = since;
@@ -132,7 +131,7 @@ static int completed(struct opwest_stream *stream, uint32_t *frame)
 		rc = opwest_devices_release_all(stream->plan->set, stream->slots, stream->status,
 						0);
 		if (rc != 0) {
-			rc = stream->plan->abandon(rc, stream->model);
+			rc = stream->plan->abandon(rc, stream);
 		}
 	}
 	stream->first = (uint8_t)((stream->first + 1U) % OPWEST_STREAM_FRAMES);

@@ -15,7 +15,7 @@ static enum opwest_stream_progress failed(struct opwest_stream *stream, int rc)
 	const bool keeps = stream->count > 1U &&
 			   opwest_stream_is_complete(stream, opwest_stream_frame_of(stream, 0U));
 
-	rc = stream->plan->abandon(rc, stream->model);
+	rc = stream->plan->abandon(rc, stream);
 	/* -EAGAIN of poll has another meaning. */
 	stream->failure = rc == -EAGAIN ? -EIO : rc;
 	stream->count = keeps ? 1U : 0U;
@@ -120,8 +120,8 @@ static enum opwest_stream_progress perform(struct opwest_stream *stream,
 					   struct opwest_stream_frame *frame,
 					   const struct opwest_stream_action *action)
 {
-	const int32_t code = stream->plan->perform(
-		stream->model, frame == &stream->frames[0] ? 0U : 1U, frame->at);
+	const uint32_t number = frame == &stream->frames[0] ? 0U : 1U;
+	const int32_t code = stream->plan->perform(stream, number, frame->at);
 	struct opwest_slot *leader;
 
 	if (code == 0) {

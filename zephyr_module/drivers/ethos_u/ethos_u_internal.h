@@ -89,7 +89,7 @@ struct ethos_u_data {
 };
 
 /* The function of the thread of a device. */
-void ethos_u_work(void *dev, void *unused, void *unused_too);
+void ethos_u_work(void *p1, void *p2, void *p3);
 
 /* End all jobs of the owner, who holds the lock. After the return the queue is empty. */
 int ethos_u_abort(const struct device *dev);

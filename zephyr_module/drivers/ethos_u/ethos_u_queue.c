@@ -112,14 +112,14 @@ static int run(const struct device *dev)
 	return rc;
 }
 
-void ethos_u_work(void *dev, void *unused, void *unused_too)
+void ethos_u_work(void *p1, void *p2, void *p3)
 {
-	const struct device *const device = dev;
+	const struct device *const device = p1;
 	const struct ethos_u_config *const config = device->config;
 	struct ethos_u_data *const data = device->data;
 
-	ARG_UNUSED(unused);
-	ARG_UNUSED(unused_too);
+	ARG_UNUSED(p2);
+	ARG_UNUSED(p3);
 	(void)k_mutex_lock(&data->lock, K_FOREVER);
 	for (;;) {
 		while (data->count == 0U) {

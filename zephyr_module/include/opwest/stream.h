@@ -66,6 +66,8 @@ struct opwest_stream_action {
 	uint8_t kind;
 };
 
+struct opwest_stream;
+
 /** The actions of a model: constant. */
 struct opwest_stream_plan {
 	/** The devices of the model. */
@@ -74,11 +76,11 @@ struct opwest_stream_plan {
 	uint16_t count;
 	/**
 	 * Calls the operator of an action, copies, or maintains the cache; returns the status.
-	 * `stream` is the structure of the model.
+	 * `stream` is the first member of the model's structure.
 	 */
-	int32_t (*perform)(void *stream, uint32_t frame, uint32_t action);
+	int32_t (*perform)(struct opwest_stream *stream, uint32_t frame, uint32_t action);
 	/** Undoes everything after a failure, as run does; returns `rc`. */
-	int (*abandon)(int rc, void *stream);
+	int (*abandon)(int rc, struct opwest_stream *stream);
 };
 
 /** One frame. */
@@ -98,8 +100,6 @@ struct opwest_stream_frame {
 /** The state of a stream: zeros before the first open. */
 struct opwest_stream {
 	const struct opwest_stream_plan *plan;
-	/** The structure of the model, for the functions of the plan. */
-	void *model;
 	struct opwest_slot *slots;
 	struct opwest_status *status;
 	/** The time of the last progress of each device, milliseconds. */
@@ -129,7 +129,6 @@ struct opwest_stream {
  *
  * @param stream   The stream, without a frame in flight.
  * @param plan     The actions of the model.
- * @param model    The structure of the model.
  * @param slots    The slots of the workspace.
  * @param status   The status of the workspace.
  * @param since    Memory for a time per device.
@@ -137,8 +136,8 @@ struct opwest_stream {
  * @param launches The number of launches of a frame.
  */
 void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream_plan *plan,
-			void *model, struct opwest_slot *slots, struct opwest_status *status,
-			int64_t *since, uint32_t *launched, uint32_t launches);
+			struct opwest_slot *slots, struct opwest_status *status, int64_t *since,
+			uint32_t *launched, uint32_t launches);
 
 /**
  * @brief Return the frame to submit next.
