@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from machine_model import check
-from opwest.model.model import Device, Model, Step
+from opwest.model.devices import Device
+from opwest.model.model import Model, Step
 from opwest.plan.schedule import Schedule
 
 Kind = Literal["step", "launch", "load"]

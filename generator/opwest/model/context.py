@@ -15,9 +15,10 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
 from opwest.model.builds import ANY_TARGET, Variant
+from opwest.model.devices import Devicetree
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.examined import Examined, kind_of
-from opwest.model.model import Devicetree, Quantization
+from opwest.model.model import Quantization
 from opwest.records import dataclass
 
 FLT_MIN = 1.17549435e-38

@@ -12,8 +12,9 @@ from hashlib import sha256
 from typing import Any
 
 from opwest.model.conventions import Convention
+from opwest.model.devices import FOREVER, Device
 from opwest.model.dtypes import DType
-from opwest.model.model import FOREVER, Device, Model, Operator
+from opwest.model.model import Model, Operator
 
 _MEMBERS = (
     "name",

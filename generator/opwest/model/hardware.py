@@ -6,8 +6,9 @@ from __future__ import annotations
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, devicetree, located_items, size_in_bytes
+from opwest.model.devices import FOREVER, Device, Devicetree, Handle
 from opwest.model.identifiers import check_name
-from opwest.model.model import FOREVER, Device, Devicetree, Handle, Pool
+from opwest.model.model import Pool
 from opwest.model.programs import Programs
 
 MAX_DEVICES = 255

@@ -11,6 +11,7 @@ from opwest.diagnostics import Location
 from opwest.model.application import Application
 from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild, Variant
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
+from opwest.model.devices import Device, Devicetree, Program
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
@@ -18,13 +19,6 @@ from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
-STRUCT_DEVICE = "const struct device *"
-STRUCT_LAUNCH = "const struct opwest_launch *"
-Switching = Literal["free", "load", "exclusive"]
-"""What another program costs: nothing, a load with an empty queue, a load while no other model has the device open."""
-Power = Literal["run", "open"]
-"""When run-time power management holds a device active: during ownership, or while the model is open."""
-FOREVER = -1
 DEFAULT_ALIGNMENT = 8
 """Bytes. Sufficient for every dtype, and for operators that read int8 buffers in words."""
 
@@ -82,15 +76,6 @@ class Argument:
     def is_written(self) -> bool:
         """Whether the operator writes the tensor."""
         return self.direction in ("out", "inout")
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A program of accelerators: a file, placed in flash once."""
-
-    name: str
-    file: str
-    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,63 +156,6 @@ class Operator:
     def step_args(self) -> tuple[Argument, ...]:
         """The arguments that a step lists: all except scratch."""
         return tuple(a for a in self.args if a.direction != "scratch")
-
-
-@dataclass(frozen=True, slots=True)
-class Devicetree:
-    """A reference to a devicetree node; `kind` is nodelabel, alias, chosen or compatible."""
-
-    kind: str
-    value: str
-    index: int
-    location: Location
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.value}"
-
-
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """A device handle of a vendor's type."""
-
-    type: str
-    header: str
-    expression: str
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """An accelerator: one member of the device context."""
-
-    name: str
-    devicetree: Devicetree | None
-    """The node on boards absent from `boards`; None if all boards are listed there, or the device has a handle."""
-    boards: tuple[tuple[str, Devicetree], ...]
-    handle: Handle | None
-    has_hooks: bool
-    type: str | None
-    program: Program | None
-    """The default program of its steps."""
-    timeout_ms: int
-    """The longest wait for its work, milliseconds; FOREVER for no limit."""
-    own_timeout_ms: int
-    """The longest wait for another owner, milliseconds; FOREVER for no limit."""
-    queue_depth: int | None
-    """The largest number of launched steps that have not ended; None for no limit by the schedule."""
-    switching: Switching
-    switch_cycles: int
-    """The duration of one load of a program, cycles."""
-    power: Power
-    coherent: bool
-    reads_flash: bool
-    host_latency_us: int | None
-    """Microseconds per job of the emulated device on a host; None without emulation."""
-    location: Location
-
-    @property
-    def c_type(self) -> str:
-        """The C type of the handle."""
-        return self.handle.type if self.handle else STRUCT_DEVICE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from itertools import takewhile
 from opwest.diagnostics import Location
 from opwest.ethos_u.check import check_program
 from opwest.model.context import Context
-from opwest.model.model import Device, Operator, Program, Step
+from opwest.model.devices import Device, Program
+from opwest.model.model import Operator, Step
 from opwest.model.repeats import listed_steps
 
 REGION = "region_"

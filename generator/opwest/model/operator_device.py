@@ -6,7 +6,7 @@ from __future__ import annotations
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context
 from opwest.model.conventions import UNPACKED, Convention
-from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Program
+from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH, Program
 from opwest.model.programs import Programs
 from opwest.records import dataclass
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context
-from opwest.model.model import Program
+from opwest.model.devices import Program
 
 
 class Programs:

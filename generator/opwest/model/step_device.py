@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.manifest.located import Mapping
-from opwest.model.model import STRUCT_DEVICE, Device, Operator, Program
+from opwest.model.devices import STRUCT_DEVICE, Device, Program
+from opwest.model.model import Operator
 from opwest.model.programs import Programs
 from opwest.records import dataclass
 

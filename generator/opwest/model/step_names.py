@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from opwest.diagnostics import Location
 from opwest.model.context import Context
+from opwest.model.devices import Device
 from opwest.model.dtypes import TensorType
-from opwest.model.model import Constant, Device, Interface, Operator, Pool, State, View
+from opwest.model.model import Constant, Interface, Operator, Pool, State, View
 from opwest.model.programs import Programs
 from opwest.model.repeats import listed_steps
 from opwest.records import dataclass

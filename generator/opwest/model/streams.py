@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opwest.model.context import Context
-from opwest.model.model import Device, MemoryPlanner, Step
+from opwest.model.devices import Device
+from opwest.model.model import MemoryPlanner, Step
 
 
 def streams(context: Context, steps: Sequence[Step], devices: Mapping[str, Device], planner: MemoryPlanner) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
+from opwest.model.devices import Device
 from opwest.model.identifiers import check_name
-from opwest.model.model import Device, Interface, Model
+from opwest.model.model import Interface, Model
 from opwest.model.tvmgen_names import Tvmgen
 
 

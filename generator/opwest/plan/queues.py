@@ -6,7 +6,8 @@ A device runs its queue in order, so a wait that leaves a number of steps comple
 
 from __future__ import annotations
 
-from opwest.model.model import Device, Model, Step
+from opwest.model.devices import Device
+from opwest.model.model import Model, Step
 from opwest.plan.access import Access, Pending
 from opwest.records import dataclass
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from opwest.model.model import Binding, Model, Program, Step
+from opwest.model.devices import Program
+from opwest.model.model import Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import Sync
 from opwest.records import dataclass

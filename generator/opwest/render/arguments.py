@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.model import Device, Model, Operator
+from opwest.model.devices import Device
+from opwest.model.model import Model, Operator
 from opwest.records import dataclass
 
 ENTRY = 8

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.devices import Device, Devicetree
 from opwest.model.identifiers import member_name
-from opwest.model.model import Device, Devicetree, Model
+from opwest.model.model import Model
 from opwest.render.boards import board_kconfig
 from opwest.render.literals import c_comment, c_string
 from opwest.render.tensors import devicetree_node, where_fault

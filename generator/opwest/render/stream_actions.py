@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
-from opwest.model.model import Model, Program, Step
+from opwest.model.devices import Program
+from opwest.model.model import Model, Step
 from opwest.plan.access import Access, access_of, conflict
 from opwest.plan.frames import shared_by_frames
 from opwest.plan.memory import MemoryPlan

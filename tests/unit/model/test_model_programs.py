@@ -7,7 +7,7 @@ import projects
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.model.c_names import CNames
-from opwest.model.model import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.model.devices import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.render.arguments import operator_rows
 from opwest.render.note import note_record
 

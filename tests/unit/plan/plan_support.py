@@ -11,8 +11,9 @@ import re
 
 from opwest.diagnostics import Location
 from opwest.model.application import Application
+from opwest.model.devices import Device, Program
 from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Argument, Binding, Buffer, Device, Model, Operator, Pool, Program, Step
+from opwest.model.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
 from opwest.model.suite import Suite
 
 HERE = Location("m.yaml", 1, 1)

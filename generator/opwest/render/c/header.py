@@ -7,7 +7,8 @@ import textwrap
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Model, Pool
+from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.model.model import Model, Pool
 from opwest.plan.latency import EXCLUDED
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig

@@ -8,8 +8,9 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.checks import checked_steps
+from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.model.identifiers import member_name
-from opwest.model.model import STRUCT_DEVICE, STRUCT_LAUNCH, Argument, Binding, Buffer, Model, Operator
+from opwest.model.model import Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import copied_at_end
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions

@@ -11,7 +11,8 @@ from typing import Any, Final
 from opwest.model.c_names import CNames
 from opwest.model.conventions import PACKED_ARRAYS, EntryKind
 from opwest.model.crt_table import Library, adapted
-from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
+from opwest.model.devices import STRUCT_DEVICE
+from opwest.model.model import Argument, Model, Operator
 from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.literals import c_string
 from opwest.render.templates.renderer import Renderer

@@ -7,17 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from opwest.model.builds import Target
 from opwest.model.c_names import CNames
-from opwest.model.model import (
-    STRUCT_DEVICE,
-    STRUCT_LAUNCH,
-    Argument,
-    Device,
-    Direction,
-    Interface,
-    Model,
-    Operator,
-    Program,
-)
+from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH, Device, Program
+from opwest.model.model import Argument, Direction, Interface, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import Hold
 from opwest.records import dataclass
