@@ -101,7 +101,9 @@ TWO_NPUS = """
 	};
 };
 """
+# Messages are printed on the stack of main, from within load().
 MORE_CONF = """
+CONFIG_MAIN_STACK_SIZE=2048
 CONFIG_SYS_CLOCK_TICKS_PER_SEC=1000
 CONFIG_INIT_STACKS=y
 CONFIG_THREAD_STACK_INFO=y

@@ -136,6 +136,7 @@ static void rights(void)
 	struct opwest_ethos_u_inference odd = into(out[0] + 8);
 	const struct opwest_ethos_u_inference fine = into(out[0]);
 	const struct opwest_launch launched = {.dev = NPU0, .program = &slow};
+	const struct opwest_program cut = {"cut", slow.data, slow.size - 4U};
 	struct opwest_accelerator_info info;
 
 	CHECK("info", opwest_accelerator_info(NPU0, &info), 0);
@@ -157,6 +158,9 @@ static void rights(void)
 	CHECK("too many regions", launch(NPU0, &odd, &fast), -EINVAL);
 	odd = into(NULL);
 	CHECK("no array", launch(NPU0, &odd, &fast), -EINVAL);
+	CHECK("a damaged program", opwest_accelerator_load(NPU0, &cut), -EINVAL);
+	CHECK("none is loaded", opwest_ethos_u_enqueue(&launched, &fine), -EINVAL);
+	CHECK("another program", opwest_accelerator_load(NPU0, &fast), 0);
 	CHECK("another program than loaded", opwest_ethos_u_enqueue(&launched, &fine), -EINVAL);
 	CHECK("without a program", enqueue(NPU0, out[0], NULL), -EINVAL);
 	CHECK("nothing enqueued", (int)opwest_accelerator_enqueued(NPU0), 0);
@@ -216,6 +220,31 @@ static void wake_up(struct k_timer *timer)
 	opwest_accelerator_wake(NPU0);
 }
 static K_TIMER_DEFINE(waker, wake_up, NULL);
+
+static K_THREAD_STACK_DEFINE(other_stack, 1024);
+
+static void close_it(void *answer, void *p2, void *p3)
+{
+	ARG_UNUSED(p2);
+	ARG_UNUSED(p3);
+	*(int *)answer = opwest_accelerator_close(NPU0);
+}
+
+/* Another thread than the owner's ends nothing. */
+static void others(void)
+{
+	static struct k_thread other;
+	int closed = 0;
+
+	CHECK("slow", enqueue(NPU0, out[0], &slow), 0);
+	k_thread_create(&other, other_stack, K_THREAD_STACK_SIZEOF(other_stack), close_it, &closed, NULL, NULL,
+			K_LOWEST_APPLICATION_THREAD_PRIO, 0, K_NO_WAIT);
+	CHECK("join", k_thread_join(&other, K_MSEC(1000)), 0);
+	CHECK("close by another thread", closed, -EPERM);
+	CHECK("the job goes on", opwest_accelerator_sync(NPU0, 0, 0), -EAGAIN);
+	CHECK("and ends", opwest_accelerator_sync(NPU0, 0, 1000), 0);
+	CHECK("with its result", all(out[0], 2), true);
+}
 
 /* Counts, callbacks, and the end of a wait. npu1 has a fast memory, and returns at once if its queue is full. */
 static void contract(void)
@@ -458,6 +487,7 @@ int main(void)
 	rights();
 	inferences();
 	contract();
+	others();
 	faults();
 	aborts();
 	ends();
