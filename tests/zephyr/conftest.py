@@ -30,6 +30,20 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture
+def with_hal(workspace: Workspace) -> Workspace:
+    """A workspace with the vendor's driver, the board and its emulator."""
+    needed = [
+        workspace.base.parent / "modules" / "hal" / "ethos_u" / "zephyr" / "module.yml",
+        workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
+    ]
+    missing = [str(path) for path in needed if not path.is_file()]
+    need("qemu-system-arm", "arm-none-eabi-gcc")
+    if missing:
+        skip_here(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
+    return workspace
+
+
+@pytest.fixture
 def old_base(workspace: Workspace) -> Path:
     """A tree of Zephyr 3.4 to 3.6; skips the test without one."""
     base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")

@@ -40,6 +40,13 @@ def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
     check_passed(built.run(END), {"early", "twice", "interrupt"})
 
 
+def test_ethos_u(with_hal: Workspace) -> None:
+    """The vendor's driver and Zephyr's are real, the registers of two NPUs are simulated."""
+    built = with_hal.build(ROOT / "tests" / "conformance" / "ethos_u", AN547, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    # An NPU is stopped at the end of a job and signals it once; the driver's thread ends the job.
+    check_passed(built.run(END), {"twice", "interrupt"})
+
+
 def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
     """It passes all cases as written, and its part for hardware compiles."""
     opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from requirements_support import need, skip_here
 from zephyr_support import ROOT, Built, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -18,7 +18,8 @@ CMAKE = """
 cmake_minimum_required(VERSION 3.20.0)
 find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
 project(ethos_u)
-target_sources(app PRIVATE main.c)
+file(GLOB sources *.c)
+target_sources(app PRIVATE ${sources})
 """
 PRJ_CONF = """
 CONFIG_ETHOS_U=y
@@ -100,7 +101,9 @@ TWO_NPUS = """
 	};
 };
 """
+# Messages are printed on the stack of main, from within load().
 MORE_CONF = """
+CONFIG_MAIN_STACK_SIZE=2048
 CONFIG_SYS_CLOCK_TICKS_PER_SEC=1000
 CONFIG_INIT_STACKS=y
 CONFIG_THREAD_STACK_INFO=y
@@ -120,23 +123,11 @@ CONFIG_OPWEST_ETHOS_U_PMU=y
 """
 
 
-@pytest.fixture
-def with_hal(workspace: Workspace) -> Workspace:
-    """A workspace with the vendor's driver, the board and its emulator."""
-    needed = [
-        workspace.base.parent / "modules" / "hal" / "ethos_u" / "zephyr" / "module.yml",
-        workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
-    ]
-    missing = [str(path) for path in needed if not path.is_file()]
-    need("qemu-system-arm", "arm-none-eabi-gcc")
-    if missing:
-        skip_here(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
-    return workspace
-
-
-def build(workspace: Workspace, app: Path, conf: str, overlay: str, main: str) -> Built:
+def build(workspace: Workspace, app: Path, conf: str, overlay: str, main: str, *others: Path) -> Built:
     for name, text in (("CMakeLists.txt", CMAKE), ("prj.conf", conf), ("app.overlay", overlay), ("main.c", main)):
         (app / name).write_text(text, encoding="utf-8")
+    for path in others:
+        shutil.copy(path, app)
     return workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DEXTRA_CFLAGS=-Wextra")
 
 
@@ -164,8 +155,10 @@ def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> 
 
 def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
     """The hooks, queues that overlap, faults, aborts, power and counters: through the vendor's own driver."""
-    main = (Path(__file__).parent / "programs" / "ethos_u.c").read_text(encoding="utf-8")
-    built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main)
+    programs = Path(__file__).parent / "programs"
+    main = (programs / "ethos_u.c").read_text(encoding="utf-8")
+    others = (programs / "ethos_u_registers.c", programs / "ethos_u_registers.h")
+    built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main, *others)
     console = built.run("^done:")
     assert "WRONG" not in console, console
     assert re.search(r"^done: \d{3} checks, 0 wrong$", console, re.MULTILINE), console

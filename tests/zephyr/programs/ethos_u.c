@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Two NPUs with registers in memory, simulated by a timer that raises their interrupts: all drivers are real. The NPU
- * of the test adds the command stream's first byte to region 0 and writes region 1, after some milliseconds.
- */
+/* Two simulated NPUs: the hooks, queues, faults, aborts, power and counters. All drivers are real. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,91 +15,15 @@
 #include <opwest/profile_devices.h>
 #include <opwest/status.h>
 
+#include "ethos_u_registers.h"
+
 #define NPU0 DEVICE_DT_GET(DT_NODELABEL(npu0))
 #define NPU1 DEVICE_DT_GET(DT_NODELABEL(npu1))
 
-enum { ID, STATUS, CMD, RESET, QBASE, QSIZE = 8, PROT, CONFIG, BASEP = 32, PMCR = 96, PMCNTENSET,
-	PMCCNTR = 104, PMEVCNTR = 192, PMEVTYPER = 224 };
-#define MACS 7U
-#define ARCHITECTURE 0x10100000U
-#define FINE 0x20U
-#define BUS_FAULT 0x04U
-#define HANG 0U
-#define NOT_RESET 0xffffffffU
-
-/*
- * A command stream of the test: three commands with data - the addend, the duration, the status at its end - and
- * NPU_OP_STOP.
- */
-#define DATA 0x4000U
-#define STOP 0xffff0000U
-#define PROGRAM(name, added, ms, end)                                                              \
-	static const uint32_t name##_words[] __aligned(16) = {                                     \
-		0x31504f43, 0x00000001, MACS, ARCHITECTURE, 5, 5, 5, 0x00070002,                   \
-		DATA, added, DATA, ms, DATA, end, STOP};                                           \
-	static const struct opwest_program name = {#name, (const uint8_t *)name##_words,           \
-						   sizeof(name##_words)}
-PROGRAM(fast, 1, 2, FINE);
-PROGRAM(slow, 2, 50, FINE);
-PROGRAM(fault, 3, 5, BUS_FAULT);
-PROGRAM(hang, 4, 5, HANG);
-
-struct fake {
-	volatile uint32_t *registers;
-	unsigned int irq;
-	uint32_t runs;
-	int64_t end;
-};
-static struct fake fakes[] = {
-	{(volatile uint32_t *)DT_REG_ADDR(DT_NODELABEL(fake0)), DT_IRQN(DT_NODELABEL(fake0)), 0, -1},
-	{(volatile uint32_t *)DT_REG_ADDR(DT_NODELABEL(fake1)), DT_IRQN(DT_NODELABEL(fake1)), 0, -1},
-};
-
-static void finish(struct fake *fake)
-{
-	const uint32_t *const stream = (const uint32_t *)fake->registers[QBASE];
-	const uint8_t *const in = (const uint8_t *)fake->registers[BASEP];
-	uint8_t *const out = (uint8_t *)fake->registers[BASEP + 2];
-
-	fake->end = -1;
-	for (int i = 0; i < 16 && stream[5] == FINE; i++) {
-		out[i] = (uint8_t)(in[i] + stream[1]);
-	}
-	if ((fake->registers[PMCR] & 1U) != 0U && fake->registers[PMCNTENSET] == 0x8000000fU) {
-		fake->registers[PMCCNTR] = stream[3] * 1000U;
-		for (int i = 0; i < 4; i++) {
-			fake->registers[PMEVCNTR + i] = fake->registers[PMEVTYPER + i];
-		}
-	}
-	fake->registers[STATUS] = stream[5];
-	if (stream[5] != HANG) {
-		NVIC_SetPendingIRQ((IRQn_Type)fake->irq);
-	}
-}
-
-static void play(struct k_timer *timer)
-{
-	ARG_UNUSED(timer);
-	for (int i = 0; i < 2; i++) {
-		struct fake *const fake = &fakes[i];
-
-		if (fake->registers[RESET] != NOT_RESET) {
-			fake->registers[RESET] = NOT_RESET;
-			fake->registers[STATUS] = 0;
-			fake->end = -1;
-		}
-		if ((fake->registers[CMD] & 1U) != 0U) {
-			fake->registers[CMD] &= ~1U;
-			fake->registers[STATUS] = 0;
-			fake->runs++;
-			fake->end = k_uptime_get() + ((const uint32_t *)fake->registers[QBASE])[3];
-		}
-		if (fake->end >= 0 && k_uptime_get() >= fake->end) {
-			finish(fake);
-		}
-	}
-}
-static K_TIMER_DEFINE(player, play, NULL);
+SIMULATED_PROGRAM(fast, 1, 2, FINE);
+SIMULATED_PROGRAM(slow, 2, 50, FINE);
+SIMULATED_PROGRAM(fault, 3, 5, BUS_FAULT);
+SIMULATED_PROGRAM(hang, 4, 5, HANG);
 
 static uint8_t in[16] __aligned(16), out[4][16] __aligned(16);
 static int checks, failures;
@@ -215,6 +136,7 @@ static void rights(void)
 	struct opwest_ethos_u_inference odd = into(out[0] + 8);
 	const struct opwest_ethos_u_inference fine = into(out[0]);
 	const struct opwest_launch launched = {.dev = NPU0, .program = &slow};
+	const struct opwest_program cut = {"cut", slow.data, slow.size - 4U};
 	struct opwest_accelerator_info info;
 
 	CHECK("info", opwest_accelerator_info(NPU0, &info), 0);
@@ -236,6 +158,9 @@ static void rights(void)
 	CHECK("too many regions", launch(NPU0, &odd, &fast), -EINVAL);
 	odd = into(NULL);
 	CHECK("no array", launch(NPU0, &odd, &fast), -EINVAL);
+	CHECK("a damaged program", opwest_accelerator_load(NPU0, &cut), -EINVAL);
+	CHECK("none is loaded", opwest_ethos_u_enqueue(&launched, &fine), -EINVAL);
+	CHECK("another program", opwest_accelerator_load(NPU0, &fast), 0);
 	CHECK("another program than loaded", opwest_ethos_u_enqueue(&launched, &fine), -EINVAL);
 	CHECK("without a program", enqueue(NPU0, out[0], NULL), -EINVAL);
 	CHECK("nothing enqueued", (int)opwest_accelerator_enqueued(NPU0), 0);
@@ -246,12 +171,12 @@ static void rights(void)
 /* Both NPUs are open. */
 static void inferences(void)
 {
-	const uint32_t runs = fakes[0].runs;
+	const uint32_t runs = simulated_npus[0].runs;
 	int64_t began;
 
 	CHECK("run", run(out[0], &fast, 100), 0);
 	CHECK("result", all(out[0], 1), true);
-	CHECK("size of the command stream", (int)fakes[0].registers[QSIZE], 28);
+	CHECK("size of the command stream", (int)simulated_npus[0].registers[QSIZE], 28);
 
 	began = k_uptime_get();
 	CHECK("enqueue first", enqueue(NPU0, out[0], &slow), 0);
@@ -266,7 +191,7 @@ static void inferences(void)
 	CHECK("third result", all(out[2], 2), true);
 	CHECK("fourth result", all(out[3], 2), true);
 	CHECK("they overlap", k_uptime_get() - began < 130, true);
-	CHECK("runs", (int)(fakes[0].runs - runs), 3);
+	CHECK("runs", (int)(simulated_npus[0].runs - runs), 3);
 
 	memset(out, 0, sizeof(out));
 	began = k_uptime_get();
@@ -296,6 +221,31 @@ static void wake_up(struct k_timer *timer)
 }
 static K_TIMER_DEFINE(waker, wake_up, NULL);
 
+static K_THREAD_STACK_DEFINE(other_stack, 1024);
+
+static void close_it(void *answer, void *p2, void *p3)
+{
+	ARG_UNUSED(p2);
+	ARG_UNUSED(p3);
+	*(int *)answer = opwest_accelerator_close(NPU0);
+}
+
+/* Another thread than the owner's ends nothing. */
+static void others(void)
+{
+	static struct k_thread other;
+	int closed = 0;
+
+	CHECK("slow", enqueue(NPU0, out[0], &slow), 0);
+	k_thread_create(&other, other_stack, K_THREAD_STACK_SIZEOF(other_stack), close_it, &closed, NULL, NULL,
+			K_LOWEST_APPLICATION_THREAD_PRIO, 0, K_NO_WAIT);
+	CHECK("join", k_thread_join(&other, K_MSEC(1000)), 0);
+	CHECK("close by another thread", closed, -EPERM);
+	CHECK("the job goes on", opwest_accelerator_sync(NPU0, 0, 0), -EAGAIN);
+	CHECK("and ends", opwest_accelerator_sync(NPU0, 0, 1000), 0);
+	CHECK("with its result", all(out[0], 2), true);
+}
+
 /* Counts, callbacks, and the end of a wait. npu1 has a fast memory, and returns at once if its queue is full. */
 static void contract(void)
 {
@@ -324,7 +274,7 @@ static void contract(void)
 	spills.regions[2].size = 0x100;
 	CHECK("fast memory", launch(NPU1, &spills, &slow), 0);
 	CHECK("its sync", opwest_accelerator_sync(NPU1, 0, 1000), 0);
-	CHECK("its address", (int)fakes[1].registers[BASEP + 4], 0x313fe000);
+	CHECK("its address", (int)simulated_npus[1].registers[BASEP + 4], 0x313fe000);
 	for (int i = 0; i < 4; i++) {
 		CHECK("fill", enqueue(NPU1, out[1], &hang), 0);
 	}
@@ -337,19 +287,19 @@ static void contract(void)
 
 static void faults(void)
 {
-	const uint32_t runs = fakes[0].runs;
+	const uint32_t runs = simulated_npus[0].runs;
 
 	CHECK("enqueue a fault", enqueue(NPU0, out[0], &fault), 0);
 	CHECK("enqueue behind it", enqueue(NPU0, out[1], &fast), 0);
 	CHECK("sync tells it", opwest_accelerator_sync(NPU0, 0, 100), -EIO);
-	CHECK("what was behind did not run", (int)(fakes[0].runs - runs), 1);
+	CHECK("what was behind did not run", (int)(simulated_npus[0].runs - runs), 1);
 	CHECK("sync tells it once", opwest_accelerator_sync(NPU0, 0, 100), 0);
 	CHECK("enqueue a fault again", enqueue(NPU0, out[0], &fault), 0);
 	k_msleep(20);
 	CHECK("enqueue after it has failed", enqueue(NPU0, out[1], &fast), 0);
 	CHECK("sync of one tells it", opwest_accelerator_sync(NPU0, 1, 100), -EIO);
 	CHECK("the other was cancelled", opwest_accelerator_sync(NPU0, 0, 100), 0);
-	CHECK("and did not run", (int)(fakes[0].runs - runs), 2);
+	CHECK("and did not run", (int)(simulated_npus[0].runs - runs), 2);
 	CHECK("run after a fault", run(out[0], &fast, 100), 0);
 	CHECK("result after a fault", all(out[0], 1), true);
 }
@@ -364,7 +314,7 @@ static void reopen(void)
 
 static void aborts(void)
 {
-	const uint32_t runs = fakes[0].runs;
+	const uint32_t runs = simulated_npus[0].runs;
 	const int priority = k_thread_priority_get(k_current_get());
 	uint32_t started;
 	unsigned int key;
@@ -372,12 +322,12 @@ static void aborts(void)
 	CHECK("hang", run(out[0], &hang, 30), -ETIMEDOUT);
 	CHECK("enqueue behind it", enqueue(NPU0, out[1], &fast), 0);
 	CHECK("sync again", opwest_accelerator_sync(NPU0, 0, 30), -ETIMEDOUT);
-	fakes[0].registers[RESET] = NOT_RESET;
-	k_timer_stop(&player);
+	simulated_npus[0].registers[RESET] = NOT_RESET;
+	k_timer_stop(&simulated_time);
 	CHECK("close aborts", opwest_accelerator_close(NPU0), 0);
-	CHECK("by a reset", (int)fakes[0].registers[RESET], 0);
-	CHECK("nothing else started", (int)(fakes[0].runs - runs), 1);
-	k_timer_start(&player, K_MSEC(1), K_MSEC(1));
+	CHECK("by a reset", (int)simulated_npus[0].registers[RESET], 0);
+	CHECK("nothing else started", (int)(simulated_npus[0].runs - runs), 1);
+	simulated_time_start();
 	CHECK("close again", opwest_accelerator_close(NPU0), -EPERM);
 	reopen();
 
@@ -391,7 +341,7 @@ static void aborts(void)
 	/* The interrupt is raised during the abort. */
 	CHECK("hang again", run(out[0], &hang, 10), -ETIMEDOUT);
 	key = irq_lock();
-	NVIC_SetPendingIRQ((IRQn_Type)fakes[0].irq);
+	NVIC_SetPendingIRQ((IRQn_Type)simulated_npus[0].irq);
 	CHECK("close with an interrupt", opwest_accelerator_close(NPU0), 0);
 	irq_unlock(key);
 	reopen();
@@ -404,14 +354,14 @@ static void aborts(void)
 	reopen();
 
 	/* Before the driver's thread, which has a lower priority for the moment, has started it. */
-	started = fakes[0].runs;
+	started = simulated_npus[0].runs;
 	k_thread_priority_set(k_current_get(), CONFIG_OPWEST_ETHOS_U_THREAD_PRIORITY - 1);
 	CHECK("enqueue one", enqueue(NPU0, out[0], &hang), 0);
 	CHECK("enqueue another", enqueue(NPU0, out[0], &slow), 0);
 	CHECK("close before they start", opwest_accelerator_close(NPU0), 0);
 	k_thread_priority_set(k_current_get(), priority);
 	k_msleep(10);
-	CHECK("they never do", (int)(fakes[0].runs - started), 0);
+	CHECK("they never do", (int)(simulated_npus[0].runs - started), 0);
 	reopen();
 }
 
@@ -432,15 +382,15 @@ static void stuck(void)
 	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
 	CHECK("open", opwest_accelerator_open(NPU0, 0), 0);
 	CHECK("hang", run(out[0], &hang, 10), -ETIMEDOUT);
-	k_timer_stop(&player);
-	fakes[0].registers[STATUS] = 8; /* a reset that does not end */
+	k_timer_stop(&simulated_time);
+	simulated_npus[0].registers[STATUS] = 8; /* a reset that does not end */
 	CHECK("close tells", opwest_accelerator_close(NPU0), -EIO);
 	CHECK("open refuses", opwest_accelerator_open(NPU0, 0), -EIO);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("activate refuses", opwest_accelerator_activate(NPU0), -EIO);
-	fakes[0].registers[STATUS] = 0;
-	fakes[0].registers[CMD] = 0;
-	k_timer_start(&player, K_MSEC(1), K_MSEC(1));
+	simulated_npus[0].registers[STATUS] = 0;
+	simulated_npus[0].registers[CMD] = 0;
+	simulated_time_start();
 	CHECK("activate after all", opwest_accelerator_activate(NPU0), 0);
 	reopen();
 	CHECK("close", opwest_accelerator_close(NPU0), 0);
@@ -526,15 +476,9 @@ static void tell_stack(const struct k_thread *thread, void *unused)
 
 int main(void)
 {
-	for (int i = 0; i < 2; i++) {
-		fakes[i].registers[ID] = ARCHITECTURE;
-		fakes[i].registers[CONFIG] = MACS;
-		fakes[i].registers[RESET] = NOT_RESET;
-	}
 	for (int i = 0; i < 16; i++) {
 		in[i] = (uint8_t)(i * 3);
 	}
-	k_timer_start(&player, K_MSEC(1), K_MSEC(1));
 	CHECK("ready", device_is_ready(NPU0) && device_is_ready(NPU1), true);
 	CHECK("reserved", opwest_ethos_u_driver(NPU0)->reserved && opwest_ethos_u_driver(NPU1)->reserved, true);
 	CHECK("each its own", (uintptr_t)opwest_ethos_u_driver(NPU0)->dev.reg == DT_REG_ADDR(DT_NODELABEL(fake0)) &&
@@ -543,6 +487,7 @@ int main(void)
 	rights();
 	inferences();
 	contract();
+	others();
 	faults();
 	aborts();
 	ends();
