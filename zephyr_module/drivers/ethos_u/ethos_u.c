@@ -120,9 +120,36 @@ static int ethos_u_deactivate(const struct device *dev)
 	return opwest_accelerator_context_deactivate(&data->context, dev, stop);
 }
 
+static bool is_remembered(struct ethos_u_data *data, const struct opwest_program *program)
+{
+	const k_spinlock_key_t key = k_spin_lock(&data->checked_lock);
+	bool found = false;
+
+	for (uint32_t i = 0; i < ETHOS_U_CHECKED && !found; i++) {
+		found = data->checked[i].data == program->data &&
+			data->checked[i].size == program->size;
+	}
+	k_spin_unlock(&data->checked_lock, key);
+	return found;
+}
+
+static void remember(struct ethos_u_data *data, const struct opwest_program *program)
+{
+	k_spinlock_key_t key;
+
+	if (is_remembered(data, program)) {
+		return;
+	}
+	key = k_spin_lock(&data->checked_lock);
+	data->checked[data->checked_next].data = program->data;
+	data->checked[data->checked_next].size = program->size;
+	data->checked_next = (uint8_t)((data->checked_next + 1U) % ETHOS_U_CHECKED);
+	k_spin_unlock(&data->checked_lock, key);
+}
+
 static int ethos_u_check(const struct device *dev, const struct opwest_program *program)
 {
-	const struct ethos_u_data *const data = dev->data;
+	struct ethos_u_data *const data = dev->data;
 	struct ethosu_hw_info hw;
 	const char *fault;
 
@@ -147,6 +174,7 @@ static int ethos_u_check(const struct device *dev, const struct opwest_program *
 			npu.macs, program->name != NULL ? program->name : "without a name", fault);
 		return -EINVAL;
 	}
+	remember(data, program);
 	return 0;
 }
 
@@ -172,7 +200,8 @@ static int ethos_u_open(const struct device *dev, int32_t timeout_ms)
 static int make_current(const struct device *dev, const struct opwest_program *program)
 {
 	struct ethos_u_data *const data = dev->data;
-	const int rc = ethos_u_check(dev, program);
+	const bool known = program != NULL && program->size > 0U && is_remembered(data, program);
+	const int rc = known ? 0 : ethos_u_check(dev, program);
 
 	data->program = rc == 0 ? program : NULL;
 	return rc;

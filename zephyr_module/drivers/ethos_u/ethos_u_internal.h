@@ -26,6 +26,14 @@ struct ethos_u_job {
 	uint16_t step;
 };
 
+#define ETHOS_U_CHECKED 8U
+
+/* A program without a fault; programs are constants. */
+struct ethos_u_checked {
+	const uint8_t *data;
+	uint32_t size;
+};
+
 struct ethos_u_config {
 	/* The device of Zephyr's driver, and its first register. */
 	const struct device *npu;
@@ -78,6 +86,11 @@ struct ethos_u_data {
 	/* Of the running job: the vendor's driver keeps pointers to both. */
 	uint64_t base[OPWEST_ETHOS_U_REGIONS];
 	size_t base_size[OPWEST_ETHOS_U_REGIONS];
+
+	/* The last programs without a fault, a ring: another load of them costs no check. */
+	struct k_spinlock checked_lock;
+	struct ethos_u_checked checked[ETHOS_U_CHECKED];
+	uint8_t checked_next;
 
 #ifdef CONFIG_OPWEST_ETHOS_U_PMU
 	/* The counts of the running job. */
