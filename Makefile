@@ -6,6 +6,7 @@
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  streams with state on all boards and back ends, 10,000 frames on the host, 3,000 random models
+# make boards  the Zephyr tests with all their boards
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
@@ -45,7 +46,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign boards plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -93,6 +94,9 @@ bench: $(VENV)/.installed-dev
 campaign: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest --tier=all -rP tests/compile/test_compile_state.py tests/accelerators \
 		tests/zephyr/test_state_on_zephyr.py tests/zephyr/test_foreign_operators_on_zephyr.py
+
+boards: $(VENV)/.installed-all
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr
 
 plans: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/planner.py

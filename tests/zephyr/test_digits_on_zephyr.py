@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import skip_here
 from test_project_tests_on_zephyr import check_passed
 from zephyr_support import Workspace
@@ -33,7 +34,7 @@ def host_predictions(digits: Path) -> list[str]:
     return predictions(done.stdout)
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", sized(["native_sim/native/64", "mps2/an385"], BOARDS))
 def test_same_predictions_as_on_the_host(
     workspace: Workspace, digits: Path, host_predictions: list[str], board: str
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import skip_here
 from test_digits_on_zephyr import END, predictions
 from zephyr_support import ROOT, Workspace
@@ -41,7 +42,7 @@ def host_lines(digits: Path) -> list[str]:
     return predictions(done.stdout)
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", sized(BOARDS[1:3], BOARDS))
 def test_same_predictions_as_with_c_metadata(
     workspace: Workspace, digits_llvm: Path, host_lines: list[str], board: str
 ) -> None:

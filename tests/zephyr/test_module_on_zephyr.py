@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import skip_here
 from zephyr_support import ROOT, Built, Workspace, again
 
@@ -112,7 +113,7 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize("board", [NATIVE, AN385])
+@pytest.mark.parametrize("board", sized([NATIVE], [NATIVE, AN385]))
 def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: Path, board: str) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, board, MODULE)

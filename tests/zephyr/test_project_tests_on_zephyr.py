@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import projects
 import pytest
+from campaign import sized
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
@@ -150,7 +151,7 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
         assert f"PASS - test_{test} " in console
 
 
-@pytest.mark.parametrize("board", ["native_posix_64", "native_posix"])
+@pytest.mark.parametrize("board", sized(["native_posix"], ["native_posix_64", "native_posix"]))
 def test_on_zephyr_3_4(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     if not (ZEPHYR_3_4 / "VERSION").is_file():
         skip_here(f"no Zephyr 3.4 at {ZEPHYR_3_4}, and ZEPHYR_BASE_3_4 is not set")

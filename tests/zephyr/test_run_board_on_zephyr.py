@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from campaign import sized
 from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
@@ -81,7 +82,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", sized(BOARDS[:2], BOARDS))
 def test_digits_equals_the_host_run(
     run: Run, opwest: Run, digits: Path, reference: ModuleType, board: str, tmp_path: Path
 ) -> None:
@@ -128,7 +129,9 @@ def large(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385", EMULATED])
+@pytest.mark.parametrize(
+    "board", sized(["native_sim/native/64", EMULATED], ["native_sim/native/64", "mps2/an385", EMULATED])
+)
 def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Path, board: str, tmp_path: Path) -> None:
     x = np.random.default_rng(3).integers(0, 2**15 - 1, ELEMENTS, dtype=np.int16)
     np.save(tmp_path / "x.npy", x)
@@ -247,7 +250,7 @@ def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, 
     assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
 def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
     """First by its build directory, then by its responses."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
@@ -285,7 +288,7 @@ def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large:
     assert len(message.splitlines()) < 12
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "qemu_cortex_m3"])
+@pytest.mark.parametrize("board", sized(["qemu_cortex_m3"], ["native_sim/native/64", "qemu_cortex_m3"]))
 def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_path: Path) -> None:
     """Over the shell and over SMP."""
     (tmp_path / "shift.c").write_text(OPERATORS.replace("ELEMENTS", "4"))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from campaign import sized
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
@@ -76,7 +77,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, opwest: Command) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
 def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, board: str) -> None:
     if board == "mps2/an385":
         need("arm-none-eabi-g++", "qemu-system-arm")

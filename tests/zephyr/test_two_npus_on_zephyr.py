@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from campaign import sized
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -57,13 +58,13 @@ def predictions() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", sized(BOARDS[:2], BOARDS))
 def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
     check_console(workspace.build(two_npus, board).run("^done|^error:"), predictions, board)
 
 
 @pytest.mark.needs("llvmlite")
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", sized(BOARDS[2:], BOARDS))
 def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predictions: list[int], board: str) -> None:
     assert not list(two_npus_llvm.glob("models/*/src/*_run.c"))
     built = workspace.build(two_npus_llvm, board)

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("board", ["native_posix_64", "native_posix"])
+@pytest.mark.parametrize("board", sized(["native_posix_64"], ["native_posix_64", "native_posix"]))
 def test_digits_on_native_posix(
     workspace: Workspace, old_base: Path, opwest: Opwest, digits: Path, tmp_path: Path, board: str
 ) -> None:
