@@ -48,7 +48,7 @@ class Application:
         return self.steps().count("npu")
 
     def steps(self) -> list[str]:
-        """Return the operator of each step."""
+        """Return the operator of each step: `npu` is the one of all subgraphs for the NPU."""
         return [step["call"] for step in yaml.safe_load(self.manifest)["run"]["steps"]]
 
     def run(self, cases: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,9 @@ class _Graph:
 
     def gather(self, tensor: Made, depth: int) -> Made:
         """On the processor: the channels in another order."""
-        return self._moved("GATHER", tensor, self.model.constant(self.random.permutation(depth).astype(np.int32)), axis=3)
+        return self._moved(
+            "GATHER", tensor, self.model.constant(self.random.permutation(depth).astype(np.int32)), axis=3
+        )
 
     def blocks(self, tensor: Made) -> Made:
         """On the processor: squares of 2 x 2 elements as channels."""
@@ -134,21 +136,21 @@ def _words() -> bytes:
 
 @dataclass(frozen=True)
 class Mixed:
-    """A graph, and what Vela makes of it: the steps of its import, `npu` for each subgraph of the NPU."""
+    """A graph, and where Vela leaves its operators: the steps of its import, in their order."""
 
     build: Callable[[], bytes]
-    steps: Sequence[str]
+    places: str
 
 
 MIXED = {
-    "first": Mixed(_first, ["copy", "npu"]),
-    "middle": Mixed(_middle, ["npu", "normalise", "npu"]),
-    "last": Mixed(_last, ["npu", "gather"]),
-    "branches": Mixed(_branches, ["npu", "normalise", "npu"]),
-    "alternating": Mixed(_alternating, []),
-    "late input": Mixed(_late_input, []),
-    "no weights": Mixed(_no_weights, []),
-    "words": Mixed(_words, []),
+    "first": Mixed(_first, "cpu npu"),
+    "middle": Mixed(_middle, "npu cpu npu"),
+    "last": Mixed(_last, "npu cpu"),
+    "branches": Mixed(_branches, "npu cpu npu"),
+    "alternating": Mixed(_alternating, "cpu npu cpu npu cpu npu cpu"),
+    "late input": Mixed(_late_input, "npu cpu npu"),
+    "no weights": Mixed(_no_weights, "npu cpu npu"),
+    "words": Mixed(_words, "npu cpu npu"),
 }
 
 

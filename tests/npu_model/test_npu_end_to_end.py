@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models compiled by Vela, imported, generated and run on the host: the model of the NPU runs each launch.
+
+All inputs of a model are runs in one workspace. The first is repeated at the end, so the arena has other content then.
+"""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from campaign import sized
+from requirements_support import need
+
+need("cc", "ethosu", "tflite", "ai_edge_litert")
+
+from ethos_u_payloads import STOP, convolution, copy, payload, words_of  # noqa: E402
+from importers.vela_made import whole  # noqa: E402
+from models.campaigns import cases_of, graph_of  # noqa: E402
+from models.oracle import litert  # noqa: E402
+from models.real import model_file, structured_and_random  # noqa: E402
+from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
+
+from npu_model.application import application, generated, vela  # noqa: E402
+from npu_model.mixed import MIXED, random_mixed  # noqa: E402
+from npu_model.vela_support import compiled  # noqa: E402
+
+TRAINED = sized(
+    (("kws_int8", "tflite"), ("kws_int8", "raw"), ("ad01_int8", "command")),
+    tuple(
+        (name, way) for name in ("ad01_int8", "kws_int8", "ic_int8", "vww_int8") for way in ("tflite", "raw", "command")
+    ),
+)
+"""Models, and the way of the import: Vela's .tflite or .npz file, or `opwest import tflite --npu`."""
+INPUTS = sized(3, 20)
+SAMPLE = ("branches", "alternating", "late input", "no weights")
+"""The first three have operators on the processor before, between and after subgraphs, and tensors kept across them."""
+WITH_FOUR_PROGRAMS = 4
+"""The seed of a random graph with four subgraphs for the NPU."""
+
+
+def imported(content, folder, way):
+    if way != "command":
+        options = ("--output-format=raw",) if way == "raw" else ()
+        return application(vela(content, folder, *options), folder)
+    file = folder / "m.tflite"
+    file.write_bytes(content)
+    words = ["import", "tflite", file, "-o", folder / "model", "--npu", "ethos-u55-128"]
+    subprocess.run([sys.executable, "-m", "opwest", *map(str, words)], check=True, capture_output=True)
+    return generated(folder)
+
+
+def repeated(cases):
+    return [*cases, cases[0]]
+
+
+def compare(results, expected, record_property, name):
+    """Compare bit for bit, and record inputs, values and differing values."""
+    pairs = [
+        (one, other.reshape(one.shape))
+        for some, wanted in zip(results, expected, strict=True)
+        for one, other in zip(some, wanted, strict=True)
+    ]
+    differing = sum(int((one != other).sum()) for one, other in pairs)
+    values = sum(one.size for one, _ in pairs)
+    record_property("figures", f"{name}: {len(results)} runs, {values} values, {differing} differ")
+    assert all(one.dtype == other.dtype for one, other in pairs)
+    assert differing == 0
+    assert any(len(np.unique(one)) > 2 for one, _ in pairs)
+
+
+@pytest.mark.parametrize(("name", "way"), TRAINED)
+def test_trained_model(name, way, tmp_path, record_property):
+    content = model_file(f"{name}.tflite").read_bytes()
+    graph, direct = graph_of(content), compiled(content)
+    twice = replace(graph, rules=replace(graph.rules, dense_rounds_twice=True))
+    place = graph.inputs[0]
+    cases = repeated(structured_and_random(place.shape, place.dtype, max(INPUTS, 16))[-INPUTS:])
+    found = imported(content, tmp_path, way)
+    assert found.steps() == ["npu"]
+    results = found.run(cases)
+    compare(results, [direct.run(case) for case in cases], record_property, f"{name} {way}, NPU model")
+    wanted = [outputs_of(twice, run_graph(twice, case)) for case in cases]
+    compare(results, wanted, record_property, f"{name} {way}, interpreter")
+
+
+@pytest.mark.parametrize("name", sized(SAMPLE, tuple(MIXED)))
+def test_operators_of_the_processor(name, tmp_path, record_property):
+    content = MIXED[name].build()
+    found = application(vela(content, tmp_path), tmp_path)
+    assert " ".join("npu" if one == "npu" else "cpu" for one in found.steps()) == MIXED[name].places
+    cases = repeated(cases_of(graph_of(content), np.random.default_rng(5), INPUTS - 1))
+    compare(found.run(cases), litert(content, cases), record_property, name)
+
+
+@pytest.mark.parametrize("seed", sized((WITH_FOUR_PROGRAMS,), range(40)))
+def test_random_graph(seed, tmp_path, record_property):
+    """Up to two kinds of operators are left to the processor."""
+    random = np.random.default_rng(seed)
+    content, option = random_mixed(random)
+    found = application(vela(content, tmp_path, option), tmp_path)
+    assert {"npu"} < set(found.steps())
+    if seed == WITH_FOUR_PROGRAMS:
+        assert found.steps().count("npu") == 4
+    cases = repeated(cases_of(graph_of(content), random, 2))
+    compare(found.run(cases), litert(content, cases), record_property, f"seed {seed} {option}")
+
+
+def test_program_that_writes_its_weights_fails(tmp_path):
+    """On a device they can be in flash. The function in place of the driver compares them."""
+    stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 16), (0, 0), 16)), STOP])
+    file = tmp_path / "m_vela.tflite"
+    file.write_bytes(whole(stream).build())
+    with pytest.raises(AssertionError, match=r"step 0 \(npu\): the operator returned -5"):
+        application(file, tmp_path).run([[np.zeros((1, 1, 1, 16), np.int8)]])
