@@ -37,8 +37,17 @@ _OTHERS = (
 TRAINED = sized(_SAMPLE, (*_SAMPLE, *_OTHERS))
 """Models, and the way of the import: Vela's .tflite or .npz file, or `opwest import tflite --npu`."""
 INPUTS = sized(2, 20)
-SAMPLE = ("branches", "alternating", "no weights")
+OPTIONS = {
+    "default": (),
+    "Sram_Only": ("--memory-mode=Sram_Only", "--system-config=Ethos_U55_High_End_Embedded", "--config=Arm/vela.ini"),
+    "Size": ("--optimise=Size",),
+    "older core": ("--debug-force-legacy-core",),
+    "32 MACs": ("--accelerator-config=ethos-u55-32",),
+}
+"""Options of Vela. In the mode Sram_Only, the weights are copied to the memory of the arena."""
+SAMPLE = (("branches", "Sram_Only"), ("alternating", "default"), ("no weights", "default"))
 """They have operators on the processor before, between and after subgraphs, and tensors that are kept across them."""
+WHOLE = (*((name, "default") for name in MIXED), *(("branches", one) for one in OPTIONS if one != "default"))
 WITH_FOUR_PROGRAMS = 4
 """The seed of a random graph with four subgraphs for the NPU."""
 
@@ -54,8 +63,8 @@ def imported(content, folder, way):
     return generated(folder)
 
 
-def compare(results, expected, record_property, name):
-    """Compare bit for bit, and record inputs, values and differing values."""
+def compare(results, expected, record_property, name, reference):
+    """Compare bit for bit, and record the numbers of runs, values and differing values."""
     pairs = [
         (one, other.reshape(one.shape))
         for some, wanted in zip(results, expected, strict=True)
@@ -63,10 +72,10 @@ def compare(results, expected, record_property, name):
     ]
     differing = sum(int((one != other).sum()) for one, other in pairs)
     values = sum(one.size for one, _ in pairs)
-    record_property("figures", f"{name}: {len(results)} runs, {values} values, {differing} differ")
+    record_property("end to end", (name, reference, len(results), values, differing))
     assert all(one.dtype == other.dtype for one, other in pairs)
     assert differing == 0
-    assert any(len(np.unique(one)) > 2 for one, _ in pairs)
+    assert len(np.unique(np.concatenate([one.reshape(-1) for one, _ in pairs]))) > 2
 
 
 @pytest.mark.parametrize(("name", "way"), TRAINED)
@@ -79,18 +88,19 @@ def test_trained_model(name, way, tmp_path, record_property):
     found = imported(content, tmp_path, way)
     assert found.steps() == ["npu"]
     results = found.run(cases)
-    compare(results, [direct.run(case) for case in cases], record_property, f"{name} {way}, NPU model")
+    compare(results, [direct.run(case) for case in cases], record_property, f"{name}, {way}", "NPU model")
     wanted = [outputs_of(twice, run_graph(twice, case)) for case in cases]
-    compare(results, wanted, record_property, f"{name} {way}, interpreter")
+    compare(results, wanted, record_property, f"{name}, {way}", "interpreter")
 
 
-@pytest.mark.parametrize("name", sized(SAMPLE, tuple(MIXED)))
-def test_operators_of_the_processor(name, tmp_path, record_property):
+@pytest.mark.parametrize(("name", "options"), sized(SAMPLE, WHOLE))
+def test_operators_of_the_processor(name, options, tmp_path, record_property):
     content = MIXED[name].build()
-    found = application(vela(content, tmp_path), tmp_path)
+    mode = {"memory_mode": "Sram_Only"} if options == "Sram_Only" else {}
+    found = application(vela(content, tmp_path, *OPTIONS[options]), tmp_path, **mode)
     assert " ".join("npu" if one == "npu" else "cpu" for one in found.steps()) == MIXED[name].places
     cases = cases_of(graph_of(content), np.random.default_rng(5), INPUTS)
-    compare(found.run(cases), litert(content, cases), record_property, name)
+    compare(found.run(cases), litert(content, cases), record_property, f"{name}, {options}", "LiteRT")
 
 
 @pytest.mark.parametrize("seed", sized((WITH_FOUR_PROGRAMS,), range(24)))
@@ -103,7 +113,7 @@ def test_random_graph(seed, tmp_path, record_property):
     if seed == WITH_FOUR_PROGRAMS:
         assert found.steps().count("npu") == 4
     cases = cases_of(graph_of(content), random, sized(2, 4))
-    compare(found.run(cases), litert(content, cases), record_property, f"seed {seed} {option}")
+    compare(found.run(cases), litert(content, cases), record_property, "random graphs", "LiteRT")
 
 
 def test_program_that_writes_its_weights_fails(tmp_path):
