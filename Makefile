@@ -13,7 +13,8 @@
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
 #             operators on all boards and C libraries; prints a table by operator, also in build/models.txt
 # make kernels  200 random layers for each variant of an operator and core, bit for bit in QEMU, also with interrupts
-# make npu-model  the model of the Ethos-U55: 25 random models of each operator by Vela, 50,000 mutated payloads
+# make npu-model  the model of the Ethos-U55: 25 random models of each operator by Vela, 50,000 mutated payloads, and
+#             applications of imports with this model as their NPU; prints a table of these
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow

@@ -154,6 +154,51 @@ def test_scratch_that_is_fast_scratch_too_is_one_argument(tmp_path: Path) -> Non
     assert ".count = 3U" in source and source.count("{.data = region_1, .size = 128U}") == 2
 
 
+@pytest.mark.parametrize("kind", ["constant", "tensor", "absent"])
+def test_file_without_weights(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Vela 5.2 writes an empty tensor, its older core an empty constant."""
+    made = Vela()
+    x, y = made.input("image", 16), made.planned("scores", 48)
+    if kind == "constant":
+        made.weights.shape, made.weights.content = (0,), np.zeros(0, np.uint8)
+    elif kind == "tensor":
+        made.weights.shape, made.weights.content = (0,), None
+    else:
+        made.weights = None
+    made.npu(payload([*words_of(copy((1, 16), (1, 48), 16)), STOP]), [x], y)
+    made.model.output(y)
+    folder, manifest = imported(tmp_path, made.build())
+    assert_has_no_weights(folder, manifest)
+    assert main(["check", str(folder / "manifest.yaml")]) == 0
+    # Without an argument for region 0, the size of region 1 is known.
+    other = payload([*words_of(copy((1, 16), (1, 120), 16)), STOP])
+    (folder / "programs/npu_0.cop").write_bytes(other)
+    assert main(["check", str(folder / "manifest.yaml")]) == 1
+    assert "bytes 120 to 135 of region 1, which has 128 bytes" in capsys.readouterr().err
+
+
+def assert_has_no_weights(folder: Path, manifest: str) -> None:
+    assert "args: [arena]" in manifest and "constants:" not in manifest
+    assert not (folder / "constants.npz").exists()
+    source = (folder / "npu.c").read_text()
+    assert "int32_t npu(uint8_t *region_1, const struct opwest_launch *launch)" in source
+    assert source.index("{0},") < source.index("{.data = region_1, .size = 128U}")
+
+
+def test_raw_file_without_weights(tmp_path: Path) -> None:
+    stream = payload([*words_of(copy((1, 16), (1, 48), 16)), STOP])
+    content = raw({"cmd_data": np.bytes_(stream), "weight_data": np.bytes_(b"")})
+    assert_has_no_weights(*imported(tmp_path, content))
+
+
+def test_weights_that_are_no_constant(tmp_path: Path) -> None:
+    made = whole()
+    made.weights.content = None
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, made.build())
+    assert "the weights 'read_only' is uint8 [192]" in str(error.value)
+
+
 def test_boards_and_memory_regions(tmp_path: Path) -> None:
     board = "mps3/corstone300/an547"
     pools = (f"arena={board}:isram", f"weights={board}:isram")
@@ -268,6 +313,19 @@ def test_model_for_the_processor_is_not_a_file_of_vela(tmp_path: Path) -> None:
         imported(tmp_path, made.build())
     assert "the model has no operator 'ethos-u'" in str(error.value)
     assert "--npu compiles it for an NPU" in str(error.value)
+
+
+def test_file_of_vela_without_operators_for_the_npu(tmp_path: Path) -> None:
+    made = Vela()
+    x, a, y = made.input("x", 0), made.planned("a", 16), made.planned("y", 16)
+    made.model.operator("RELU", [x], a)
+    made.model.operator("ABS", [a], y)
+    made.model.output(y)
+    made.model.description = "Vela Optimised"
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, made.build())
+    assert "Vela left all operators on the processor: ABS, RELU" in str(error.value)
+    assert "m_vela.tflite imports it for the processor" in str(error.value)
 
 
 def test_the_command_selects_the_import_by_the_name_of_the_file(

@@ -61,6 +61,7 @@ class Model:
         self.signatures = []
         """(key, {name: tensor} of the inputs, of the outputs, subgraph)."""
         self.metadata = {}
+        self.description = None
 
     @property
     def graph(self):
@@ -151,11 +152,14 @@ class _Writer:
         signatures = [self.signature(*one) for one in m.signatures]
         codes = [self.code(one) for one in self.codes]
         vectors = [self.vector(one) for one in (graphs, codes, buffers, metadata, signatures)]
+        description = b.CreateString(m.description) if m.description is not None else None
         tflite.ModelStart(b)
         tflite.ModelAddVersion(b, 3)
         tflite.ModelAddSubgraphs(b, vectors[0])
         tflite.ModelAddOperatorCodes(b, vectors[1])
         tflite.ModelAddBuffers(b, vectors[2])
+        if description is not None:
+            tflite.ModelAddDescription(b, description)
         if metadata:
             tflite.ModelAddMetadata(b, vectors[3])
         if signatures:

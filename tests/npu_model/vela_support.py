@@ -86,6 +86,12 @@ def compiled(content: bytes, *options: str) -> Compiled:
 
     Raises OnCpuError if operators stay on the CPU, and CalledProcessError with Vela's messages if it fails.
     """
+    return _read(file_of(content, *options))
+
+
+@functools.cache
+def file_of(content: bytes, *options: str) -> bytes:
+    """Return the file that Vela makes of a model. Raises CalledProcessError with Vela's messages if it fails."""
     if not any(one.startswith("--accelerator-config") for one in options):
         options = ("--accelerator-config=ethos-u55-128", *options)
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +99,8 @@ def compiled(content: bytes, *options: str) -> Compiled:
         file.write_bytes(content)
         command = [sys.executable, "-m", "ethosu.vela", *options, f"--output-dir={folder}", str(file)]
         subprocess.run(command, check=True, capture_output=True, text=True)
-        return _read((Path(folder) / "model_vela.tflite").read_bytes())
+        [made] = Path(folder).glob("model_vela.*")
+        return made.read_bytes()
 
 
 def _read(content: bytes) -> Compiled:

@@ -31,11 +31,11 @@ class Examined:
         return frozenset(use.region for use in self.uses)
 
 
-def examine(content: bytes, npu: Npu | None = None, regions: Sequence[int] | None = None) -> Examined:
+def examine(content: bytes, npu: Npu | None = None, regions: Sequence[int | None] | None = None) -> Examined:
     """Return what a payload contains, with its faults.
 
-    `npu` is the NPU that must run it, None: any. `regions` are the sizes of the memory at the base pointers, bytes.
-    Of Ethos-U85, only the driver actions are checked.
+    `npu` is the NPU that must run it, None: any. `regions` are the sizes of the memory at the base pointers, bytes;
+    None: unknown. Of Ethos-U85, only the driver actions are checked.
     """
     payload = read_payload(content)
     faults = list(payload.faults)
@@ -53,7 +53,7 @@ def check_program(
     content: bytes,
     name: str,
     device_type: str | None,
-    regions: Sequence[int] | None,
+    regions: Sequence[int | None] | None,
     where: Location,
     faults: Diagnostics,
 ) -> None:

@@ -30,11 +30,11 @@ class Walk:
     """At most the first eight."""
 
 
-def walk(stream: Sequence[int], product: int, start: int, regions: Sequence[int] | None) -> Walk:
+def walk(stream: Sequence[int], product: int, start: int, regions: Sequence[int | None] | None) -> Walk:
     """Return the operations and accesses of a stream, with its faults.
 
-    `start` is the position of the stream in the payload, bytes; `regions` are the sizes of the regions, bytes, None if
-    they are unknown.
+    `start` is the position of the stream in the payload, bytes; `regions` are the sizes of the regions, bytes; None:
+    all are unknown, or this one.
     """
     found = Walk()
     registers: dict[str, int] = {}
@@ -49,7 +49,7 @@ def _commands(
     stream: Sequence[int],
     product: int,
     start: int,
-    regions: Sequence[int] | None,
+    regions: Sequence[int | None] | None,
     found: Walk,
     registers: dict[str, int],
 ) -> Iterator[Fault]:
@@ -106,7 +106,7 @@ def _set(name: str, word: int, data: int, command: Command, registers: dict[str,
 
 
 def _operate(
-    name: str, mode: int, registers: dict[str, int], regions: Sequence[int] | None, found: Walk, place: str
+    name: str, mode: int, registers: dict[str, int], regions: Sequence[int | None] | None, found: Walk, place: str
 ) -> Iterator[Fault]:
     found.operations[name] = found.operations.get(name, 0) + 1
     missing = [one for one in needed(name, mode, registers) if one not in registers]
@@ -119,7 +119,7 @@ def _operate(
         yield from _inside(use, regions, f"{_OPERATION}{name} {place}")
 
 
-def _inside(use: Use, regions: Sequence[int] | None, where: str) -> Iterator[Fault]:
+def _inside(use: Use, regions: Sequence[int | None] | None, where: str) -> Iterator[Fault]:
     """Yield a fault for an access outside of its region."""
     access = f"{where} {'writes' if use.writes else 'reads'} {use.what}"
     extent = f"bytes {use.begin} to {use.end - 1} of region {use.region}"
@@ -127,6 +127,5 @@ def _inside(use: Use, regions: Sequence[int] | None, where: str) -> Iterator[Fau
         yield Fault(f"{access}, {extent}", "an address in the region")
     elif regions is not None and use.region >= len(regions):
         yield Fault(f"{access}, in region {use.region}", f"a region below {len(regions)}")
-    elif regions is not None and use.end > regions[use.region]:
-        size = regions[use.region]
+    elif regions is not None and (size := regions[use.region]) is not None and use.end > size:
         yield Fault(f"{access}, {extent}, which has {size} bytes", "an access inside the region")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from opwest.diagnostics import Location
 from opwest.ethos_u.check import check_program
@@ -15,7 +14,9 @@ from opwest.model.repeats import listed_steps
 
 REGION = "region_"
 """The start of the names of arguments that are base pointers: `region_0`, `region_1`, ..."""
-_Regions = tuple[int, ...] | None
+_MOST_REGIONS = 8
+"""The base pointers of an NPU."""
+_Regions = tuple[int | None, ...] | None
 
 
 def check_npu_programs(context: Context, devices: Sequence[Device], steps: Sequence[Step]) -> None:
@@ -53,7 +54,12 @@ def _uses(
 
 
 def regions_of(operator: Operator) -> _Regions:
-    """Return the sizes of the arguments that are base pointers, bytes; None if it has none."""
+    """Return the sizes of the arguments that are base pointers, bytes; None if it has none.
+
+    Between others, the size of a region without an argument is unknown (None): that of weights which do not exist.
+    """
     sizes = {argument.name: argument.type.size for argument in operator.args}
-    names = (f"{REGION}{number}" for number in range(len(sizes)))
-    return tuple(sizes[name] for name in takewhile(sizes.__contains__, names)) or None
+    found = [sizes.get(f"{REGION}{number}") for number in range(_MOST_REGIONS)]
+    while found and found[-1] is None:
+        found.pop()
+    return tuple(found) or None

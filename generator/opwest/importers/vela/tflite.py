@@ -22,6 +22,10 @@ from opwest.importers.vela.file import CUSTOM_CODE, Call, Memory, VelaFile, node
 _ALLOCATION = b"OfflineMemoryAllocation"
 _FIXED = 4
 """The inputs of ethos-u before those of the subgraph."""
+_WEIGHTS = 1
+"""The input with the weights: empty or absent if the subgraphs have none. The scratch tensors follow."""
+_DESCRIPTION = b"Vela "
+"""The start of the description of every file that Vela has written."""
 _AGAIN = "compile the model again with Vela"
 
 
@@ -33,10 +37,9 @@ def read_tflite(content: bytes, place: str) -> VelaFile:
         raise fault(f"the file has {len(graphs)} signatures: {names}", place, "one signature")
     [graph] = graphs
     nodes = [node for node in graph.nodes if node.source == CUSTOM_CODE]
-    if not nodes:
-        hint = f"opwest import tflite {place} imports a model for the processor; --npu compiles it for an NPU"
-        raise fault("the model has no operator 'ethos-u'", place, "a file that Vela has written", hint)
     require_packages(TFLITE, "imports of TFLite files", INSTALL)
+    if not nodes:
+        raise _without_npu(content, graph, place)
     planned = _allocation(content, graph, place)
     memory, start = _memory(nodes, planned, place)
     calls = {node: _call(node, place) for node in nodes}
@@ -51,6 +54,22 @@ def read_tflite(content: bytes, place: str) -> VelaFile:
             made.append(node)
     offsets = {tensor: offset - start for tensor, offset in planned.items()}
     return VelaFile(dataclasses.replace(graph, nodes=tuple(made)), operators, memory, offsets)
+
+
+def _without_npu(content: bytes, graph: Graph, place: str) -> Exception:
+    """Return the error of a file without operators for the NPU: Vela can leave all of them on the processor."""
+    import tflite
+
+    try:
+        is_of_vela = (tflite.Model.GetRootAsModel(content, 0).Description() or b"").startswith(_DESCRIPTION)
+    except (struct.error, IndexError, ValueError, TypeError):
+        is_of_vela = False
+    if is_of_vela:
+        kinds = ", ".join(sorted({node.kind for node in graph.nodes})) or "there are none"
+        hint = f"opwest import tflite {place} imports it for the processor; Vela prints why it leaves an operator"
+        return fault(f"Vela left all operators on the processor: {kinds}", place, "an operator for the NPU", hint)
+    hint = f"opwest import tflite {place} imports a model for the processor; --npu compiles it for an NPU"
+    return fault("the model has no operator 'ethos-u'", place, "a file that Vela has written", hint)
 
 
 def _call(node: Node, place: str) -> Call:
@@ -70,16 +89,20 @@ def _call(node: Node, place: str) -> Call:
 def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[Memory, int]:
     """Return the memory that all operators share, and the offset of the scratch memory in the arena of the file."""
     for node in nodes:
-        if len(node.inputs) <= _FIXED or None in node.inputs[:_FIXED] or not node.outputs:
+        required = [one for number, one in enumerate(node.inputs[:_FIXED]) if number != _WEIGHTS]
+        if len(node.inputs) <= _FIXED or None in required or not node.outputs:
             text = f"operator {node.label} has {len(node.inputs)} inputs and {len(node.outputs)} outputs"
             expected = "the command stream, the weights, two scratch tensors, inputs, and an output"
             raise fault(text, place, expected, _AGAIN)
-        same = [one.input(i) is nodes[0].input(i) for one in (node,) for i in range(1, _FIXED)]
-        if not all(same):
+        if any(node.inputs[i] is not nodes[0].inputs[i] for i in range(1, _FIXED)):
             raise fault(f"operator {node.label} has memory of its own", place, "one memory for all operators ethos-u")
-    weights, scratch, fast = (nodes[0].input(i) for i in range(1, _FIXED))
+    weights, scratch, fast = nodes[0].inputs[_WEIGHTS], nodes[0].input(_WEIGHTS + 1), nodes[0].input(_WEIGHTS + 2)
     for what, one in (("weights", weights), ("scratch memory", scratch), ("fast scratch memory", fast)):
-        if one.dtype != "uint8" or len(one.shape) != 1 or (one.content is None) == (what == "weights" and one.size > 0):
+        if one is None:
+            continue
+        # Without weights the tensor is empty, which is no constant in some files.
+        is_right = (one.content is not None or not one.size) if what == "weights" else one.content is None
+        if one.dtype != "uint8" or len(one.shape) != 1 or not is_right:
             expected = f"a vector of uint8{', constant' if what == 'weights' else ''}"
             raise fault(f"the {what} '{one.name}' is {one.dtype} {list(one.shape)}", place, expected, _AGAIN)
     start = planned.get(scratch)
@@ -87,7 +110,7 @@ def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[
         raise fault(
             f"the scratch memory '{scratch.name}' is not planned", place, f"an offset in {_ALLOCATION.decode()}"
         )
-    content = np.zeros(0, np.uint8) if weights.content is None else weights.content
+    content = np.zeros(0, np.uint8) if weights is None or weights.content is None else weights.content
     return Memory(content, scratch.size, None if fast is scratch else fast.size), start
 
 
