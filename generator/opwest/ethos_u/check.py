@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.ethos_u.memory import Use
@@ -31,11 +31,16 @@ class Examined:
         return frozenset(use.region for use in self.uses)
 
 
-def examine(content: bytes, npu: Npu | None = None, regions: Sequence[int | None] | None = None) -> Examined:
+def examine(
+    content: bytes,
+    npu: Npu | None = None,
+    regions: Sequence[int | None] | None = None,
+    constant: Set[int] = frozenset(),
+) -> Examined:
     """Return what a payload contains, with its faults.
 
     `npu` is the NPU that must run it, None: any. `regions` are the sizes of the memory at the base pointers, bytes;
-    None: unknown. Of Ethos-U85, only the driver actions are checked.
+    None: unknown. `constant` are the regions that can be in flash. Of Ethos-U85, only the driver actions are checked.
     """
     payload = read_payload(content)
     faults = list(payload.faults)
@@ -45,8 +50,17 @@ def examine(content: bytes, npu: Npu | None = None, regions: Sequence[int | None
         faults.append(Fault(f"the payload is for {found}, the device is {npu.name}", f"a payload for {npu.name}", hint))
     if faults or payload.npu is None or payload.npu.product == U85:
         return Examined(payload.npu, {}, (), faults)
-    found_in_stream = walk(payload.stream, payload.npu.product, payload.start, regions)
-    return Examined(payload.npu, found_in_stream.operations, found_in_stream.uses, found_in_stream.faults)
+    walked = walk(payload.stream, payload.npu.product, payload.start, regions)
+    return Examined(payload.npu, walked.operations, walked.uses, [*walked.faults, *_writes(walked.uses, constant)])
+
+
+def _writes(uses: Sequence[Use], constant: Set[int]) -> Iterator[Fault]:
+    """Yield one fault for each constant region that is written."""
+    for region in sorted(constant):
+        use = next((use for use in uses if use.writes and use.region == region), None)
+        if use is not None:
+            text = f"it writes {use.what}, bytes {use.begin} to {use.end - 1} of region {region}, which is constant"
+            yield Fault(text, "no write to a region of an argument with `direction: in`")
 
 
 def check_program(
@@ -54,6 +68,7 @@ def check_program(
     name: str,
     device_type: str | None,
     regions: Sequence[int | None] | None,
+    constant: Set[int],
     where: Location,
     faults: Diagnostics,
 ) -> None:
@@ -64,5 +79,5 @@ def check_program(
     if npu is None and device_type != FAMILY:
         faults.error(f"unknown NPU {device_type!r}", where, expected=f"{FAMILY}, or one of {', '.join(NPUS)}")
         return
-    for fault in examine(content, npu, regions).faults:
+    for fault in examine(content, npu, regions, constant).faults:
         faults.error(f"program {name!r}: {fault.message}", where, expected=fault.expected, hint=fault.hint)

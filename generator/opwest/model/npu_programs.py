@@ -22,18 +22,18 @@ _Regions = tuple[int | None, ...] | None
 def check_npu_programs(context: Context, devices: Sequence[Device], steps: Sequence[Step]) -> None:
     """Report the faults of programs, once for each kind of NPU and sizes of regions."""
     types = {device.name: device.type for device in devices}
-    seen: set[tuple[bytes, str | None, _Regions]] = set()
-    for device, program, regions, where in _uses(context, devices, steps):
-        key = (program.content, types[device], regions)
+    seen: set[tuple[bytes, str | None, _Regions, frozenset[int]]] = set()
+    for device, program, regions, constant, where in _uses(context, devices, steps):
+        key = (program.content, types[device], regions, constant)
         if key not in seen:
             seen.add(key)
-            check_program(program.content, program.file, types[device], regions, where, context.faults)
+            check_program(program.content, program.file, types[device], regions, constant, where, context.faults)
 
 
 def _uses(
     context: Context, devices: Sequence[Device], steps: Sequence[Step]
-) -> Iterator[tuple[str, Program, _Regions, Location]]:
-    """Yield the device, the program, the sizes of the regions, and the place that names the program.
+) -> Iterator[tuple[str, Program, _Regions, frozenset[int], Location]]:
+    """Yield the device, the program, the sizes of the regions, the constant ones, and the place of the program's name.
 
     Without a step, the sizes of the regions are unknown.
     """
@@ -47,10 +47,16 @@ def _uses(
         owners = (entry, operators[step.operator.name], named[step.device])
         where = next(one.value_location("program") for one in owners if "program" in one)
         used.add((step.device, step.program.content))
-        yield step.device, step.program, regions_of(step.operator), where
+        yield step.device, step.program, regions_of(step.operator), _constant(step.operator), where
     for device in devices:
         if device.program is not None and (device.name, device.program.content) not in used:
-            yield device.name, device.program, None, named[device.name].value_location("program")
+            yield device.name, device.program, None, frozenset(), named[device.name].value_location("program")
+
+
+def _constant(operator: Operator) -> frozenset[int]:
+    """Return the numbers of the regions that the operator only reads."""
+    only_read = {argument.name for argument in operator.args if not argument.is_written}
+    return frozenset(number for number in range(_MOST_REGIONS) if f"{REGION}{number}" in only_read)
 
 
 def regions_of(operator: Operator) -> _Regions:

@@ -167,6 +167,14 @@ def test_accesses_outside_of_regions(commands: list[Command], regions: tuple[int
     assert message.format(op=position) in found
 
 
+def test_writes_to_constant_regions() -> None:
+    content = payload([*words_of(copy((1, 16), (0, 32), 16)), STOP])
+    assert not examine(content, regions=(192, 64)).faults
+    [found] = examine(content, regions=(192, 64), constant={0, 2}).faults
+    assert found.message == "it writes the destination of the DMA, bytes 32 to 47 of region 0, which is constant"
+    assert not examine(content, regions=(192, 64), constant={1}).faults
+
+
 def test_transfers_to_the_memory_of_the_npu_use_no_region() -> None:
     found = examine(payload([*words_of(copy((0, 0), (0x103, 0), 256)), STOP]), regions=(256,))
     assert not found.faults

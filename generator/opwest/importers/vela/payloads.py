@@ -49,7 +49,7 @@ def meaning_of(file: VelaFile, place: str, npu: Npu | None = None) -> Meaning:
     examined: dict[Call, Examined] = {}
     for call in file.calls.values():
         label = f"operator {call.label}"
-        examined[call] = found = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast))
+        examined[call] = found = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast), {0})
         separate = found.regions - {WEIGHTS, ARENA, FAST}
         if separate:
             faults.error(
