@@ -2,9 +2,10 @@
 """Random models with their plans, and their execution by the machine model."""
 
 import projects
-from machine_model import Machine, Wrong, first_content, sequential
+from machine_model import Machine, first_content, sequential
 from opwest.diagnostics import Diagnostics
 from opwest.render.actions import actions
+from plan_checks import Wrong
 from random_graphs import RandomGraph
 
 RUNS = 3

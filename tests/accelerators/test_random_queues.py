@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 from campaign import sized
-from machine_model import MODES, Wrong, check_memory, check_order
+from machine_model import MODES
 from opwest.diagnostics import Diagnostics
 from opwest.plan import order, queues
 from opwest.plan import schedule as scheduling
 from opwest.plan.memory import plan_model
 from opwest.plan.schedule import Hold
 from opwest.render.actions import actions
+from plan_checks import Wrong, check_memory, check_order
 from planned_graphs import Planned, execute
 from timed_machine import TimedMachine, longest
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 from campaign import sized
-from machine_model import MODES, Wrong, check_memory, check_order, conflict, shared_line
+from machine_model import MODES
 from opwest.diagnostics import Diagnostics
 from opwest.plan import schedule as scheduling
 from opwest.plan.access import Access
 from opwest.plan.memory import plan_memory, plan_model
 from opwest.plan.schedule import Life, Schedule
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
+from plan_checks import Wrong, check_memory, check_order, conflict, shared_line
 from planned_graphs import Planned, execute
 
 GRAPHS = sized(300, 3000)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from machine_model import check
 from opwest.model.devices import Device
 from opwest.model.model import Model, Step
 from opwest.plan.schedule import Schedule
+from plan_checks import check
 
 Kind = Literal["step", "launch", "load"]
 Duration = Callable[[Kind, int], int]
