@@ -59,7 +59,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
         [workspace.west, "twister", "--help"], env=env, capture_output=True, cwd=workspace.base.parent
     )
     if usable.returncode != 0:
-        skip_here("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+        skip_here("west twister does not start: the workspace lacks scripts/requirements-build-test.txt")
     out = tmp_path / "twister"
     done = subprocess.run(
         [workspace.west, "twister", "-T", digits, "-p", "native_sim/native/64", "-O", out, "-v"],

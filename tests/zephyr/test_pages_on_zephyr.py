@@ -52,5 +52,5 @@ def test_commands_of_a_page(
         env["EXTRA_ZEPHYR_MODULES"] = str(ROOT)
         command = [workspace.west, "twister", "--help"]
         if subprocess.run(command, cwd=workspace.base.parent, env=env, capture_output=True, check=False).returncode:
-            skip_here("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+            skip_here("west twister does not start: the workspace lacks scripts/requirements-build-test.txt")
     assert run(page, folder, env, zephyr=True) > 0

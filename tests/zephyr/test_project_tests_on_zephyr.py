@@ -44,7 +44,7 @@ def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[s
         command, cwd=workspace.base.parent, env=env, capture_output=True, text=True, errors="replace", check=False
     )
     if "No module named" in done.stderr:
-        skip_here("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+        skip_here("west twister does not start: the workspace lacks scripts/requirements-build-test.txt")
     report = out / ("testplan.json" if "--dry-run" in options else "twister.json")
     assert report.exists(), done.stdout[-4000:] + done.stderr[-4000:]
     return json.loads(report.read_text())
