@@ -73,7 +73,7 @@ def modules(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> l
         skip_here(str(reason))
 
 
-@pytest.mark.parametrize("board", sized(list(BOARDS)[1:], list(BOARDS)))
+@pytest.mark.parametrize("board", sized(list(BOARDS)[2:], list(BOARDS)))
 def test_layers_equal_the_interpreter(
     workspace: Workspace, made: tuple[Path, list[Subject]], modules: list[str], board: str
 ) -> None:

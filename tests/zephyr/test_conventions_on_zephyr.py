@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from objects_factory import compile_object
 from requirements_support import need
-from zephyr_support import Workspace
+from zephyr_support import BACK_ENDS, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -188,7 +188,7 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("board", "metadata"), [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
 def test_three_conventions_in_one_image(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from foreign_project import foreign_project
 from requirements_support import need
-from zephyr_support import Workspace
+from zephyr_support import BACK_ENDS, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -31,7 +31,7 @@ LABEL = {"returns": {"name": "label", "dtype": "uint8"}, "args": [{"name": "flow
 CASES = 20
 
 
-@pytest.mark.parametrize(("board", "metadata"), [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
 def test_foreign_operators_in_one_image(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
 ) -> None:

@@ -53,8 +53,7 @@ def test_same_predictions_as_with_c_metadata(
 @pytest.mark.parametrize(
     ("options", "target"),
     [
-        (["-DCONFIG_FPU=n"], "cortex-m4"),
-        (["-DCONFIG_FPU=y"], "cortex-m4f"),
+        *sized([], [(["-DCONFIG_FPU=n"], "cortex-m4"), (["-DCONFIG_FPU=y"], "cortex-m4f")]),
         (["-DCONFIG_FPU=y", "-DCONFIG_FP_SOFTABI=y"], "cortex-m4f-softfp"),
     ],
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import need
 from session_support import digest_of_files
 
@@ -20,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD_CONFIGURATION = ROOT / "tests" / "zephyr" / "build_configuration"
 BUILD_SECONDS = 600
 RUN_SECONDS = 60
+BACK_ENDS = sized([("mps2/an385", "llvm")], [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+"""Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
 
 
 def find_base() -> Path:
