@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from requirements_support import need, skip_here
-from zephyr_support import ROOT, Workspace, find_base, find_west
+from zephyr_support import ROOT, Workspace, find_base, find_west, need_in
 
 
 @pytest.fixture(scope="session")
@@ -76,3 +76,9 @@ def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., objec
     subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)
     opwest("generate", example / "manifest.yaml", "-o", folder / "app")
     return folder / "app"
+
+
+@pytest.fixture
+def packages(workspace: Workspace) -> None:
+    """The workspace's Python with the packages of opwest; skips the test without them."""
+    need_in(workspace, "opwest.pipeline")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from campaign import sized
 from requirements_support import skip_here
-from zephyr_support import ROOT, Built, Workspace, again
+from zephyr_support import ROOT, Built, Workspace, again, need_in
 
 pytestmark = pytest.mark.zephyr
 NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
@@ -71,27 +70,6 @@ int main(void)
 	return 0;
 }
 """
-
-
-@pytest.fixture
-def packages(workspace: Workspace) -> None:
-    """The workspace's Python with the packages of opwest; skips the test without them."""
-    need_in(workspace, "opwest.pipeline")
-
-
-def need_in(workspace: Workspace, module: str) -> None:
-    """Skip the test if the workspace's Python cannot import a module."""
-    python = Path(workspace.west).parent / "python"
-    done = subprocess.run(
-        [python, "-c", f"import {module}"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1]
-        skip_here(f"ZEPHYR TIER SKIPPED: {python} lacks what requirements.txt names: {last}")
 
 
 def hello_world(workspace: Workspace, folder: Path) -> Path:

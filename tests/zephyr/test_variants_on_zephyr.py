@@ -77,6 +77,7 @@ def test_suite_of_a_variant(workspace: Workspace, app: Path, board: str) -> None
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
+@pytest.mark.usefixtures("packages")
 def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> None:
     folder = source.parents[1] / "module"
     shutil.copytree(source.parent, folder / "adder")

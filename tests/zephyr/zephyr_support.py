@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from campaign import sized
-from requirements_support import need
+from requirements_support import need, skip_here
 from session_support import digest_of_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,6 +174,21 @@ class Workspace:
             assert not ("warning:" in line and "opwest" in line), line
         self.images[key] = built
         return built
+
+
+def need_in(workspace: Workspace, module: str) -> None:
+    """Skip the test if the workspace's Python cannot import a module."""
+    python = Path(workspace.west).parent / "python"
+    done = subprocess.run(
+        [python, "-c", f"import {module}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1]
+        skip_here(f"ZEPHYR TIER SKIPPED: {python} lacks what requirements.txt names: {last}")
 
 
 def again(workspace: Workspace, folder: Path, board: str, target: str | None = None) -> tuple[int, str]:
