@@ -3,6 +3,7 @@
 
 `--tier=host` (`make test`) omits the directories of REST, tests marked `slow`, and tests that call `need()` for more
 than requirements_support.HOST. It records each test that passed. `--tier=rest` (`make test-rest`) runs all others.
+Tests marked `whole` run in campaigns only (campaign.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session
 
@@ -64,14 +66,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tier; builds of images are first, so that no process waits for the last ones."""
     items.sort(key=lambda item: TESTS / "zephyr" not in item.path.parents)
+    out = [] if sized(False, True) else [item for item in items if item.get_closest_marker("whole")]
     if Tier.name == "host":
-        out = [item for item in items if item.get_closest_marker("slow")]
+        out += [item for item in items if item.get_closest_marker("slow")]
     elif Tier.name == "rest":
         passed = frozenset(PASSED.read_text(encoding="utf-8").splitlines()) if PASSED.is_file() else frozenset()
-        out = [item for item in items if _line(item.nodeid) in passed]
-    else:
-        return
+        out += [item for item in items if _line(item.nodeid) in passed]
     left = frozenset(out)
+    if not left:
+        return
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=out)
 

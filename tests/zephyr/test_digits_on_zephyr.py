@@ -34,7 +34,7 @@ def host_predictions(digits: Path) -> list[str]:
     return predictions(done.stdout)
 
 
-@pytest.mark.parametrize("board", sized(["native_sim/native/64", "mps2/an385"], BOARDS))
+@pytest.mark.parametrize("board", sized(["mps2/an385"], BOARDS))
 def test_same_predictions_as_on_the_host(
     workspace: Workspace, digits: Path, host_predictions: list[str], board: str
 ) -> None:
@@ -53,6 +53,7 @@ def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
 
 
+@pytest.mark.whole
 def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     env = workspace.environment("native_sim/native/64")
     usable = subprocess.run(

@@ -106,6 +106,7 @@ def test_note_is_in_the_image_and_not_in_flash(workspace: Workspace, opwest: Opw
     assert (images["c"].folder / "zephyr" / "zephyr.bin").read_bytes() == binaries["c"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("board", sized([ARM_BOARD], [BOARD, ARM_BOARD]))
 def test_models_are_listed_and_called_without_the_shell(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str

@@ -175,6 +175,7 @@ def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path
     assert "far away: -14" in console  # y[] is in DTCM, where the device does not reach it: -EFAULT
 
 
+@pytest.mark.whole
 def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path), AN385)
     found = places(built)
@@ -185,10 +186,12 @@ def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path:
     assert "far away: 0" in console  # ordinary memory on this board
 
 
+@pytest.mark.whole
 def test_unlisted_boards_use_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     answers(workspace.build(application(opwest, tmp_path), NATIVE).run("^end"))
 
 
+@pytest.mark.whole
 def test_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path, near="dtcm"), AN547)
     assert within(places(built)["places_near"], 0x30000000, 512 << 10)

@@ -226,6 +226,7 @@ def test_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits
     assert "predictions: 360 of 360" in console
 
 
+@pytest.mark.whole
 def test_disabled_external_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     (tmp_path / "one.c").write_text(SCALE_C)
     text = TWICE.format(name="first", source="one.c", factor=10)

@@ -180,6 +180,7 @@ def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
     assert f"Hello World! {NATIVE} -29 171 end 0" in built.run(r"end -?[0-9]+\s")
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("packages")
 def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     """make does not read a changed model.cmake before it builds: the build fails, and the next one is complete."""
@@ -248,6 +249,7 @@ def test_metadata_of_llvm_in_an_existing_application(workspace: Workspace, tmp_p
     assert not [file for file in compiled_files if file.endswith(("_metadata.c", "_run.c", "_registry.c"))]
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("packages")
 def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Both methods work for an application that is one image of sysbuild."""
@@ -328,7 +330,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize("form", ["project", "import"])
+@pytest.mark.parametrize("form", sized(["project"], ["project", "import"]))
 def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path: Path, form: str) -> None:
     """Listed as a project with `west-commands`, or imported with its whole manifest."""
     topdir = tmp_path / "workspace"

@@ -64,6 +64,7 @@ def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
         assert {"vectors", "open_and_close", "run_checks_its_arguments"} <= set(results)
 
 
+@pytest.mark.whole
 def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """With picolibc, Zephyr's default; test_digits_on_zephyr.py runs the suite on the first board."""
     options = [word for board in BOARDS[1:] for word in ("-p", board)]
@@ -149,6 +150,7 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
         assert f"PASS - test_{test} " in console
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("board", sized(["native_posix"], ["native_posix_64", "native_posix"]))
 def test_on_zephyr_3_4(workspace: Workspace, old_base: Path, opwest: Opwest, tmp_path: Path, board: str) -> None:
     source = tmp_path / "source"

@@ -82,7 +82,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("board", sized(BOARDS[:2], BOARDS))
+@pytest.mark.parametrize("board", sized(BOARDS[:1], BOARDS))
 def test_digits_equals_the_host_run(
     run: Run, opwest: Run, digits: Path, reference: ModuleType, board: str, tmp_path: Path
 ) -> None:
@@ -235,6 +235,7 @@ def test_check_steps_names_the_wrong_operator(
     }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("back_end", "board"),
     [("llvm", "native_sim/native/64"), *sized([], [("c", "mps2/an385")])],
@@ -253,6 +254,7 @@ def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, 
     assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
 def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
     """First by its build directory, then by its responses."""
@@ -274,6 +276,7 @@ def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, 
         assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
 
+@pytest.mark.whole
 def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     main = large / "src" / "main.c"

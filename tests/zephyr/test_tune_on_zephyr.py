@@ -109,6 +109,7 @@ def test_every_candidate_is_measured_and_the_import_uses_the_table(tune: Tune, i
         assert ("mla" in variants) == (expected is not None)
 
 
+@pytest.mark.whole
 def test_a_wrong_candidate_is_an_error(tune: Tune, imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = next(one for one in VARIANTS[Pool] if one.name == "portable")
 
