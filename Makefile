@@ -6,7 +6,7 @@
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  streams with state on all boards and back ends, 10,000 frames on the host, 3,000 random models
-# make boards  the Zephyr tests with all their boards
+# make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
@@ -97,7 +97,7 @@ campaign: $(VENV)/.installed-all
 		tests/zephyr/test_state_on_zephyr.py tests/zephyr/test_foreign_operators_on_zephyr.py
 
 boards: $(VENV)/.installed-all
-	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm
 
 plans: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/planner.py

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import projects
+from campaign import sized
 from golden_support import copy_project
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
@@ -34,6 +35,18 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
+DIFFERENT = (
+    "x86-64",
+    "i386",
+    "aarch64-host",
+    "cortex-m0",
+    "cortex-m4f-softfp",
+    "cortex-m55f-mve",
+    "rv32imac",
+    "rv64gc",
+)
+"""A target of each instruction set and float ABI."""
+SAMPLE = sized(ABIS, TARGETS)
 MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions", "streams")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"

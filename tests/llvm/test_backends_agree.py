@@ -18,7 +18,7 @@ from backends_support import (
     MODULE,
     PROGRAMS,
     RUNTIME,
-    TARGETS,
+    SAMPLE,
     build_operators,
     compile_sources,
     execute,
@@ -73,7 +73,7 @@ def reference(apps, tmp_path_factory):
     return walk("x86-64", apps, tmp_path_factory.mktemp("reference"))["c"]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SAMPLE)
 def test_back_ends_write_equal_tables(target, apps, reference, tmp_path):
     written = walk(target, apps, tmp_path)
     assert written["llvm"] == written["c"]
@@ -86,7 +86,7 @@ def reference_of_two_npus(two_npus_apps, tmp_path_factory):
     return walk("x86-64", two_npus_apps, tmp_path_factory.mktemp("two_npus"), "two_npus/walk_two_npus.c")["c"]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SAMPLE)
 def test_back_ends_write_equal_tables_of_two_npus(target, two_npus_apps, reference_of_two_npus, tmp_path):
     """Models that have only C sources, for accelerators."""
     written = walk(target, two_npus_apps, tmp_path, "two_npus/walk_two_npus.c")
