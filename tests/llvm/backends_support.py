@@ -35,15 +35,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
-DIFFERENT = (
-    "x86-64",
-    "i386",
-    "aarch64-host",
-    "cortex-m0",
-    "cortex-m4f-softfp",
-    "cortex-m55f-mve",
-    "rv32imac",
-    "rv64gc",
+ABIS = (
+    *("x86-64", "i386", "aarch64-host", "rv32imac", "rv64gc"),
+    *("cortex-m0", "cortex-m4f-softfp", "cortex-m55f-mve"),
 )
 """A target of each instruction set and float ABI."""
 SAMPLE = sized(ABIS, TARGETS)
