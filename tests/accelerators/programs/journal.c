@@ -66,12 +66,23 @@ static int injected(int position)
 {
 	char kind[sizeof(faults[0].kind)];
 
+	if (!faults_on) {
+		return 0;
+	}
 	kind_of_call(kind, sizeof(kind));
-	for (int i = 0; faults_on && i < fault_count; i++) {
+	for (int i = 0; i < fault_count; i++) {
 		if (faults[i].position == position) {
+			/* It ends the repeats of an earlier fault. */
+			for (int j = 0; j < fault_count; j++) {
+				if (j != i && strcmp(faults[j].kind, kind) == 0) {
+					faults[j].repeats = 0;
+				}
+			}
 			memcpy(faults[i].kind, kind, sizeof(kind));
 			return faults[i].code;
 		}
+	}
+	for (int i = 0; i < fault_count; i++) {
 		if (faults[i].repeats != 0 && strcmp(faults[i].kind, kind) == 0) {
 			faults[i].repeats -= faults[i].repeats > 0;
 			return faults[i].code;
