@@ -15,7 +15,7 @@ from campaign import sized
 
 HANDLES = 4
 PAIRS = sized(40, 500)
-RUNS = sized(100, 400)
+RUNS = 100
 SOURCES = ("devices", "device_ownership", "device_launches", "accelerator", "accelerator_context", "status")
 Member = tuple[int, int, int]
 """Handle, first step, the step before which it is released."""
