@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,25 @@ def assert_has_no_weights(folder: Path, manifest: str) -> None:
     source = (folder / "npu.c").read_text()
     assert "int32_t npu(uint8_t *region_1, const struct opwest_launch *launch)" in source
     assert source.index("{0},") < source.index("{.data = region_1, .size = 128U}")
+
+
+def test_tensor_of_another_dtype(tmp_path: Path) -> None:
+    made = Vela()
+    x, y = made.input("image", 16), made.planned("scores", 48, dtype="string")
+    made.npu(payload([*words_of(copy((1, 16), (1, 48), 16)), STOP]), [x], y)
+    made.model.output(y)
+    with pytest.raises(OpwestError) as error:
+        imported(tmp_path, made.build())
+    assert "tensor 'scores' has the dtype string" in str(error.value)
+
+
+def test_large_arena_needs_little_memory(tmp_path: Path) -> None:
+    made = whole(arena=2**30)
+    tracemalloc.start()
+    imported(tmp_path, made.build())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**26
 
 
 def test_raw_file_without_weights(tmp_path: Path) -> None:

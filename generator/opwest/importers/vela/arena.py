@@ -8,7 +8,8 @@ one must read what was written for it. A tensor that cannot keep its content the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -99,27 +100,53 @@ def _extent(value: Value, places: Mapping[Value, int]) -> tuple[Value, int, int]
     return base, begin, begin + _bytes(value)
 
 
+class _Owners:
+    """The numbers of the values that the bytes of the arena belong to, one number between two borders."""
+
+    def __init__(self, size: int, borders: Iterable[int]) -> None:
+        self._size = size
+        self._borders = np.unique(np.clip(np.array([0, size, *borders], np.int64), 0, size))
+        self._numbers = np.full(len(self._borders), _NOTHING, np.int64)
+
+    def _span(self, begin: int, end: int) -> slice:
+        low, high = np.searchsorted(self._borders, np.clip((begin, end), 0, self._size))
+        return slice(int(low), int(high))
+
+    def set(self, begin: int, end: int, number: int) -> None:
+        self._numbers[self._span(begin, end)] = number
+
+    def other_than(self, number: int, begin: int, end: int) -> int | None:
+        """Return the first other number in a range, None without one."""
+        found = self._numbers[self._span(begin, end)]
+        wrong = found[found != number]
+        return int(wrong[0]) if wrong.size else None
+
+
 def _clashes(
     steps: Sequence[Step], places: Mapping[Value, int], program: Program, file: VelaFile, meaning: Meaning
 ) -> Iterator[_Clash]:
-    """Yield the steps that find other content than they need: bytes have the number of the value they belong to."""
+    """Yield the steps that find other content than they need."""
     numbers = {value: number for number, value in enumerate(places)}
     values = list(places)
-    owners = np.full(file.memory.arena, _NOTHING, np.int64)
+    used = {*program.inputs, *program.outputs, *(one for step in steps for one in step.arguments)}
+    extents = [found for found in (_extent(value, places) for value in used) if found is not None]
+    borders = [border for _, begin, end in extents for border in (begin, end)]
+    borders += [border for writes in meaning.writes.values() for border in chain(*(writes or ()))]
+    owners = _Owners(file.memory.arena, borders)
 
     def check(value: Value) -> Iterator[_Clash]:
         found = _extent(value, places)
         if found is None:
             return
         base, begin, end = found
-        wrong = owners[begin:end][owners[begin:end] != numbers[base]]
-        if wrong.size:
-            yield _Clash(base, values[wrong[0]] if wrong[0] >= 0 else None)
+        other = owners.other_than(numbers[base], begin, end)
+        if other is not None:
+            yield _Clash(base, values[other] if other >= 0 else None)
 
     def write(value: Value) -> None:
         found = _extent(value, places)
         if found is not None:
-            owners[found[1] : found[2]] = numbers[found[0]]
+            owners.set(found[1], found[2], numbers[found[0]])
 
     for value in program.inputs:
         write(value)
@@ -135,7 +162,7 @@ def _clashes(
         if call is not None:
             writes = meaning.writes[call]
             for begin, end in [(0, file.memory.arena)] if writes is None else writes:
-                owners[begin:end] = _NPU
+                owners.set(begin, end, _NPU)
         for parameter, value in pairs:
             if parameter.direction != "in":
                 write(value)
