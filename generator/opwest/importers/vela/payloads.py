@@ -14,11 +14,12 @@ from opwest.ethos_u.npus import U85, Npu
 from opwest.ethos_u.payload import ALIGNMENT
 from opwest.importers.models.graph.types import Tensor
 from opwest.importers.vela.file import Call, VelaFile
-from opwest.model.dtypes import DTYPES
 from opwest.records import dataclass
 
 WEIGHTS, ARENA, FAST = range(3)
 """The regions of Vela."""
+_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
+"""Those of inputs and outputs of subgraphs for the NPU, which computes with integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +88,8 @@ def _check_tensors(call: Call, file: VelaFile, faults: Diagnostics, where: Locat
     for tensor in (*call.inputs, *call.outputs):
         offset = file.offsets.get(tensor)
         what = f"operator {call.label}: tensor '{tensor.name}'"
-        if tensor.dtype not in DTYPES:
-            faults.error(f"{what} has the dtype {tensor.dtype}", where, expected=f"one of {', '.join(DTYPES)}")
+        if tensor.dtype not in _DTYPES:
+            faults.error(f"{what} has the dtype {tensor.dtype}", where, expected=f"one of {', '.join(_DTYPES)}")
         elif offset is None:
             faults.error(f"{what} is not planned", where, expected="an offset in OfflineMemoryAllocation")
         elif offset < 0 or offset + bytes_of(tensor) > file.memory.arena:
