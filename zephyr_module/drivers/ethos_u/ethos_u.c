@@ -196,7 +196,7 @@ static int ethos_u_open(const struct device *dev, int32_t timeout_ms)
 	return rc;
 }
 
-/* The vendor's driver trusts the lengths in a payload: one that nobody has checked is not run. */
+/* The vendor's driver does not check the lengths in a payload, so load() does. */
 static int make_current(const struct device *dev, const struct opwest_program *program)
 {
 	struct ethos_u_data *const data = dev->data;
@@ -251,7 +251,7 @@ static int ethos_u_close(const struct device *dev)
 	int aborted = 0;
 	int closed;
 
-	/* Another thread's call aborts nothing. */
+	/* Only the thread of the owner may abort work. */
 	if (!opwest_accelerator_context_is_mine(&data->context)) {
 		return -EPERM;
 	}

@@ -28,7 +28,7 @@ struct ethos_u_job {
 
 #define ETHOS_U_CHECKED 8U
 
-/* A program without a fault; programs are constants. */
+/* A checked program without a fault. The content of programs is constant. */
 struct ethos_u_checked {
 	const uint8_t *data;
 	uint32_t size;
@@ -87,7 +87,7 @@ struct ethos_u_data {
 	uint64_t base[OPWEST_ETHOS_U_REGIONS];
 	size_t base_size[OPWEST_ETHOS_U_REGIONS];
 
-	/* The last programs without a fault, a ring: another load of them costs no check. */
+	/* A ring of the last checked programs: load() does not check them again. */
 	struct k_spinlock checked_lock;
 	struct ethos_u_checked checked[ETHOS_U_CHECKED];
 	uint8_t checked_next;
