@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.diagnostics import Location
 from opwest.ethos_u.check import check_program
+from opwest.ethos_u.commands import REGIONS
 from opwest.model.context import Context
 from opwest.model.devices import Device, Program
 from opwest.model.model import Operator, Step
@@ -14,8 +15,6 @@ from opwest.model.repeats import listed_steps
 
 REGION = "region_"
 """The start of the names of arguments that are base pointers: `region_0`, `region_1`, ..."""
-_MOST_REGIONS = 8
-"""The base pointers of an NPU."""
 _Regions = tuple[int | None, ...] | None
 
 
@@ -56,7 +55,7 @@ def _uses(
 def _constant(operator: Operator) -> frozenset[int]:
     """Return the numbers of the regions that the operator only reads."""
     only_read = {argument.name for argument in operator.args if not argument.is_written}
-    return frozenset(number for number in range(_MOST_REGIONS) if f"{REGION}{number}" in only_read)
+    return frozenset(number for number in range(REGIONS) if f"{REGION}{number}" in only_read)
 
 
 def regions_of(operator: Operator) -> _Regions:
@@ -65,7 +64,7 @@ def regions_of(operator: Operator) -> _Regions:
     Between others, the size of a region without an argument is unknown (None): that of weights which do not exist.
     """
     sizes = {argument.name: argument.type.size for argument in operator.args}
-    found = [sizes.get(f"{REGION}{number}") for number in range(_MOST_REGIONS)]
+    found = [sizes.get(f"{REGION}{number}") for number in range(REGIONS)]
     while found and found[-1] is None:
         found.pop()
     return tuple(found) or None
