@@ -70,11 +70,14 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "npu_emul": Feature(
         (
-            *_headers("npu_emul", "npu_emul_state"),
+            *_headers("accelerator_functions", "npu_emul", "npu_emul_functions", "npu_emul_state"),
             *_driver(
                 "npu_emul",
                 "npu-emul",
-                *(f"npu_emul{part}.c" for part in ("", "_enqueue", "_faults", "_kernels", "_program", "_queue")),
+                *(
+                    f"npu_emul{part}.c"
+                    for part in ("", "_enqueue", "_faults", "_functions", "_kernels", "_program", "_queue")
+                ),
                 *("npu_emul_internal.h", "npu_emul_zephyr.c"),
             ),
         ),
@@ -84,11 +87,11 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "ethos_u": Feature(
         (
-            *_headers("ethos_u", "profile_devices"),
+            *_headers("accelerator_functions", "ethos_u", "ethos_u_functions", "profile_devices"),
             *_driver(
                 "ethos_u",
                 "ethos-u",
-                *(f"ethos_u{part}.c" for part in ("", "_payload", "_pmu", "_queue")),
+                *(f"ethos_u{part}.c" for part in ("", "_functions", "_payload", "_pmu", "_queue")),
                 *("ethos_u_internal.h", "ethos_u_payload.h"),
             ),
             *_sources("profile_devices.c", "profile_devices.ld", "profile_devices_shell.c"),
@@ -149,6 +152,7 @@ NOT_COPIED = (
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
+    *(f"bundle/image/drivers/{name}.c" for name in ("ethos_u", "npu_emul")),
     *("conformance/CMakeLists.txt", "conformance/Kconfig", "conformance/include/opwest/conformance.h"),
     *(
         f"conformance/src/{name}.c"

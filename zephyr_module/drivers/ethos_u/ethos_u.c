@@ -14,6 +14,10 @@
 #include <zephyr/pm/device.h>
 #include <zephyr/sys/util.h>
 
+#ifdef CONFIG_OPWEST_BUNDLE_DEVICES
+#include <opwest/ethos_u_functions.h>
+#endif
+
 #include "ethos_u_internal.h"
 #include "ethos_u_payload.h"
 
@@ -329,6 +333,9 @@ static OPWEST_ACCELERATOR_API(ethos_u_api) = {
 	.notify = ethos_u_notify,
 	.close = ethos_u_close,
 	.deactivate = ethos_u_deactivate,
+#ifdef CONFIG_OPWEST_BUNDLE_DEVICES
+	.functions = &opwest_ethos_u_functions.base,
+#endif
 };
 
 /* The fast memory of an instance, with a check; nothing without one. */

@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <stddef.h>
 
+#ifdef CONFIG_OPWEST_BUNDLE_DEVICES
+#include <opwest/npu_emul_functions.h>
+#endif
+
 #include "npu_emul_internal.h"
 
 static int npu_emul_info(const struct device *dev, struct opwest_accelerator_info *info)
@@ -159,6 +163,9 @@ OPWEST_ACCELERATOR_API(opwest_npu_emul_api) = {
 	.notify = npu_emul_notify,
 	.close = npu_emul_close,
 	.deactivate = npu_emul_deactivate,
+#ifdef CONFIG_OPWEST_BUNDLE_DEVICES
+	.functions = &opwest_npu_emul_functions.base,
+#endif
 };
 
 int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeout_ms)

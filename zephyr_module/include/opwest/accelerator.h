@@ -115,13 +115,14 @@ __subsystem struct opwest_accelerator_driver_api {
 	opwest_accelerator_notify_t notify;
 	opwest_accelerator_close_t close;
 	opwest_accelerator_deactivate_t deactivate;
+	/** For operators of bundles: see opwest/accelerator_functions.h. */
+	const struct opwest_accelerator_functions *functions;
 };
 
 /**
  * @brief Begin the definition of the hooks of a driver.
  *
  * Use: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
- *
  * From Zephyr 4.1 on the structure is in the section of its class, so `<model>_open()` can
  * recognise accelerators.
  *
