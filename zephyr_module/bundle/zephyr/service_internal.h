@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief Shared by shell and MCUmgr group: jobs on a thread of their own, and parts of uploads.
+ *
+ * A host starts a job and repeats the same request until it is done, so that lost and repeated
+ * requests and responses are harmless, and no response has to wait for an erase or a run.
+ */
+#ifndef OPWEST_BUNDLE_SERVICE_INTERNAL_H_
+#define OPWEST_BUNDLE_SERVICE_INTERNAL_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opwest/bundle_service.h>
+
+/** Bytes of the longest part of a tensor in a job. */
+#define OPWEST_BUNDLE_JOB_DATA 512U
+
+/** The jobs. */
+enum opwest_bundle_job {
+	/** Read the records: opwest_bundles_state(). */
+	OPWEST_BUNDLE_JOB_STATE = 0,
+	/** Describe a slot: opwest_bundles_list(). */
+	OPWEST_BUNDLE_JOB_LIST = 1,
+	/** Erase a slot and begin an upload, or continue it: opwest_bundles_begin(). */
+	OPWEST_BUNDLE_JOB_BEGIN = 2,
+	OPWEST_BUNDLE_JOB_INSTALL = 3,
+	OPWEST_BUNDLE_JOB_CONFIRM = 4,
+	OPWEST_BUNDLE_JOB_ROLL_BACK = 5,
+	/** Compare the results of steps with those in the bundle: opwest_bundles_check_steps(). */
+	OPWEST_BUNDLE_JOB_STEPS = 6,
+	/** Compare a part of a tensor with given bytes: opwest_bundles_check_part(). */
+	OPWEST_BUNDLE_JOB_PART = 7,
+	OPWEST_BUNDLE_JOBS = 8,
+};
+
+/** A request for a job. */
+struct opwest_bundle_request {
+	/** enum opwest_bundle_job */
+	uint32_t job;
+	/** The host that asks: a random number. */
+	uint32_t session;
+	/** The number of the job, which increases within a session; 0: a job without repeats. */
+	uint32_t number;
+	/** Not 0: do not start it, only return its result. */
+	uint32_t polls;
+	/** LIST, BEGIN: the slot; OPWEST_BUNDLE_NO_SLOT in BEGIN: the one for the next upload. */
+	uint32_t slot;
+	/** BEGIN: bytes of the file. */
+	uint32_t size;
+	/** BEGIN: its SHA-512. */
+	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
+	/** PART: see opwest_bundles_check_part(). */
+	uint32_t point;
+	uint32_t buffer;
+	uint32_t offset;
+	const uint8_t *data;
+	uint32_t data_size;
+};
+
+/** Receives the fields of a response. */
+struct opwest_bundle_sink {
+	void (*put_unsigned)(void *context, const char *key, uint64_t value);
+	void (*put_signed)(void *context, const char *key, int32_t value);
+	/** Printable ASCII characters. */
+	void (*put_text)(void *context, const char *key, const char *text);
+	void (*put_bytes)(void *context, const char *key, const uint8_t *data, uint32_t size);
+	void *context;
+};
+
+/**
+ * @brief Put the versions of the commands and of the format, and the number of slots.
+ *
+ * @retval 0       Put.
+ * @retval -EACCES The application serves no bundles.
+ */
+int opwest_bundle_put_info(const struct opwest_bundle_sink *sink);
+
+/**
+ * @brief Start a job, or find the one with the same session and number; put its result or that it
+ * is not done.
+ *
+ * The field `result` is 0 or a negative errno: of the job, or -EBUSY during another job, -EALREADY
+ * for a number below that of the session's latest job, -ENOENT with `polls` for a job that is not
+ * the latest one, -EINVAL.
+ *
+ * @param request      The request.
+ * @param milliseconds The longest wait for the end of the job; negative: without a limit.
+ * @param sink         Receives the fields.
+ *
+ * @retval 0       Put.
+ * @retval -EACCES The application serves no bundles.
+ */
+int opwest_bundle_put_job(const struct opwest_bundle_request *request, int32_t milliseconds,
+			  const struct opwest_bundle_sink *sink);
+
+/**
+ * @brief Write a part of an upload; put the offset of the next one.
+ *
+ * @param offset The offset of @p data in the file.
+ * @param data   The bytes.
+ * @param size   Their number.
+ * @param check  CRC-32 of the first 8 bytes of the file's SHA-512, @p offset in 4 bytes,
+ *               little-endian, and @p data: detects damaged parts and parts of another file.
+ * @param sink   Receives the fields: `result` is -EILSEQ for a wrong @p check, -EPERM without an
+ *               upload, -EBUSY during a job.
+ *
+ * @retval 0       Put.
+ * @retval -EACCES The application serves no bundles.
+ */
+int opwest_bundle_put_part(uint32_t offset, const uint8_t *data, uint32_t size, uint32_t check,
+			   const struct opwest_bundle_sink *sink);
+
+#endif /* OPWEST_BUNDLE_SERVICE_INTERNAL_H_ */
