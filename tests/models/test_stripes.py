@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from campaign import sized
 from requirements_support import need
 
 need("tflite")
@@ -53,7 +54,7 @@ def stripes_in(text):
     return re.findall(r"(\S+) \((\d+) layers in stripes of (\d+) rows?\)", text)
 
 
-@pytest.mark.parametrize("io", ["caller", "workspace"])
+@pytest.mark.parametrize("io", sized(["workspace"], ["caller", "workspace"]))
 def test_less_memory_and_the_same_results(file, io, tmp_path):
     code, out, err = opwest("import", file, "-o", tmp_path / "m", "--optimize", "ram", "--io", io)
     assert code == 0, err

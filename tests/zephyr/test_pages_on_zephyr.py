@@ -24,7 +24,7 @@ from test_pages import environment, need_tools, runnable
 pytestmark = pytest.mark.zephyr
 
 
-SAMPLE = ("README", "getting-started")
+SAMPLE = ("README",)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_user_threads(workspace: Workspace, app: Path) -> None:
     check_console(built.run(END), "4.2")
 
 
+@pytest.mark.whole
 def test_user_threads_on_zephyr_3_4(workspace: Workspace, old_base: Path, app: Path, tmp_path: Path) -> None:
     cmsis = old_base.parent / "modules" / "hal" / "cmsis"
     if not cmsis.is_dir():

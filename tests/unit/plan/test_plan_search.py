@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.packing import greedy, search
@@ -83,7 +84,7 @@ def larger(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=sized(30, 60), deadline=None, derandomize=True, database=None)
 @given(larger())
 def test_never_worse_than_greedy_and_always_valid(blocks):
     first = greedy.plan_pool(blocks)
