@@ -28,6 +28,14 @@ class LinkError(Exception):
         self.hint = hint
 
 
+class LostError(LinkError):
+    """The device disappeared: the board was unplugged, it restarts, or the emulator exited."""
+
+
+class UnknownCommandError(LinkError):
+    """The shell of the image does not have the command."""
+
+
 class ModelError(LinkError):
     """A model failed; the connection works."""
 

@@ -3,35 +3,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-import select
-import termios
 import time
-import tty
 
-from opwest.board.link import (
-    LOCKED_HINT,
-    NO_SERVICE_HINT,
-    Action,
-    LinkError,
-    Report,
-    Served,
-    Tensor,
-    check_tensor,
-    check_version,
-    printable,
-)
+from opwest.board.link import Action, LinkError, Report, Served, Tensor, check_tensor, check_version
+from opwest.board.shell_connection import ShellConnection
 from opwest.host.profile import Profile, parse_measures
 
-_ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
-_UNKNOWN = re.compile(rb"opwest: command not found|Please specify a subcommand|wrong parameter count")
-_LOCKED = re.compile(rb"@opwest error -13 EACCES\b")
-_ESCAPES = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
-_KEPT = 1 << 16
 
 
 class ShellLink:
@@ -41,13 +21,8 @@ class ShellLink:
         self.device = device
         self._timeout = timeout
         self._chunk = 1
-        self._received = b""
-        try:
-            self._file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            tty.setraw(self._file, termios.TCSANOW)
-        except OSError as error:
-            raise LinkError(f"cannot open the serial device '{device}': {error.strerror}") from error
+        self._connection = ShellConnection(device, timeout)
+        self._ask = self._connection.ask
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
@@ -55,7 +30,7 @@ class ShellLink:
         while True:
             left = end - time.monotonic()
             if left <= 0:
-                raise self._timeout_error("the response to 'opwest describe'", self._timeout)
+                raise self._connection.timeout_error("the response to 'opwest describe'", self._timeout)
             lines = self._ask("describe", min(left, _AGAIN_SECONDS), b"end")
             if lines is not None:
                 models = self._models(lines)
@@ -101,7 +76,7 @@ class ShellLink:
         """Send an action, once; return its result. `stop` is the response of a run that has stopped."""
         lines = self._ask(command, self._timeout, b"done|error" if stop is None else b"done|stopped|error")
         if lines is None:
-            raise self._timeout_error(f"the end of 'opwest {command}'", self._timeout)
+            raise self._connection.timeout_error(f"the end of 'opwest {command}'", self._timeout)
         try:
             kind, *words = lines[-1].split()
             if lines[-1].strip() == stop:
@@ -141,12 +116,12 @@ class ShellLink:
             if profile is not None:
                 return profile
         if lines is None:
-            raise self._timeout_error(f"the end of 'opwest measures {model.name}'", self._timeout)
+            raise self._connection.timeout_error(f"the end of 'opwest measures {model.name}'", self._timeout)
         raise LinkError(f"{self.device}: truncated responses to 'opwest measures {model.name}'")
 
     def disconnect(self) -> None:
         """Close the device."""
-        os.close(self._file)
+        self._connection.disconnect()
 
     def _ask_again(self, command: str, awaited: str, expected: str) -> re.Match[str]:
         """Send a repeatable command until the response matches."""
@@ -158,75 +133,5 @@ class ShellLink:
                 if found:
                     return found
         if lines is None:
-            raise self._timeout_error(f"the response to {awaited}", self._timeout)
+            raise self._connection.timeout_error(f"the response to {awaited}", self._timeout)
         raise LinkError(f"{self.device}: unexpected response to {awaited}: {lines[-1]!r}")
-
-    def _ask(self, command: str, seconds: float, last: bytes) -> list[str] | None:
-        """Send a command; return the lines of its response up to the one that starts with `last`, None on a timeout.
-
-        Input received earlier, such as late responses, is discarded. The caller decides whether to repeat the command.
-        """
-        self._drain()
-        self._received = b""
-        self._send(f"\nopwest {command}\n".encode())
-        end = time.monotonic() + seconds
-        final = re.compile(rb"@opwest (?:" + last + rb")\b[^\r\n]*\r?\n")
-        while not final.search(self._received):
-            if _LOCKED.search(self._received):
-                break
-            if _UNKNOWN.search(self._received):
-                raise LinkError(
-                    f"the image on '{self.device}' has no opwest service: its shell has no command 'opwest "
-                    f"{command.split()[0]}'",
-                    NO_SERVICE_HINT,
-                )
-            left = end - time.monotonic()
-            if left <= 0:
-                return None
-            self._receive(left)
-        if _LOCKED.search(self._received):
-            raise LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
-        return [found.decode(errors="replace") for found in _ANSWER.findall(self._received)]
-
-    def _timeout_error(self, awaited: str, seconds: float) -> LinkError:
-        text = printable(self._received)
-        last = f"received {text!r} last" if text else "received nothing"
-        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {last}", NO_SERVICE_HINT)
-
-    def _drain(self) -> None:
-        while self._receive(0):
-            pass
-
-    def _receive(self, seconds: float) -> bool:
-        """Append the input of at most `seconds`; return whether there was any."""
-        try:
-            if not select.select([self._file], [], [], seconds)[0]:
-                return False
-            data = os.read(self._file, 4096)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            raise self._lost_error() from error
-        if not data:
-            raise self._lost_error()
-        self._received = _ESCAPES.sub(b"", self._received + data)[-_KEPT:]
-        return True
-
-    def _send(self, data: bytes) -> None:
-        end = time.monotonic() + self._timeout
-        while data:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise LinkError(
-                    f"{self.device}: cannot send a command within {self._timeout:g} s: the image does not read its UART"
-                )
-            try:
-                if select.select([], [self._file], [], left)[1]:
-                    data = data[os.write(self._file, data) :]
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise self._lost_error() from error
-
-    def _lost_error(self) -> LinkError:
-        return LinkError(f"lost the serial device '{self.device}': the board was unplugged or the image exited")

@@ -6,18 +6,12 @@ smpclient is an optional dependency: import this module only on demand.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-import cbor2
 from smp.error import MGMT_ERR
-from smp.header import OP, CommandId, Flag, GroupId, Header, Version
-from smpclient.transport import SMPTransportDisconnected
-from smpclient.transport.serial import SMPSerialTransport
+from smp.header import OP
 
 from opwest.board.link import (
     LOCKED_HINT,
@@ -29,54 +23,19 @@ from opwest.board.link import (
     Tensor,
     check_tensor,
     check_version,
-    printable,
 )
+from opwest.board.smp_connection import PARAMETERS, Answer, SmpConnection, error_name
 from opwest.host.profile import Profile, make_measure, make_profile
-from opwest.records import dataclass
 
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
 
 _MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL, _CALL = range(8)
 _ATTEMPTS = 3
-_AGAIN_SECONDS = 1.0
-_LONGEST_NUMBER = 5
 _MOST_TENSORS = _MOST_POINTS = 1 << 16
-_T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """A response whose values are checked on access."""
-
-    content: Mapping[str, Any]
-    device: str
-    awaited: str
-
-    def _get(self, key: str, kind: type[_T]) -> _T:
-        value = self.content.get(key)
-        if isinstance(value, kind) and not isinstance(value, bool):
-            return value
-        raise LinkError(
-            f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}",
-            "the image may be from another version of opwest, or the device may belong to another program",
-        )
-
-    def number(self, key: str) -> int:
-        return self._get(key, int)
-
-    def text(self, key: str) -> str:
-        return self._get(key, str)
-
-    def bytes(self, key: str) -> bytes:
-        return self._get(key, bytes)
-
-    def numbers(self, key: str) -> tuple[int, ...]:
-        values = self._get(key, list)
-        return tuple(_Answer({key: value}, self.device, self.awaited).number(key) for value in values)
-
-
-def _report(found: _Answer) -> Report:
+def _report(found: Answer) -> Report:
     return Report(
         found.number("result"),
         found.text("error"),
@@ -94,33 +53,14 @@ class SmpLink:
 
     def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
         self.device = device
-        self._timeout = timeout
         self._group = group
-        self._sequence = 0
-        self._malformed: str | None = None
-        self._console = b""
-        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # the raised errors contain what it logs
-        self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
-        self._runner = asyncio.Runner()
-        try:
-            self._runner.run(self._transport.connect(device, 0.1))
-        except (OSError, TimeoutError) as error:
-            self._runner.close()
-            raise LinkError(f"cannot open the serial device '{device}'; it exists and is not in use") from error
+        self._connection = SmpConnection(device, baud, timeout)
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
-        parameters = self._request(
-            OP.READ,
-            GroupId.OS_MANAGEMENT,
-            CommandId.OSManagement.MCUMGR_PARAMETERS,
-            {},
-            "a response to an SMP request",
-            attempts=max(1, int(self._timeout / _AGAIN_SECONDS)),
-        )
-        size = parameters.content.get("buf_size")
-        if isinstance(size, int) and size > _LONGEST_NUMBER:
-            self._transport.initialize(size)
+        code = self._connection.learn_size()
+        if code != 0:
+            raise self._response_error(code, PARAMETERS)
         models: list[Served] = []
         while True:
             found = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
@@ -130,7 +70,7 @@ class SmpLink:
             if len(models) >= found.number("models"):
                 return models
 
-    def _model(self, index: int, found: _Answer) -> Served:
+    def _model(self, index: int, found: Answer) -> Served:
         tensors = []
         name, inputs = found.text("name"), found.number("inputs")
         outputs = found.number("outputs")
@@ -165,8 +105,7 @@ class SmpLink:
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""
         request: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
-        space = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - _LONGEST_NUMBER
-        request["data"] = data[: max(1, space)]
+        request["data"] = data[: self._connection.space(request)]
         awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
         return self._ask(OP.WRITE, _DATA, request, awaited).number("off") - offset
 
@@ -195,102 +134,26 @@ class SmpLink:
 
     def disconnect(self) -> None:
         """Close the device."""
-        self._runner.run(self._transport.disconnect())
-        self._runner.close()
+        self._connection.disconnect()
 
     def _ask(
         self, operation: OP, command: int, request: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
-    ) -> _Answer:
-        return self._request(operation, self._group, command, request, awaited, attempts)
-
-    def _request(
-        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
-    ) -> _Answer:
+    ) -> Answer:
         """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
-        begin = time.monotonic()
-        answer = None
-        for _ in range(attempts):
-            try:
-                answer = self._runner.run(self._exchange(operation, group, command, request, self._timeout / attempts))
-            except (SMPTransportDisconnected, OSError) as error:
-                raise self._lost_error(error, awaited) from error
-            if answer is not None:
-                break
-        if answer is None:
-            raise self._timeout_error(awaited, time.monotonic() - begin)
-        nested = answer.get("err")
-        holder = nested if isinstance(nested, dict) and "rc" not in answer else answer
-        code = _Answer(holder, self.device, awaited).number("rc") if "rc" in holder else 0
-        if code != 0:
-            raise self._response_error(code, group, awaited)
-        return _Answer(answer, self.device, awaited)
+        answer = self._connection.request(operation, self._group, command, request, awaited, attempts)
+        if answer.code != 0:
+            raise self._response_error(answer.code, awaited)
+        return answer
 
-    async def _exchange(
-        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float
-    ) -> dict[str, Any] | None:
-        self._sequence = (self._sequence + 1) % 256
-        payload = cbor2.dumps(request)
-        header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
-        try:
-            async with asyncio.timeout(seconds):
-                await self._transport.send(bytes(header) + payload)
-                while True:
-                    answer = await self._answer(operation, group, command)
-                    if answer is not None:
-                        return answer
-        except TimeoutError:
-            self._console += await self._transport.read_serial()
-            return None
-
-    async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
-        """Return the next frame if it is the response to the request, None for a damaged or late frame."""
-        try:
-            frame = await self._transport.receive()
-            header = Header.loads(frame[: Header.SIZE])
-            answer = cbor2.loads(frame[Header.SIZE :])
-        except (SMPTransportDisconnected, OSError):
-            raise
-        except Exception as error:  # decoders raise various exceptions for noise on the line
-            self._malformed = f"{type(error).__name__}: {error}"
-            return None
-        expected = (OP(operation + 1), group, self._sequence, command)
-        if (header.op, header.group_id, header.sequence, header.command_id) != expected:
-            return None
-        return answer if isinstance(answer, dict) else None
-
-    def _response_error(self, code: int, group: int, awaited: str) -> LinkError:
+    def _response_error(self, code: int, awaited: str) -> LinkError:
+        own = awaited != PARAMETERS
         if code == MGMT_ERR.ENOTSUP:
-            missing = f"no command group {group}" if group == self._group else "no MCUmgr command for SMP parameters"
+            missing = f"no command group {self._group}" if own else "no MCUmgr command for SMP parameters"
             return LinkError(
                 f"the image on '{self.device}' has no opwest service: its SMP server has {missing}", NO_SERVICE_HINT
             )
-        if code == MGMT_ERR.EACCESSDENIED and group == self._group:
+        if code == MGMT_ERR.EACCESSDENIED and own:
             return LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
         if code == MGMT_ERR.ENOENT and awaited == "the description of model 0":
             return LinkError(f"the image on '{self.device}' has an opwest service, but no models")
-        name = MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
-        return LinkError(f"{self.device}: received SMP error {name}, expected {awaited}")
-
-    def _lost_error(self, error: Exception, awaited: str) -> LinkError:
-        if "imeout" in f"{error.__cause__}":
-            return LinkError(
-                f"{self.device}: cannot send a request within {self._timeout:g} s: the board does not read its UART"
-            )
-        return LinkError(
-            f"lost the serial device '{self.device}' while waiting for {awaited}: the board was unplugged or "
-            "the emulator exited"
-        )
-
-    def _timeout_error(self, awaited: str, seconds: float) -> LinkError:
-        message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
-        text = printable(self._console)
-        if self._malformed is not None:
-            return LinkError(
-                message + f"received an invalid SMP frame ({self._malformed})", "check that --baud matches the board"
-            )
-        if text:
-            return LinkError(message + f"received only console output, last: {text!r}", NO_SERVICE_HINT)
-        return LinkError(
-            message + "received nothing",
-            f"check that the device is the board's UART for MCUmgr and that the image is running, or {NO_SERVICE_HINT}",
-        )
+        return LinkError(f"{self.device}: received SMP error {error_name(code)}, expected {awaited}")

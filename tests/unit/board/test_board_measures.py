@@ -56,11 +56,12 @@ def test_reasons_for_invalid_measures() -> None:
 
 def _link(answers: list[dict[str, Any]]) -> Any:
     need("smpclient")
-    from opwest.board.smp_link import SmpLink, _Answer
+    from opwest.board.smp_connection import Answer
+    from opwest.board.smp_link import SmpLink
 
     link = SmpLink.__new__(SmpLink)
     link.device = "/dev/board"
-    link._ask = lambda *_: _Answer(answers.pop(0), "/dev/board", "what is asked")  # type: ignore[method-assign]
+    link._ask = lambda *_: Answer(answers.pop(0), "/dev/board", "what is asked")  # type: ignore[method-assign]
     return link
 
 

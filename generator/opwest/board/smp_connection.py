@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and responses of SMP over a serial device, framed by smpclient.
+
+smpclient is an optional dependency: import this module only on demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import cbor2
+from smp.error import MGMT_ERR
+from smp.header import OP, CommandId, Flag, GroupId, Header, Version
+from smpclient.transport import SMPTransportDisconnected
+from smpclient.transport.serial import SMPSerialTransport
+
+from opwest.board.link import NO_SERVICE_HINT, LinkError, LostError, printable
+from opwest.records import dataclass
+
+AGAIN_SECONDS = 1.0
+LONGEST_NUMBER = 5
+"""Bytes of CBOR."""
+PARAMETERS = "a response to an SMP request"
+"""What the first request of a connection awaits."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response whose values are checked on access."""
+
+    content: Mapping[str, Any]
+    device: str
+    awaited: str
+
+    def _get(self, key: str, kind: type[_T]) -> _T:
+        value = self.content.get(key)
+        if isinstance(value, kind) and not isinstance(value, bool):
+            return value
+        raise LinkError(
+            f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}",
+            "the image may be from another version of opwest, or the device may belong to another program",
+        )
+
+    def number(self, key: str) -> int:
+        """Return an integer."""
+        return self._get(key, int)
+
+    def text(self, key: str) -> str:
+        """Return a text."""
+        return self._get(key, str)
+
+    def bytes(self, key: str) -> bytes:
+        """Return a byte string."""
+        return self._get(key, bytes)
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """Return a list of integers."""
+        values = self._get(key, list)
+        return tuple(Answer({key: value}, self.device, self.awaited).number(key) for value in values)
+
+    @property
+    def code(self) -> int:
+        """The error of the SMP server, 0 without one."""
+        nested = self.content.get("err")
+        holder = nested if isinstance(nested, dict) and "rc" not in self.content else self.content
+        return Answer(holder, self.device, self.awaited).number("rc") if "rc" in holder else 0
+
+
+def error_name(code: int) -> str:
+    """Return the name of an error of SMP."""
+    return MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
+
+
+class SmpConnection:
+    """An SMP server behind a serial device."""
+
+    def __init__(self, device: str, baud: int, timeout: float) -> None:
+        self.device = device
+        self.timeout = timeout
+        self._sequence = 0
+        self._malformed: str | None = None
+        self._console = b""
+        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # the raised errors contain what it logs
+        self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
+        self._runner = asyncio.Runner()
+        try:
+            self._runner.run(self._transport.connect(device, 0.1))
+        except (OSError, TimeoutError) as error:
+            self._runner.close()
+            raise LinkError(f"cannot open the serial device '{device}'; it exists and is not in use") from error
+
+    def disconnect(self) -> None:
+        """Close the device."""
+        self._runner.run(self._transport.disconnect())
+        self._runner.close()
+
+    def learn_size(self) -> int:
+        """Wait for the image and ask for the size of its buffer; return the error code of the response."""
+        attempts = max(1, int(self.timeout / AGAIN_SECONDS))
+        command = CommandId.OSManagement.MCUMGR_PARAMETERS
+        parameters = self.request(OP.READ, GroupId.OS_MANAGEMENT, command, {}, PARAMETERS, attempts)
+        size = parameters.content.get("buf_size")
+        if parameters.code == 0 and isinstance(size, int) and size > LONGEST_NUMBER:
+            self._transport.initialize(size)
+        return parameters.code
+
+    def space(self, request: Mapping[str, Any]) -> int:
+        """Return how many bytes fit into an empty byte string of a request."""
+        return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - LONGEST_NUMBER)
+
+    def request(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
+    ) -> Answer:
+        """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
+        for _ in range(attempts):
+            answer = self.once(operation, group, command, request, awaited, self.timeout / attempts)
+            if answer is not None:
+                return answer
+        raise self.timeout_error(awaited, self.timeout)
+
+    def once(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, seconds: float
+    ) -> Answer | None:
+        """Send a request; return its response, None on a timeout."""
+        try:
+            answer = self._runner.run(self._exchange(operation, group, command, request, seconds))
+        except (SMPTransportDisconnected, OSError) as error:
+            raise self._lost_error(error, awaited) from error
+        return None if answer is None else Answer(answer, self.device, awaited)
+
+    async def _exchange(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any] | None:
+        self._sequence = (self._sequence + 1) % 256
+        payload = cbor2.dumps(request)
+        header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._transport.send(bytes(header) + payload)
+                while True:
+                    answer = await self._answer(operation, group, command)
+                    if answer is not None:
+                        return answer
+        except TimeoutError:
+            self._console += await self._transport.read_serial()
+            return None
+
+    async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
+        """Return the next frame if it is the response to the request, None for a damaged or late frame."""
+        try:
+            frame = await self._transport.receive()
+            header = Header.loads(frame[: Header.SIZE])
+            answer = cbor2.loads(frame[Header.SIZE :])
+        except (SMPTransportDisconnected, OSError):
+            raise
+        except Exception as error:  # decoders raise various exceptions for noise on the line
+            self._malformed = f"{type(error).__name__}: {error}"
+            return None
+        expected = (OP(operation + 1), group, self._sequence, command)
+        if (header.op, header.group_id, header.sequence, header.command_id) != expected:
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _lost_error(self, error: Exception, awaited: str) -> LinkError:
+        if "imeout" in f"{error.__cause__}":
+            return LinkError(
+                f"{self.device}: cannot send a request within {self.timeout:g} s: the board does not read its UART"
+            )
+        return LostError(
+            f"lost the serial device '{self.device}' while waiting for {awaited}: the board was unplugged or "
+            "the emulator exited"
+        )
+
+    def timeout_error(self, awaited: str, seconds: float) -> LinkError:
+        """Return the error for a missing response."""
+        message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
+        text = printable(self._console)
+        if self._malformed is not None:
+            return LinkError(
+                message + f"received an invalid SMP frame ({self._malformed})", "check that --baud matches the board"
+            )
+        if text:
+            return LinkError(message + f"received only console output, last: {text!r}", NO_SERVICE_HINT)
+        return LinkError(
+            message + "received nothing",
+            f"check that the device is the board's UART for MCUmgr and that the image is running, or {NO_SERVICE_HINT}",
+        )
