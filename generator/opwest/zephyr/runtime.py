@@ -140,6 +140,24 @@ FEATURES: Mapping[str, Feature] = {
     "service_call": Feature(
         _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
     ),
+    "bundle": Feature(
+        (
+            *_headers("bundle", "bundle_format", "bundle_port", "bundle_service", "bundle_storage_zephyr", "bundles"),
+            *("bundle/CMakeLists.txt", "bundle/Kconfig", "scripts/bundle_keys.py"),
+            *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
+        ),
+        needs=("drivers", "state", "vectors"),
+        option="CONFIG_OPWEST_BUNDLE",
+    ),
+    "flash_emul": Feature(
+        (
+            *_headers("flash_emul"),
+            *(f"drivers/flash_emul/{name}" for name in ("Kconfig", "flash_emul.c", "flash_emul_native.c")),
+            *("dts/bindings/flash_controller/opwest,flash-emul.yaml", "dts/bindings/vendor-prefixes.txt"),
+        ),
+        option="CONFIG_OPWEST_BUNDLE_FLASH_EMUL",
+        compatible="opwest,flash-emul",
+    ),
     "sources": Feature(("scripts/check_state.py",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
