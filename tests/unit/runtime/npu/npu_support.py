@@ -15,6 +15,8 @@ DRIVER = RUNTIME / "drivers" / "npu_emul"
 THREAD_SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 FLAGS = {"address": SANITIZED, "thread": THREAD_SANITIZED}
 SHARED = ("accelerator.c", "accelerator_context.c", "port_sync_host.c")
+IMAGE = RUNTIME / "bundle" / "image" / "drivers" / "npu_emul.c"
+"""The functions in the image of a bundle, which call the driver through the device."""
 
 
 def driver_sources() -> list[Path]:
@@ -48,6 +50,19 @@ def build_npu(work: Path, name: str, sanitizer: str) -> Path:
         work,
     )
     return program
+
+
+def build_image(work: Path, name: str) -> Path:
+    """Build one of programs/ with the functions of images between it and the driver."""
+    need_compiler("gcc", SANITIZED, link=True)
+    functions = ("dense", "conv2d", "add", "relu", "finish")
+    renamed = [f"-Dopwest_npu_emul_{one}=image_npu_emul_{one}" for one in functions]
+    options = ["-DCONFIG_OPWEST_BUNDLE_DEVICES=1", f"-I{RUNTIME / 'include'}"]
+    work.mkdir(parents=True, exist_ok=True)
+    run(["gcc", *SANITIZED, *options, *renamed, "-c", PROGRAMS / f"{name}.c", "-o", "program.o"], work)
+    run(["gcc", *SANITIZED, *options, *renamed, "-c", IMAGE, "-o", "image.o"], work)
+    run(["gcc", *SANITIZED, *options, "program.o", "image.o", *driver_sources(), "-pthread", "-o", name], work)
+    return work / name
 
 
 def finish(program: Path, *arguments: object) -> bytes:

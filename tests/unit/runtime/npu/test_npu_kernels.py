@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from npu_support import DRIVER, build_npu, finish, make_program
+from npu_support import DRIVER, build_image, build_npu, finish, make_program
 
 KINDS = ("dense", "conv2d", "add", "relu")
 CASES = 25
@@ -19,9 +19,15 @@ def maker():
     return make_program()
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return build_npu(tmp_path_factory.mktemp("npu"), "npu_kernels", "address")
+@pytest.fixture(scope="module", params=["driver", "image"])
+def program(request, tmp_path_factory):
+    """The program that calls the driver, and the one that calls it as the image of a bundle does."""
+    work = tmp_path_factory.mktemp("npu")
+    return build_image(work, "npu_kernels") if request.param == "image" else build_npu(work, "npu_kernels", "address")
+
+
+def test_images_refuse_other_functions(tmp_path):
+    finish(build_image(tmp_path, "npu_functions"))
 
 
 def scaled(settings: dict, total: np.ndarray) -> np.ndarray:
