@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief The check of ELF files before LLEXT parses them.
+ */
+#ifndef OPWEST_LLEXT_INTERNAL_H_
+#define OPWEST_LLEXT_INTERNAL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @brief Check everything of a relocatable ELF file that LLEXT uses as an offset, size or index.
+ *
+ * LLEXT of Zephyr 4.2 does not: sizes of entries, offsets of relocations and indices of symbols
+ * lead it outside of its memory. It does not compare the machine with the processor either.
+ *
+ * @param image  The file, aligned for its headers.
+ * @param size   Bytes.
+ * @param reason Set to the fault.
+ *
+ * @retval 0        LLEXT can parse it.
+ * @retval -ENOEXEC Damaged, or for another processor.
+ * @retval -ENOTSUP Zeroed memory, or constructors.
+ */
+int opwest_llext_check(const uint8_t *image, size_t size, const char **reason);
+
+#endif /* OPWEST_LLEXT_INTERNAL_H_ */
