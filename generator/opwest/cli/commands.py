@@ -156,6 +156,16 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return inspect_files(options, faults)
 
 
+def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Make a bundle: a model that firmware replaces in the field, linked for one slot of its flash.
+
+    FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
+    """
+    from opwest.cli.bundle import bundle as do
+
+    return do(options, faults)
+
+
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Draft a manifest from compiled operators: symbols, and signatures from debug information, C or LLVM IR.
 

@@ -7,6 +7,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from opwest.bundles.explanation import as_json as bundle_json
+from opwest.bundles.explanation import as_text as bundle_text
+from opwest.bundles.store import is_bundle, read_bundle
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.model.builds import Target
 from opwest.model.ir_files import is_ir
@@ -35,7 +38,7 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
         target = make_target(options.target, named_targets()[options.target])
     texts, values = [], []
     for path in options.files:
-        found = (_ir if is_ir(path) else _object)(path, target, faults)
+        found = (_bundle if is_bundle(path) else _ir if is_ir(path) else _object)(path, target, faults)
         if found is not None:
             texts.append(found[0])
             values.append(found[1])
@@ -80,6 +83,14 @@ def _image(path: Path, faults: Diagnostics, *, targeted: bool) -> tuple[str, dic
         faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
         return None
     return image_text(str(path), elf, image), image_json(str(path), elf, image)
+
+
+def _bundle(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
+    """Return the description of a bundle. Raises OpwestError for a damaged one."""
+    if target is not None:
+        faults.error("--target has no effect on a bundle", Location(str(path)))
+    found = read_bundle(path)
+    return bundle_text(str(path), found), bundle_json(str(path), found)
 
 
 def _ir(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:

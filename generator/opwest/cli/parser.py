@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.bundle_options import add_bundle_options
 from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
@@ -31,6 +32,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest run app --host                         run the application on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      run it on a board, in QEMU or on native_sim
   opwest call app --board B OPERATOR --arg x=x.npy   call one operator there
+  opwest bundle manifest.yaml --slot 0x80000 --target cortex-m3 --key key.pem -o model.bundle   replace it in the field
   opwest inspect app/build/zephyr/zephyr.elf    print the models of an image
   opwest new-driver my_npu                      write the driver of an accelerator, with tests
   opwest plan buffers.csv --capacity 1048576    plan memory for a table of buffers
@@ -89,6 +91,9 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     add_output(report)
     report.set_defaults(function=commands.report)
     _add_run(verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__))
+    _add_bundle(
+        verbs.add_parser("bundle", help="make, sign, verify and install bundles", description=commands.bundle.__doc__)
+    )
     _add_call(verbs.add_parser("call", help="call one operator on a board", description=commands.call.__doc__))
     _add_plan(
         verbs.add_parser(
@@ -306,6 +311,12 @@ def _add_call(call: argparse.ArgumentParser) -> None:
     add_connection(call.add_argument_group("connection"))
     add_output(call)
     call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)
+
+
+def _add_bundle(bundle: argparse.ArgumentParser) -> None:
+    add_bundle_options(bundle)
+    add_output(bundle)
+    bundle.set_defaults(function=commands.bundle)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:

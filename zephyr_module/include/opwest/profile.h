@@ -82,6 +82,12 @@ struct opwest_profiled {
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
 /** The last initialiser of a workspace: no measurements. */
 #define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
+#elif defined(OPWEST_BUNDLE_STEPS)
+/* An image whose run reports the end of each point: see opwest/bundle_image.h. */
+#define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
+#define OPWEST_PROFILE_END(measures, points, index)                                                \
+	opwest_bundle_ended(OPWEST_BUNDLE_TRAILER(workspace), index)
+#define OPWEST_PROFILE_INIT
 #else
 #define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
 #define OPWEST_PROFILE_END(measures, points, index)   ((void)0)

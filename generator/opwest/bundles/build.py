@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest bundle MANIFEST`: generate a model, link it for its slot, and write the bundle."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from opwest import pipeline
+from opwest.activity import stage
+from opwest.bundles.capabilities import capabilities
+from opwest.bundles.checks import check_linked, check_model
+from opwest.bundles.format import (
+    HEADER_SIZE,
+    LAYOUT_SHORT_ENUMS,
+    LAYOUT_STEPS,
+    LINKED,
+    NAME_SIZE,
+    AbiRecord,
+    Content,
+    pack,
+)
+from opwest.bundles.image import ImageBuilder, Options
+from opwest.bundles.linked import descriptor_of, facts_of, image_of
+from opwest.bundles.sbom import sbom_of
+from opwest.bundles.selection import Selected, select
+from opwest.bundles.slots import Slot
+from opwest.diagnostics import Diagnostics
+from opwest.model.fingerprint import model_hash
+from opwest.model.model import Model
+from opwest.objects.attributes import abi_of
+from opwest.objects.elf import parse_elf
+from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
+from opwest.render.c.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
+from opwest.render.records.workspace import used_pools
+from opwest.render.templates.renderer import Renderer
+from opwest.render.variants import variant_folder
+from opwest.request import Request
+from opwest.resources.templates import read_own_templates
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRequest:
+    """The request for one bundle."""
+
+    manifest: Path
+    slot: Slot | None
+    """None for LLEXT."""
+    version: tuple[int, int, int] = (0, 0, 0)
+    build: Path | None = None
+    """A Zephyr build, whose compiler and options are used."""
+    target: str | None = None
+    cc: str | None = None
+    variant: str | None = None
+    cases: int = 10
+    """The most golden vectors of each file."""
+    steps: bool = False
+    """Whether to include the expected results of steps."""
+    depfile: Path | None = None
+
+
+class Made(NamedTuple):
+    """A bundle without signatures, and what was learnt on the way."""
+
+    signed: bytes
+    content: Content
+    model: Model
+    headers: dict[str, bytes]
+    """<model>_bundle.h and <model>.h by name."""
+    vectors: int
+    """The number of golden vectors."""
+    steps: int
+    """The number of expected results of steps."""
+    slot: Slot | None
+
+
+def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
+    """Return a bundle. Raises OpwestError with all faults of the last stage."""
+    project = pipeline.run(
+        Request((request.manifest,), None, vendored=False, layout="model", depfile=request.depfile), faults, "render"
+    )
+    with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
+        work = Path(temporary)
+        chosen = select(project.found, request.build, request.target, request.cc, request.variant, work, faults)
+        faults.raise_if_errors()
+        model, plan = chosen.found.model, chosen.found.plan
+        check_model(model, chosen.build, faults)
+        if len(model.name.encode()) >= NAME_SIZE:
+            faults.error(
+                f"the name of model {model.name!r} is too long for a bundle",
+                model.location,
+                expected=f"at most {NAME_SIZE - 1} characters",
+            )
+        faults.raise_if_errors()
+        steps = _step_results(request, chosen, faults)
+        render = Renderer(read_own_templates(), faults)
+        folder = work / "models" / model.name / variant_folder(model)
+        below = f"models/{model.name}/{variant_folder(model)}".rstrip("/")
+        for file in project.files:
+            if str(file.path).startswith(f"{below}/"):
+                _write(work / str(file.path), file.content)
+        for path, content in bundle_files(render, model, plan, request.cases, steps).items():
+            _write(folder / path, content)
+        content = _link(request, chosen, folder, work, render, steps, faults)
+        headers = {
+            f"{model.name}_bundle.h": render_bundle_header(render, model),
+            f"{model.name}.h": (folder / "include" / f"{model.name}.h").read_bytes(),
+        }
+    cases = sum(min(one.count, request.cases) for one in model.suite.vectors)
+    return Made(pack(content), content, model, headers, cases, len(steps), request.slot)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _step_results(request: BundleRequest, chosen: Selected, faults: Diagnostics) -> list[StepResult]:
+    """Return the expected results of steps; empty unless requested."""
+    if not request.steps:
+        return []
+    from opwest.bundles.steps import step_results
+
+    return step_results(request.manifest, chosen.found.model, chosen.found.plan, faults)
+
+
+def _link(
+    request: BundleRequest,
+    chosen: Selected,
+    folder: Path,
+    work: Path,
+    render: Renderer,
+    steps: list[StepResult],
+    faults: Diagnostics,
+) -> Content:
+    """Compile and link the image, check it, and return the content of the bundle."""
+    model, plan = chosen.found.model, chosen.found.plan
+    objects = work / "work"
+    objects.mkdir()
+    builder = ImageBuilder(chosen.chain, model, chosen.build, folder, objects)
+    with stage("compile the image"):
+        builder.compile(Options(steps=request.steps))
+    with stage("link the image"):
+        libraries = builder.libraries()
+        defined = {name for unit in builder.units for name in unit.member.defined}
+        needed = [name for unit in builder.units for name in unit.member.undefined_strong if name not in defined]
+        whole = builder.link_relocatable(libraries.without_errno(needed, defined))
+        check_linked(parse_elf(whole.read_bytes()), model, builder.units, libraries, faults)
+        faults.raise_if_errors()
+        if request.slot is None:
+            raise NotImplementedError
+        address = request.slot.address + HEADER_SIZE
+        script = objects / "image.ld"
+        script.write_bytes(render_script(render, address))
+        elf = parse_elf(builder.link_image(whole, script).read_bytes())
+    facts = facts_of(elf)
+    abi = abi_of(elf)
+    layout = (LAYOUT_STEPS if request.steps else 0) | (LAYOUT_SHORT_ENUMS if facts.short_enums else 0)
+    pools, pools_align = _pools(model, plan)
+    record = AbiRecord(
+        *(elf.machine, facts.pointer_size, facts.float_abi, facts.big_endian, 0),
+        *(facts.metadata_version, facts.host_version, layout, capabilities(abi), facts.slot_size),
+        *(len(model.devices), len(model.inputs), len(model.outputs)),
+        *(facts.workspace_size, facts.workspace_align, pools, pools_align),
+        sum(tensor.type.size for tensor in model.inputs),
+        sum(tensor.type.size for tensor in model.outputs),
+    )
+    return Content(
+        *(LINKED, request.slot.address, descriptor_of(elf, address), request.version),
+        *(interface_hash(model), bytes.fromhex(model_hash(model)), model.name, record),
+        image_of(elf, address),
+        sbom_of(builder.units),
+    )
+
+
+def _pools(model: Model, plan: MemoryPlan) -> tuple[int, int]:
+    """Return the size of all pools one after another, each at its alignment, and the largest alignment."""
+    end, largest = 0, 1
+    for pool in used_pools(model, plan):
+        end = -(-end // pool.align) * pool.align + pool.size
+        largest = max(largest, pool.align)
+    return end, largest

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest inspect x.bundle`: every field of a bundle, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.bundles.capabilities import names
+from opwest.bundles.format import HEADER_SIZE, KINDS, LAYOUT_SHORT_ENUMS, LAYOUT_STEPS, LINKED, VERSION, Bundle
+from opwest.diagnostics import readable
+
+_MACHINES = {2: "sparc", 3: "i386", 8: "mips", 40: "arm", 62: "x86-64", 94: "xtensa", 183: "aarch64", 195: "arc"} | {
+    243: "riscv"
+}
+_FLOAT_ABIS = ("the only one of the machine", "soft", "hard", "single", "double", "quad")
+_LAYOUTS = {LAYOUT_STEPS: "steps", LAYOUT_SHORT_ENUMS: "short enums"}
+
+
+def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
+    """Return all fields."""
+    content, abi = bundle.content, bundle.content.abi
+    return {
+        "path": path,
+        "format": VERSION,
+        "header_size": HEADER_SIZE,
+        "size": len(bundle.data),
+        "signed_size": bundle.length,
+        "kind": KINDS[content.kind],
+        "slot_address": content.slot_address if content.kind == LINKED else None,
+        "image": {"offset": bundle.image_offset, "size": len(content.image)},
+        "descriptor": bundle.image_offset + content.descriptor if content.kind == LINKED else None,
+        "model": content.name,
+        "version": ".".join(map(str, content.version)),
+        "model_hash": content.model_hash.hex(),
+        "interface_hash": f"0x{content.interface_hash:016x}",
+        "abi": {
+            "machine": _MACHINES.get(abi.machine, abi.machine),
+            "pointer_size": abi.pointer_size,
+            "float_abi": _FLOAT_ABIS[abi.float_abi] if abi.float_abi < len(_FLOAT_ABIS) else abi.float_abi,
+            "big_endian": bool(abi.big_endian),
+            "metadata_version": abi.metadata_version,
+            "host_version": abi.host_version,
+            "layout": _layout(abi.layout),
+            "cpu": names(abi.cpu),
+            "slot_size": abi.slot_size,
+            "devices": abi.device_count,
+            "inputs": abi.input_count,
+            "outputs": abi.output_count,
+            "workspace_size": abi.workspace_size,
+            "workspace_align": abi.workspace_align,
+            "pools_size": abi.pools_size,
+            "pools_align": abi.pools_align,
+            "inputs_size": abi.inputs_size,
+            "outputs_size": abi.outputs_size,
+        },
+        "sbom_offset": bundle.sbom_offset,
+        "sbom": content.sbom.splitlines(),
+        "signatures": [
+            {"algorithm": "Ed25519", "key": one.key.hex(), "value": one.value.hex()} for one in bundle.signatures
+        ],
+    }
+
+
+def as_text(path: str, bundle: Bundle) -> str:
+    """Return all fields as lines."""
+    values = as_json(path, bundle)
+    abi = values["abi"]
+    image = values["image"]
+    place = f"slot 0x{values['slot_address']:x}" if values["slot_address"] is not None else "no slot"
+    descriptor = f", descriptor at {values['descriptor']}" if values["descriptor"] is not None else ""
+    rows = [
+        ("model", f"{readable(values['model'])} {values['version']}"),
+        ("format", f"version {values['format']}, header of {values['header_size']} bytes"),
+        ("kind", f"{values['kind']}, {place}"),
+        ("size", f"{values['size']} bytes, {values['signed_size']} of them signed"),
+        ("image", f"{image['size']} bytes at {image['offset']}{descriptor}"),
+        ("model hash", values["model_hash"]),
+        ("interface hash", values["interface_hash"]),
+        (
+            "machine",
+            f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {_order(abi)}, float ABI: {abi['float_abi']}",
+        ),
+        ("processor", ", ".join(abi["cpu"]) or "no requirements"),
+        ("layout", ", ".join(abi["layout"]) or "no options"),
+        ("metadata", f"version {abi['metadata_version']}, functions of the firmware: version {abi['host_version']}"),
+        ("inputs", f"{abi['inputs']}, {abi['inputs_size']} bytes"),
+        ("outputs", f"{abi['outputs']}, {abi['outputs_size']} bytes"),
+        ("workspace", f"{abi['workspace_size']} bytes, aligned to {abi['workspace_align']}"),
+        ("pools", f"{abi['pools_size']} bytes, aligned to {abi['pools_align']}"),
+        ("devices", f"{abi['devices']}" + (f", slots of {abi['slot_size']} bytes" if abi["devices"] else "")),
+    ]
+    lines = [f"{path}: bundle", *(f"  {name + ':':<16} {value}" for name, value in rows)]
+    lines += [
+        f"  bill of materials, at {values['sbom_offset']}:",
+        *(f"    {readable(line)}" for line in values["sbom"]),
+    ]
+    signatures = [f"    Ed25519, key {one['key']}" for one in values["signatures"]]
+    return "\n".join([*lines, "  signatures:", *(signatures or ["    none: firmware refuses the bundle"])])
+
+
+def _order(abi: dict[str, Any]) -> str:
+    return "big-endian" if abi["big_endian"] else "little-endian"
+
+
+def _layout(layout: int) -> list[str]:
+    found = [name for bit, name in _LAYOUTS.items() if layout & bit]
+    rest = layout & ~(LAYOUT_STEPS | LAYOUT_SHORT_ENUMS)
+    return found + ([f"0x{rest:x}"] if rest else [])

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler of an image and its options: of a named target, or those of a Zephyr build."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from opwest import activity
+from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.model.builds import Target
+from opwest.records import dataclass
+
+_MARCH = {
+    "v6-M": "armv6-m",
+    "v6S-M": "armv6s-m",
+    "v7-M": "armv7-m",
+    "v7E-M": "armv7e-m",
+    "v8-M.baseline": "armv8-m.base",
+    "v8-M.mainline": "armv8-m.main",
+    "v8.1-M.mainline": "armv8.1-m.main",
+}
+_RISCV_ABI = {"soft": "", "single": "f", "double": "d", "quad": "q"}
+_COMPILERS = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc", "x86-64": "cc", "i386": "cc"}
+"""The default compiler for a machine."""
+_PICOLIBC = "picolibc.specs"
+_OPENED = re.compile(r"^attempt to open (.+) succeeded$", re.MULTILINE)
+OPTIMISATION = ("-Os", "-std=gnu11")
+"""As Zephyr's defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C compiler with the options for a processor, and those of all sources."""
+
+    command: tuple[str, ...]
+    machine: tuple[str, ...]
+    """The options that select the processor and its ABI, also for the linker."""
+    options: tuple[str, ...] = OPTIMISATION
+    """Of all sources: optimisation, dialect, and in a build also its headers and macros."""
+    has_c_library: bool = True
+    """Whether it has a C library that an image can contain; that of a host cannot be."""
+
+    def run(self, words: Sequence[str], folder: Path | None = None) -> str:
+        """Run the compiler; return its output. Raises OpwestError if it fails."""
+        done = self.attempt(words, folder)
+        if done.returncode != 0:
+            command = shlex.join([*self.command, *words])
+            raise OpwestError([Diagnostic("error", f"the compiler failed: {command}\n{first_lines(done.stderr)}")])
+        return done.stdout
+
+    def attempt(self, words: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run the compiler and return its result."""
+        command = [*self.command, *words]
+        with activity.command(command):
+            return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=folder)
+
+    @property
+    def link_libraries(self) -> tuple[str, ...]:
+        """The libraries of the link."""
+        return ("-lm", "-lc", "-lgcc") if self.has_c_library else ("-lgcc",)
+
+    def archives(self, work: Path) -> list[Path]:
+        """Return the libraries that the linker finds, in order."""
+        return linked_archives(self, self.link_libraries, work) or []
+
+
+def linked_archives(chain: Toolchain, libraries: Sequence[str], work: Path) -> list[Path] | None:
+    """Return the archives that a link with `libraries` opens, in order; None if it fails."""
+    source, target = work / "empty.c", work / "empty.o"
+    source.write_text("", encoding="utf-8")
+    chain.run([*chain.machine, "-c", str(source), "-o", str(target)])
+    script = work / "empty.ld"
+    script.write_text("", encoding="utf-8")
+    words = ["-nostdlib", "-r", f"-Wl,-T,{script}", "-Wl,--verbose", str(target), *libraries]
+    done = chain.attempt([*chain.machine, *words, "-o", str(work / "empty_linked.o")])
+    if done.returncode != 0:
+        return None
+    opened = _OPENED.findall(done.stdout)
+    return [Path(path) for path in opened if path.endswith(".a")]
+
+
+def first_lines(text: str, count: int = 20) -> str:
+    """Return the first lines of the output of a program."""
+    lines = text.strip().splitlines()
+    return "\n".join(lines[:count] + (["..."] if len(lines) > count else []))
+
+
+def compiler(words: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return the command of a compiler. Raises OpwestError if it is not installed."""
+    if not words or shutil.which(words[0]) is None:
+        hint = "install it, or name another one: --cc COMMAND"
+        raise OpwestError(
+            [Diagnostic("error", f"C compiler {words[0] if words else ''!r} of {what} not found", hint=hint)]
+        )
+    return tuple(words)
+
+
+def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
+    """Return the toolchain for a target; `given` is the command of --cc, `work` a directory for files.
+
+    Raises OpwestError without one.
+    """
+    default = _COMPILERS.get(target.machine)
+    if given is None and default is None:
+        message = f"no default compiler for machine {target.machine} of target {target.name!r}"
+        raise OpwestError([Diagnostic("error", message, expected="--cc COMMAND")])
+    try:
+        words = shlex.split(given) if given is not None else [default or ""]
+    except ValueError as error:
+        raise OpwestError([Diagnostic("error", f"cannot parse --cc: {error}", expected="a command")]) from error
+    command = compiler(words, f"target {target.name!r}")
+    return with_c_library(Toolchain(command, machine_options(target), has_c_library=not target.host), work)
+
+
+def with_c_library(chain: Toolchain, work: Path) -> Toolchain:
+    """Return the toolchain with picolibc if it has no other C library: Debian's compiler for RISC-V has none."""
+    if not chain.has_c_library or linked_archives(chain, ("-lm", "-lc"), work) is not None:
+        return chain
+    picolibc = replace(chain, machine=(*chain.machine, f"--specs={_PICOLIBC}"))
+    done = picolibc.attempt([*picolibc.machine, "-print-multi-directory"])
+    if done.returncode == 0 and linked_archives(picolibc, ("-lm", "-lc"), work) is not None:
+        return picolibc
+    return replace(chain, has_c_library=False)
+
+
+def machine_options(target: Target) -> tuple[str, ...]:
+    """Return the options of GCC that select the processor and the ABI of a target."""
+    if target.machine == "arm":
+        return _arm(target)
+    if target.machine == "riscv":
+        abi = f"{'lp64' if target.bits == 64 else 'ilp32'}{_RISCV_ABI.get(target.float_abi or 'soft', '')}"
+        model = ["-mcmodel=medany"]
+        arch = target.arch or f"rv{target.bits}i"
+        return (f"-march={arch}", f"-mabi={abi}", *model)
+    if target.machine in ("x86-64", "i386"):
+        return ("-m32", "-msse2", "-mfpmath=sse") if target.bits == 32 else ("-m64",)
+    return ()
+
+
+def _arm(target: Target) -> tuple[str, ...]:
+    cpu = target.llvm.cpu if target.llvm is not None else None
+    name = cpu if cpu and cpu.startswith("cortex-m") else None
+    parts = _extensions(target, name)
+    base = f"-mcpu={name}" if name else f"-march={_MARCH.get(target.arch or '', 'armv7-m')}"
+    return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}")
+
+
+def _extensions(target: Target, cpu: str | None) -> str:
+    """Return the suffixes of -mcpu or -march: the optional parts of the processor that differ from GCC's default."""
+    if cpu is None:
+        parts = ["+dsp"] if target.dsp and target.arch == "v8-M.mainline" else []
+        vectors = {"integer": ["+mve"], "float": ["+mve.fp"]}.get(target.mve or "none", [])
+        floats = {"single": ["+fp"], "double": ["+fp.dp"]}.get(target.fpu or "none", [])
+        return "".join([*parts, *vectors, *(floats if target.arch != "v7-M" else [])])
+    parts = []
+    if cpu == "cortex-m55" and target.mve != "float":
+        parts.append("+nomve.fp" if target.mve == "integer" else "+nomve")
+    if cpu == "cortex-m7" and target.fpu == "single":
+        parts.append("+nofp.dp")
+    if cpu == "cortex-m33" and target.dsp is False:
+        parts.append("+nodsp")
+    return "".join(parts)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest bundle`: make, sign and verify bundles."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from opwest.bundles.build import BundleRequest, Made, make_bundle
+from opwest.bundles.explanation import as_json
+from opwest.bundles.format import MOST_SIGNATURES, Bundle, unpack, with_signatures
+from opwest.bundles.signing import (
+    c_initialiser,
+    key_id,
+    raw_key,
+    read_private_keys,
+    read_public_keys,
+    sign,
+    valid_keys,
+)
+from opwest.bundles.slots import Slot, read_slot
+from opwest.bundles.store import is_bundle, read_bundle, write_file, write_headers
+from opwest.diagnostics import Diagnostics, Location
+from opwest.result import Result
+
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,5})")
+_ONLY_MAKING = (
+    "slot",
+    "llext",
+    "build",
+    "target",
+    "cc",
+    "variant",
+    "model_version",
+    "steps",
+    "header",
+    "vectors",
+    "depfile",
+)
+
+
+def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Do what the options request."""
+    if options.export_key is not None:
+        return _export(options, faults)
+    if options.file is None:
+        faults.error("no file is given", expected="MANIFEST, or FILE.bundle")
+        faults.raise_if_errors()
+    if is_bundle(options.file):
+        return _existing(options, faults)
+    return _make(options, faults)
+
+
+def _export(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print the public key of a file."""
+    keys = read_public_keys([options.export_key], faults)
+    faults.raise_if_errors()
+    raw = raw_key(keys[0])
+    text = (
+        f"/* {options.export_key.name}: key {key_id(raw).hex()}, for struct opwest_bundle_key */\n{c_initialiser(raw)}"
+    )
+    return Result(text, {"key": key_id(raw).hex(), "bytes": list(raw)}, is_content=True)
+
+
+def _existing(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Verify a bundle, or sign it."""
+    for name in _ONLY_MAKING:
+        if vars(options)[name] not in (None, False):
+            faults.error(f"--{name.replace('_', '-')} has no effect on a bundle", Location(str(options.file)))
+    if options.verify and (options.key or options.output is not None):
+        faults.error("--verify excludes --key and --output")
+    if not options.verify and (not options.key or options.output is None):
+        faults.error(
+            "a bundle is given: nothing to do", Location(str(options.file)), expected="--verify, or --key KEY -o FILE"
+        )
+    faults.raise_if_errors()
+    found = read_bundle(options.file)
+    if options.verify:
+        return _verify(options, found, faults)
+    keys = read_private_keys(options.key, faults)
+    faults.raise_if_errors()
+    signatures = sign(found.signed, keys, found.signatures)
+    data = with_signatures(found.signed, signatures)
+    write_file(options.output, data)
+    text = f"{options.output}: {len(data)} bytes, {_count(len(signatures), 'signature')}"
+    return Result(text, as_json(str(options.output), unpack(data)))
+
+
+def _verify(options: argparse.Namespace, found: Bundle, faults: Diagnostics) -> Result:
+    """Check the signatures of a bundle; its format is checked."""
+    if not options.public_key:
+        faults.error("--verify requires a public key", expected="--public-key FILE.pem")
+    keys = read_public_keys(options.public_key, faults)
+    faults.raise_if_errors()
+    valid = valid_keys(found, keys)
+    at = Location(str(options.file))
+    if not found.signatures:
+        faults.error("the bundle has no signature", at, expected="a signature by one of the keys")
+    elif not valid:
+        faults.error(
+            "no valid signature by one of the keys",
+            at,
+            expected=f"a signature by {' or '.join(key_id(raw_key(key)).hex() for key in keys)}",
+            hint=f"the bundle has signatures by {', '.join(one.key.hex() for one in found.signatures)}",
+        )
+    faults.raise_if_errors()
+    content = found.content
+    names = [str(options.public_key[index]) for index in valid]
+    text = (
+        f"{options.file}: {content.name} {'.'.join(map(str, content.version))}: valid signature by {', '.join(names)}"
+    )
+    return Result(text, {**as_json(str(options.file), found), "valid": names})
+
+
+def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Make a bundle of a manifest."""
+    if options.verify or options.public_key:
+        faults.error("--verify and --public-key require a bundle", Location(str(options.file)))
+    if options.output is None:
+        faults.error("no output is given", expected="-o FILE.bundle")
+    if options.slot is None and not options.llext:
+        faults.error("no slot is given", expected="--slot ADDRESS[:SIZE], --slot PARTITION --build DIR, or --llext")
+    if options.slot is not None and options.llext:
+        faults.error("--llext excludes --slot: LLEXT places the image")
+    if not options.key and not options.unsigned:
+        faults.error(
+            "no key is given: firmware refuses a bundle without a signature",
+            expected="--key FILE.pem, or --unsigned",
+            hint="sign the bundle later: opwest bundle FILE.bundle --key FILE.pem -o FILE",
+        )
+    if options.key and options.unsigned:
+        faults.error("--unsigned excludes --key")
+    if len(options.key) > MOST_SIGNATURES:
+        faults.error(f"{len(options.key)} keys are given", expected=f"at most {MOST_SIGNATURES}")
+    version = _version(options.model_version, faults)
+    slot = read_slot(options.slot, options.build, faults) if options.slot is not None else None
+    faults.raise_if_errors()
+    keys = read_private_keys(options.key, faults) if options.key else []
+    faults.raise_if_errors()
+    request = BundleRequest(
+        options.file,
+        slot,
+        version,
+        options.build,
+        options.target,
+        options.cc,
+        options.variant,
+        steps=options.steps,
+        depfile=options.depfile,
+        **({"cases": options.vectors} if options.vectors is not None else {}),
+    )
+    made = make_bundle(request, faults)
+    data = with_signatures(made.signed, sign(made.signed, keys))
+    _check_size(slot, data, made, faults)
+    write_file(options.output, data)
+    if options.header is not None:
+        write_headers(options.header, made.headers)
+    return Result(_made_text(options.output, made, data), _made_json(str(options.output), made, data))
+
+
+def _version(text: str | None, faults: Diagnostics) -> tuple[int, int, int]:
+    if text is None:
+        faults.note(
+            "the version of the model is 0.0.0: firmware cannot recognise an older one",
+            hint="give it: --model-version 1.2.3",
+        )
+        return 0, 0, 0
+    found = _VERSION.fullmatch(text)
+    numbers = tuple(map(int, found.groups())) if found else (256,) * 3
+    if numbers[0] > 255 or numbers[1] > 255 or numbers[2] > 65535:
+        faults.error(
+            f"--model-version: invalid version {text!r}",
+            expected="MAJOR.MINOR.PATCH, such as 1.2.3, at most 255.255.65535",
+        )
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _check_size(slot: Slot | None, data: bytes, made: Made, faults: Diagnostics) -> None:
+    if slot is not None and slot.size is not None and len(data) > slot.size:
+        faults.error(
+            f"the bundle has {len(data)} bytes, its slot {slot.size}",
+            made.model.location,
+            hint="use a larger partition, or fewer golden vectors: --vectors N",
+        )
+        faults.raise_if_errors()
+
+
+def _made_text(output: Path, made: Made, data: bytes) -> str:
+    content = made.content
+    version = ".".join(map(str, content.version))
+    signatures = len(unpack(data).signatures)
+    place = "for LLEXT" if made.slot is None else f"for the slot at 0x{content.slot_address:x}"
+    return (
+        f"{output}: {content.name} {version} {place}: {len(data)} bytes, "
+        f"{_count(made.vectors, 'golden vector')}, {_count(signatures, 'signature')}"
+    )
+
+
+def _made_json(output: str, made: Made, data: bytes) -> dict[str, Any]:
+    return {**as_json(output, unpack(data)), "vectors": made.vectors, "steps": made.steps}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
