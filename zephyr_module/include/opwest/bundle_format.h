@@ -202,13 +202,19 @@ enum opwest_bundle_fault {
 	OPWEST_BUNDLE_STORAGE = 20,
 	/** It has no golden vector. */
 	OPWEST_BUNDLE_NO_VECTOR = 21,
+	/** It was started as often as the limit allows without opwest_bundles_healthy(). */
+	OPWEST_BUNDLE_CRASHES = 22,
 };
 
 /** The result of a check. */
 struct opwest_bundle_verdict {
 	/** enum opwest_bundle_fault */
 	uint8_t fault;
-	/** The negative errno, or the index of the device, vector or session. */
+	/**
+	 * The negative errno; the index of the device, vector or session (-1: the memory of the
+	 * trial); or the offset of the field in the file, for faults of the ABI record and of the
+	 * descriptor.
+	 */
 	int32_t detail;
 	/** What the bundle has, and what the firmware has or accepts; 0 where it does not apply. */
 	uint64_t found;

@@ -105,6 +105,9 @@ struct opwest_session {
 	const struct device *devices[OPWEST_BUNDLE_MOST_DEVICES];
 	/** The model that the workspace is open for; 0: none. */
 	uint32_t generation;
+	/** That of the latest run: the model may be replaced after it. */
+	struct opwest_status status;
+	bool has_status;
 	bool held;
 	/** @endcond */
 };
@@ -199,11 +202,14 @@ int opwest_bundles_start(struct opwest_bundles *bundles,
 /**
  * @brief Add a session.
  *
+ * Not between opwest_session_hold() and opwest_session_release() of the same thread.
+ *
  * @param bundles The manager, started.
  * @param session The session with its memory; must exist as long as the manager.
  *
  * @retval 0       Added.
  * @retval -ENOMEM The memory is too small for the current model: see opwest_bundles_needs().
+ * @retval -EPERM  The manager is not started.
  */
 int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *session);
 
@@ -221,6 +227,7 @@ int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *se
  * @retval -ENOENT     There is no current model.
  * @retval -EPROTOTYPE The current model has another interface.
  * @retval -EINVAL     An argument is NULL or misaligned.
+ * @retval -EBUSY      The model is held: use opwest_session_run_held().
  * @return Another negative errno of open or run: see opwest_session_status()
  */
 int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
@@ -263,7 +270,8 @@ int opwest_session_status(struct opwest_session *session, struct opwest_status *
  *
  * @param header The header.
  *
- * @return Bytes, for memory with any alignment, if no pool has a memory of its own
+ * @return Bytes, for memory with any alignment, if no pool has a memory of its own; with the outputs,
+ *         so the memory can be that of the trial, too
  */
 uint32_t opwest_bundles_needs(const struct opwest_bundle_header *header);
 
@@ -335,11 +343,14 @@ int opwest_bundles_confirm(struct opwest_bundles *bundles);
 /**
  * @brief Make the previous model the current one.
  *
+ * Ends a trial that is not confirmed: the active model is the current one again. Without a trial, the
+ * previous model is tried like a new one, and confirmed.
+ *
  * @param bundles The manager.
  * @param verdict Set to the reason of a refusal.
  *
  * @retval 0        It is the current model.
- * @retval -ENOENT  There is no previous one.
+ * @retval -ENOENT  There is no previous one; a trial has ended nevertheless, without a current model.
  * @retval -EBADMSG It is refused, as by an installation: a confirmed model with a newer version of
  *                  the same name prevents it, unless allows_downgrade.
  */
