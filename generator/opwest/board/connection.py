@@ -21,6 +21,7 @@ from opwest.board.session import find_model
 from opwest.board.west import Build, find_west, missing_tools
 from opwest.diagnostics import Diagnostics
 from opwest.host.runtime import installed_runtime
+from opwest.records import dataclass
 from opwest.render.boards import board_file
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, fault_of_base, find_workspace
@@ -49,7 +50,12 @@ def is_profiled(options: argparse.Namespace) -> bool:
 
 
 def prepare(
-    options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress, faults: Diagnostics
+    options: argparse.Namespace,
+    record: Mapping[str, Any] | None,
+    progress: Progress,
+    faults: Diagnostics,
+    *,
+    bundles: bool = False,
 ) -> Build:
     """Return the new build, or the existing one with --no-build."""
     workspace, west = _find_tools(options)
@@ -57,7 +63,7 @@ def prepare(
     variant = (
         "_call" if options.operator else "_check" if options.check_steps else "_profile" if is_profiled(options) else ""
     )
-    name = f"run_{board_file(options.board)}{variant}"
+    name = f"{'bundle' if bundles else 'run'}_{board_file(options.board)}{variant}"
     folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
@@ -68,6 +74,7 @@ def prepare(
         profile=is_profiled(options),
         check_steps=options.check_steps,
         calls=options.operator is not None,
+        bundles=bundles,
     )
     if not options.no_build:
         if record is not None:
@@ -77,10 +84,11 @@ def prepare(
     configuration = build.configuration()
     if not configuration and not options.no_flash:
         raise LinkError(f"no build in '{build.folder}'", "omit --no-build")
-    if configuration and configuration.get("CONFIG_OPWEST_SERVICE") != "y":
+    if configuration and configuration.get(build.service) != "y":
+        what = "does not accept bundles" if bundles else "has no opwest service"
         raise LinkError(
-            f"the image in '{build.folder}' has no opwest service (CONFIG_OPWEST_SERVICE)",
-            "omit --no-build, or build with -DCONFIG_OPWEST_SERVICE=y",
+            f"the image in '{build.folder}' {what} ({build.service})",
+            f"omit --no-build, or build with -D{build.service}=y",
         )
     lacking = [option for option in build.options if configuration.get(option) != "y"]
     if configuration and lacking:
@@ -128,6 +136,24 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
 @contextlib.contextmanager
 def connected(options: argparse.Namespace, build: Build, progress: Progress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
+    with running(options, build, progress) as image, _linked(options, image) as link:
+        yield link
+
+
+@dataclass(frozen=True)
+class Running:
+    """An image that runs: its configuration, its serial device, whether it is a program of this machine."""
+
+    configuration: Mapping[str, str]
+    device: str
+    native: bool
+    started: bool
+    """Whether the image ends with the command."""
+
+
+@contextlib.contextmanager
+def running(options: argparse.Namespace, build: Build, progress: Progress) -> Iterator[Running]:
+    """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
     simulated = native or build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
@@ -138,13 +164,12 @@ def connected(options: argparse.Namespace, build: Build, progress: Progress) -> 
         progress.show(f"starting {build.board}")
         with RunningImage(build.run_command(), build.workspace.top, build.environment) as image:
             device = image.device(options.timeout)
-            with _linked(options, configuration, device, native=native) as link:
-                try:
-                    yield link
-                except LinkError as error:
-                    if not isinstance(error, ModelError) and image.ended(_ENDING):
-                        raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
-                    raise
+            try:
+                yield Running(configuration, device, native, started=True)
+            except LinkError as error:
+                if not isinstance(error, ModelError) and image.ended(_ENDING):
+                    raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
+                raise
         return
     need_smpclient()
     device = choose_device(options.serial)
@@ -156,24 +181,21 @@ def connected(options: argparse.Namespace, build: Build, progress: Progress) -> 
         build.flash()
         wait_for_device(device, options.timeout)
         check_device(device)
-    with _linked(options, configuration, device, native=native) as link:
-        yield link
+    yield Running(configuration, device, native, started=False)
 
 
 @contextlib.contextmanager
-def _linked(
-    options: argparse.Namespace, configuration: Mapping[str, str], device: str, *, native: bool
-) -> Iterator[Link]:
+def _linked(options: argparse.Namespace, image: Running) -> Iterator[Link]:
     link: Link
-    if native:
+    if image.native:
         from opwest.board.shell_link import ShellLink
 
-        link = ShellLink(device, options.timeout)
+        link = ShellLink(image.device, options.timeout)
     else:
         from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
 
-        group = int(configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
-        link = SmpLink(device, options.baud, options.timeout, group)
+        group = int(image.configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
+        link = SmpLink(image.device, options.baud, options.timeout, group)
     try:
         yield link
     finally:

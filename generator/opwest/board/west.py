@@ -71,6 +71,13 @@ class Build:
     """Whether a host can call single operators of the image."""
     check_steps: bool = False
     """Whether runs of the image stop after steps."""
+    bundles: bool = False
+    """Whether the image accepts bundles, instead of running its models for a host."""
+
+    @property
+    def service(self) -> str:
+        """The option of the service that the image needs."""
+        return "CONFIG_OPWEST_BUNDLE_SERVICE" if self.bundles else "CONFIG_OPWEST_SERVICE"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -98,6 +105,7 @@ class Build:
             *(["profile"] if self.profile else []),
             *(["check"] if self.check_steps else []),
             *(["call"] if self.calls else []),
+            *(["bundles"] if self.bundles else []),
         ]
 
     @property
@@ -126,7 +134,7 @@ class Build:
             return
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
         options = [f"-DOPWEST_RUNTIME={self.runtime}", f"-DOPWEST_SERVICES={self.services}"]
-        options += ["-DCONFIG_OPWEST_SERVICE=y", "-DQEMU_PTY=ON"]
+        options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
         options += [f"-D{option}=y" for option in self.options]
         overlays = "-DEXTRA_DTC_OVERLAY_FILE="
         self._run([*words, "--cmake-only", "--", *options, overlays], "cannot configure the build")
@@ -179,12 +187,14 @@ class Build:
     def _check_service(self) -> None:
         """Raise LinkError if the configuration lacks the service."""
         config = self.configuration()
-        if config.get("CONFIG_OPWEST_SERVICE") != "y":
+        if config.get(self.service) != "y":
+            needed = "CONFIG_OPWEST_BUNDLE" if self.bundles else "CONFIG_OPWEST"
             raise LinkError(
-                f"CONFIG_OPWEST_SERVICE is not set in the configuration for '{self.board}': it depends on "
-                "CONFIG_OPWEST and CONFIG_MULTITHREADING"
+                f"{self.service} is not set in the configuration for '{self.board}': it depends on "
+                f"{needed} and CONFIG_MULTITHREADING"
             )
-        if config.get("CONFIG_ARCH_POSIX") != "y" and config.get("CONFIG_OPWEST_SERVICE_SMP") != "y":
+        smp = "CONFIG_OPWEST_BUNDLE_SMP" if self.bundles else "CONFIG_OPWEST_SERVICE_SMP"
+        if config.get("CONFIG_ARCH_POSIX") != "y" and config.get(smp) != "y":
             raise LinkError(
                 "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it",
                 "run 'west update zcbor'; a name-allowlist in the west manifest must contain it",

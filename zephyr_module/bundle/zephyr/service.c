@@ -13,6 +13,14 @@
 /* Bytes of the digest in the checksum of a part. */
 #define CHECKED_DIGEST 8U
 
+/* The field `state` of the response to a request for a job. */
+enum {
+	RUNNING = 0,
+	DONE = 1,
+	/* It was not begun: `result` is the reason. */
+	REFUSED = 2,
+};
+
 static K_MUTEX_DEFINE(mutex);
 static K_CONDVAR_DEFINE(ended);
 static K_THREAD_STACK_DEFINE(stack, CONFIG_OPWEST_BUNDLE_STACK_SIZE);
@@ -394,7 +402,7 @@ int opwest_bundle_put_job(const struct opwest_bundle_request *request, int32_t m
 	}
 	put_unsigned(sink, "session", request->session);
 	put_unsigned(sink, "number", request->number);
-	put_unsigned(sink, "done", rc == 0 && job.is_running ? 0U : 1U);
+	put_unsigned(sink, "state", rc != 0 ? REFUSED : job.is_running ? RUNNING : DONE);
 	put_result(sink, rc != 0 ? rc : job.is_running ? 0 : job.result);
 	if (rc == 0 && !job.is_running) {
 		put_fields(sink);

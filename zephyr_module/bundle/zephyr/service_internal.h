@@ -81,9 +81,10 @@ int opwest_bundle_put_info(const struct opwest_bundle_sink *sink);
  * @brief Start a job, or find the one with the same session and number; put its result or that it
  * is not done.
  *
- * The field `result` is 0 or a negative errno: of the job, or -EBUSY during another job, -EALREADY
- * for a number below that of the session's latest job, -ENOENT with `polls` for a job that is not
- * the latest one, -EINVAL.
+ * The field `state` is 0 while the job runs, 1 after its end, 2 if it was not begun; `result` is 0
+ * or a negative errno. It is not begun during another job (-EBUSY), with a number below that of the
+ * session's latest job (-EALREADY), with `polls` if it is not the latest one (-ENOENT), and with
+ * invalid arguments (-EINVAL, -EMSGSIZE).
  *
  * @param request      The request.
  * @param milliseconds The longest wait for the end of the job; negative: without a limit.

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles over Zephyr's shell: `opwest bundle` commands, with a checksum in each command and response line."""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+import zlib
+
+from opwest.board.bundle_link import NO_SERVICE_HINT, Fields, Info, Job, Request, not_served, read_info
+from opwest.board.link import LinkError, UnknownCommandError
+from opwest.board.shell_connection import ShellConnection
+
+_LINE = re.compile(r"(bundle(?: [^ ]+)*) \*([0-9a-f]{8})")
+_WORDS = {
+    Job.STATE: "state",
+    Job.LIST: "list",
+    Job.BEGIN: "begin",
+    Job.INSTALL: "install",
+    Job.CONFIRM: "confirm",
+    Job.ROLL_BACK: "rollback",
+    Job.STEPS: "steps",
+    Job.PART: "part",
+}
+
+
+class ShellBundleLink:
+    """The shell behind a serial device. Implements BundleLink."""
+
+    def __init__(self, device: str, timeout: float) -> None:
+        self.device = device
+        self._connection = ShellConnection(device, timeout)
+        self._unknown: UnknownCommandError | None = None
+        self._is_refused = False
+        self._chunk = 1
+
+    @property
+    def space(self) -> int:
+        """The largest part of a file in a request, bytes."""
+        return self._chunk
+
+    def info(self, seconds: float) -> Info | None:
+        """Return what the firmware supports; None also before the application serves bundles."""
+        found = self._ask("info", seconds)
+        if found is None:
+            return None
+        info = read_info(found, self.device)
+        self._chunk = max(1, found.number("chunk"))
+        return info
+
+    def job(self, request: Request, seconds: float) -> Fields | None:
+        """Request a job."""
+        words = [_WORDS[request.job]]
+        if request.job == Job.BEGIN:
+            words += [str(request.size), request.digest.hex()]
+        if request.slot is not None:
+            words.append(str(request.slot))
+        if request.job == Job.PART:
+            words += [str(request.point), str(request.buffer), str(request.offset), _encoded(request.data)]
+        mark = f"@{request.session:x}.{request.number:x}.{int(request.polls)}."
+        checked = "".join(f"{word} " for word in words) + mark
+        words.append(f"{mark}{zlib.crc32(checked.encode()):08x}")
+        return self._ask(" ".join(words), seconds)
+
+    def part(self, offset: int, data: bytes, check: int, seconds: float) -> Fields | None:
+        """Send a part of a file."""
+        return self._ask(f"write {offset} {_encoded(data)} {check:08x}", seconds)
+
+    def failure(self, awaited: str, seconds: float) -> LinkError:
+        """Return the error for a missing response: what was received instead."""
+        if self._is_refused:
+            return not_served(self.device)
+        if self._unknown is not None:
+            return LinkError(
+                f"the image on '{self.device}' does not accept bundles: its shell has no command 'opwest bundle'",
+                NO_SERVICE_HINT,
+            )
+        return self._connection.timeout_error(awaited, seconds)
+
+    def disconnect(self) -> None:
+        """Close the device."""
+        self._connection.disconnect()
+
+    def _ask(self, command: str, seconds: float) -> Fields | None:
+        """Send a command; return the fields of its response, None for a damaged one or a damaged command."""
+        begin = time.monotonic()
+        try:
+            lines = self._connection.ask(f"bundle {command}", seconds, b"bundle")
+        except UnknownCommandError as error:  # or the command was damaged on its way
+            self._unknown = error
+            time.sleep(max(0.0, min(seconds, 0.05) - (time.monotonic() - begin)))
+            return None
+        found = _LINE.fullmatch(lines[-1]) if lines else None
+        if found is None or zlib.crc32(f"@opwest {found[1]}".encode()) != int(found[2], 16):
+            return None
+        content = dict(word.partition("=")[::2] for word in found[1].split()[1:])
+        self._unknown = None
+        self._is_refused = content.get("error") == "EACCES" and "refused" in content
+        if "refused" in content:
+            if self._is_refused:
+                time.sleep(min(seconds, 0.1))  # the application may serve bundles later
+            return None
+        return Fields(content, self.device)
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode() if data else "-"
