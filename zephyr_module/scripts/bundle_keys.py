@@ -110,8 +110,9 @@ def main() -> int:
     if failed:
         return 1
     given.header.parent.mkdir(parents=True, exist_ok=True)
-    given.header.write_text(header_of(len(keys)))
-    given.source.write_text(source_of(keys))
+    for path, text in ((given.header, header_of(len(keys))), (given.source, source_of(keys))):
+        if not path.exists() or path.read_text() != text:  # a newer file would be compiled again
+            path.write_text(text)
     return 0
 
 

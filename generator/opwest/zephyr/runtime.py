@@ -142,7 +142,8 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "bundle": Feature(
         (
-            *_headers("bundle", "bundle_format", "bundle_port", "bundle_service", "bundle_storage_zephyr", "bundles"),
+            *_headers("bundle", "bundle_format", "bundle_llext", "bundle_port", "bundle_service"),
+            *_headers("bundle_storage_zephyr", "bundles"),
             *("bundle/CMakeLists.txt", "bundle/Kconfig", "scripts/bundle_keys.py"),
             *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
         ),
@@ -164,13 +165,14 @@ FEATURES: Mapping[str, Feature] = {
 """The features that are copied into applications."""
 
 NOT_COPIED = (
+    "bundle/image/",
+    *_headers("bundle_image"),
     "cmake/opwest_compare.cmake",
     *_headers("npu_emul_host"),
     *(f"src/port{part}_host.c" for part in ("", "_profile", "_sync", "_tvm")),
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
-    *(f"bundle/image/drivers/{name}.c" for name in ("ethos_u", "npu_emul")),
     *("conformance/CMakeLists.txt", "conformance/Kconfig", "conformance/include/opwest/conformance.h"),
     *(
         f"conformance/src/{name}.c"

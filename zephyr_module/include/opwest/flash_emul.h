@@ -46,7 +46,7 @@ struct opwest_flash_emul_state {
 	/** The offset of the operation at which the power was cut, in the flash. */
 	uint32_t cut_offset;
 	/** For the test; 0 in a new device. */
-	uint32_t test[8];
+	uint32_t test[16];
 };
 
 /**
