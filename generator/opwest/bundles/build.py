@@ -16,13 +16,15 @@ from opwest.bundles.format import (
     LAYOUT_SHORT_ENUMS,
     LAYOUT_STEPS,
     LINKED,
+    LLEXT,
     NAME_SIZE,
     AbiRecord,
     Content,
     pack,
 )
-from opwest.bundles.image import ImageBuilder, Options
+from opwest.bundles.image import ImageBuilder
 from opwest.bundles.linked import descriptor_of, facts_of, image_of
+from opwest.bundles.llext import relocatable_image
 from opwest.bundles.sbom import sbom_of
 from opwest.bundles.selection import Selected, select
 from opwest.bundles.slots import Slot
@@ -58,6 +60,8 @@ class BundleRequest:
     """The most golden vectors of each file."""
     steps: bool = False
     """Whether to include the expected results of steps."""
+    observable: bool = False
+    """Whether run reports the end of each step without expected results in the bundle, too."""
     depfile: Path | None = None
 
 
@@ -101,8 +105,8 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
         for file in project.files:
             if str(file.path).startswith(f"{below}/"):
                 _write(work / str(file.path), file.content)
-        for path, content in bundle_files(render, model, plan, request.cases, steps).items():
-            _write(folder / path, content)
+        for path, source in bundle_files(render, model, plan, request.cases, steps).items():
+            _write(folder / path, source)
         content = _link(request, chosen, folder, work, render, steps, faults)
         headers = {
             f"{model.name}_bundle.h": render_bundle_header(render, model),
@@ -123,7 +127,7 @@ def _step_results(request: BundleRequest, chosen: Selected, faults: Diagnostics)
         return []
     from opwest.bundles.steps import step_results
 
-    return step_results(request.manifest, chosen.found.model, chosen.found.plan, faults)
+    return step_results(request.manifest, chosen.found.model, faults)
 
 
 def _link(
@@ -139,9 +143,10 @@ def _link(
     model, plan = chosen.found.model, chosen.found.plan
     objects = work / "work"
     objects.mkdir()
+    reports = request.steps or request.observable
     builder = ImageBuilder(chosen.chain, model, chosen.build, folder, objects)
     with stage("compile the image"):
-        builder.compile(Options(steps=request.steps))
+        builder.compile(steps=reports)
     with stage("link the image"):
         libraries = builder.libraries()
         defined = {name for unit in builder.units for name in unit.member.defined}
@@ -150,14 +155,19 @@ def _link(
         check_linked(parse_elf(whole.read_bytes()), model, builder.units, libraries, faults)
         faults.raise_if_errors()
         if request.slot is None:
-            raise NotImplementedError
-        address = request.slot.address + HEADER_SIZE
-        script = objects / "image.ld"
-        script.write_bytes(render_script(render, address))
-        elf = parse_elf(builder.link_image(whole, script).read_bytes())
+            kind, slot, descriptor = LLEXT, 0, 0
+            elf = parse_elf(whole.read_bytes())
+            image = relocatable_image(chosen.chain, whole, objects)
+        else:
+            kind, slot = LINKED, request.slot.address
+            address = slot + HEADER_SIZE
+            script = objects / "image.ld"
+            script.write_bytes(render_script(render, address))
+            elf = parse_elf(builder.link_image(whole, script).read_bytes())
+            image, descriptor = image_of(elf, address), descriptor_of(elf, address)
     facts = facts_of(elf)
     abi = abi_of(elf)
-    layout = (LAYOUT_STEPS if request.steps else 0) | (LAYOUT_SHORT_ENUMS if facts.short_enums else 0)
+    layout = (LAYOUT_STEPS if reports else 0) | (LAYOUT_SHORT_ENUMS if facts.short_enums else 0)
     pools, pools_align = _pools(model, plan)
     record = AbiRecord(
         *(elf.machine, facts.pointer_size, facts.float_abi, facts.big_endian, 0),
@@ -168,10 +178,16 @@ def _link(
         sum(tensor.type.size for tensor in model.outputs),
     )
     return Content(
-        *(LINKED, request.slot.address, descriptor_of(elf, address), request.version),
-        *(interface_hash(model), bytes.fromhex(model_hash(model)), model.name, record),
-        image_of(elf, address),
-        sbom_of(builder.units),
+        kind=kind,
+        slot_address=slot,
+        descriptor=descriptor,
+        version=request.version,
+        interface_hash=interface_hash(model),
+        model_hash=bytes.fromhex(model_hash(model)),
+        name=model.name,
+        abi=record,
+        image=image,
+        sbom=sbom_of(builder.units),
     )
 
 

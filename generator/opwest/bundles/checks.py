@@ -61,7 +61,7 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
 
 
 def check_linked(elf: Elf, model: Model, units: Sequence[Unit], libraries: Libraries, faults: Diagnostics) -> None:
-    """Report undefined symbols, writable data and constructors of the linked relocatable object, each at its operator."""
+    """Report undefined symbols, writable data and constructors of the relocatable object, each at its operator."""
     blame = _Blame(model, units, libraries)
     for symbol in _needed(elf):
         blame.report(symbol, f"undefined symbol {symbol!r}", faults, _undefined_hint(symbol))
@@ -173,7 +173,7 @@ class _Blame:
         for unit in self.units:
             if unit.origin is not None and section.encode() in unit.member.content:
                 faults.error(
-                    f"{unit.origin!r} has functions that run at the start of a program ({section!r}): a bundle has none",
+                    f"{unit.origin!r} has functions that run when a program starts, in {section!r}: a bundle has none",
                     unit.location,
                     hint="initialise at the first call, or in constants",
                 )

@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     |(?P<word>/delete-(?:node|property)/|/bits/|[\w,.+*#?@&/$\\:-]+)""",
     re.VERBOSE | re.DOTALL,
 )
+_SIMULATED = "zephyr,sim-flash"
 _SUBPARTITIONS = "fixed-subpartitions"
 _MOST_NODES = 100_000
 
@@ -120,25 +121,27 @@ def _mapped(node: Node, address: int, name: str) -> int:
     """
     above = node.parent
     while above is not None and above.parent is not None:
-        ranges = above.properties.get("ranges")
+        parent = above.parent
         kinds = above.texts("compatible")
-        if ranges is not None:
+        if "ranges" in above.properties:
             address = _translated(above, address, name)
-            above = above.parent
-        elif any("partitions" in kind for kind in kinds) and _SUBPARTITIONS not in kinds:
-            base, size = _region(above.parent)
-            if base is None or not size:
-                raise TreeError(
-                    f"partition {name!r} is in flash that is not memory-mapped: {above.parent.name}",
-                    above.parent.line,
-                    "use a partition of the flash that the processor executes from",
-                )
-            address, above = address + base, above.parent.parent
         elif _SUBPARTITIONS in kinds:
             base, _ = _region(above)
-            address, above = address + (base or 0), above.parent
+            address += base or 0
+        elif any("partitions" in kind for kind in kinds):
+            base, size = _region(parent)
+            simulated = parent.parent is not None and _SIMULATED in parent.parent.texts("compatible")
+            if base is None or not size or simulated:
+                raise TreeError(
+                    f"partition {name!r} is in flash that is not memory-mapped: {parent.name}",
+                    parent.line,
+                    "use a partition of the flash that the processor executes from",
+                )
+            address += base
+            parent = parent.parent or parent
         else:
             break  # as edtlib: an address without `ranges` above it is that of the processor
+        above = parent
     return address
 
 

@@ -166,11 +166,16 @@ def unpack(data: bytes) -> Bundle:
     if any(any(data[begin:end]) for begin, end in gaps):
         raise BundleError("bytes between the parts are not zero")
     content = Content(
-        *(kind, address, descriptor - image_offset if kind == LINKED else 0),
-        (number >> 24, number >> 16 & 0xFF, number & 0xFFFF),
-        *(interface_hash, model_hash, _text(name.rstrip(b"\0"), "the name of the model"), abi),
-        data[image_offset : image_offset + image_size],
-        _text(data[sbom_offset : sbom_offset + sbom_size], "the bill of materials"),
+        kind=kind,
+        slot_address=address,
+        descriptor=descriptor - image_offset if kind == LINKED else 0,
+        version=(number >> 24, number >> 16 & 0xFF, number & 0xFFFF),
+        interface_hash=interface_hash,
+        model_hash=model_hash,
+        name=_text(name.rstrip(b"\0"), "the name of the model"),
+        abi=abi,
+        image=data[image_offset : image_offset + image_size],
+        sbom=_text(data[sbom_offset : sbom_offset + sbom_size], "the bill of materials"),
     )
     return Bundle(content, length, image_offset, sbom_offset, _signatures(data, length), data)
 

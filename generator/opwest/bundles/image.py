@@ -15,7 +15,6 @@ from opwest.model.builds import ANY_TARGET, TargetBuild
 from opwest.model.model import Model
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
-from opwest.records import dataclass
 from opwest.render.model_files import rename_header
 from opwest.resources import resource
 
@@ -46,14 +45,6 @@ class Unit(NamedTuple):
         return hashlib.sha256(self.member.content).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of an image."""
-
-    steps: bool = False
-    """Whether run reports the end of each step."""
-
-
 class ImageBuilder:
     """Compiles and links a model, whose files are in `folder`; objects go to `work`."""
 
@@ -67,11 +58,11 @@ class ImageBuilder:
         self.runtime = resource("zephyr_module")
         self.units: list[Unit] = []
 
-    def compile(self, options: Options) -> None:
-        """Compile all sources, and add the objects of the manifest."""
+    def compile(self, *, steps: bool) -> None:
+        """Compile all sources, and add the objects of the manifest; `steps`: run reports the end of each step."""
         name = self.model.name
         target = self.build.target.name if self.build.target else ANY_TARGET
-        first = ["-include", "opwest/bundle_image.h", *(["-DOPWEST_BUNDLE_STEPS"] if options.steps else [])]
+        first = ["-include", "opwest/bundle_image.h", *(["-DOPWEST_BUNDLE_STEPS"] if steps else [])]
         parts = [f"src/{name}_run.c", f"src/{name}_metadata.c", f"src/{name}_bridges.c", f"bundle/{name}_bundle.c"]
         for part in parts:
             named = [f'-DOPWEST_TARGET="{target}"'] if part.endswith("_metadata.c") else []
@@ -144,7 +135,7 @@ class ImageBuilder:
         aliases = [f"-Wl,--defsym={name}={function}" for name, function in replaced.items()]
         self.chain.run(
             [
-                *(*self.chain.machine, *_LINK, "-r", f"-Wl,-T,{script}", *roots, *aliases),
+                *(*self.chain.machine, *_LINK, "-r", "-T", str(script), *roots, *aliases),
                 *(str(unit.path) for unit in self.units),
                 *("-Wl,--start-group", *self.chain.link_libraries, "-Wl,--end-group", "-o", str(output)),
             ]
@@ -154,5 +145,5 @@ class ImageBuilder:
     def link_image(self, whole: Path, script: Path) -> Path:
         """Link the relocatable object with the linker script of the image."""
         output = self.work / "image.elf"
-        self.chain.run([*self.chain.machine, *_LINK, f"-Wl,-T,{script}", str(whole), "-o", str(output)])
+        self.chain.run([*self.chain.machine, *_LINK, "-T", str(script), str(whole), "-o", str(output)])
         return output

@@ -34,9 +34,12 @@ def select(
 ) -> Selected:
     """Return what to bundle. Raises OpwestError if it is not clear."""
     if folder is not None:
-        from opwest.bundles.zephyr_build import select_for_build
+        from opwest.bundles.zephyr_build import build_toolchain, choose, configuration
 
-        return select_for_build(found, folder, target, cc, variant, work, faults)
+        values = configuration(folder)
+        one, build = choose(found, values, target, variant, faults)
+        is_host = values.get("CONFIG_ARCH_POSIX") == "y"
+        return Selected(one, build, build_toolchain(folder, cc, work, is_host=is_host))
     one = of_variant(found, variant, faults)[0]
     build, chosen = _build_for(one, target, faults)
     faults.raise_if_errors()

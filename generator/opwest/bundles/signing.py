@@ -122,7 +122,10 @@ def key_id(key: bytes) -> bytes:
 
 
 def sign(signed: bytes, keys: Sequence[Ed25519PrivateKey], earlier: Sequence[Signature] = ()) -> list[Signature]:
-    """Return the signatures of all keys over the signed part, after `earlier` ones by other keys. Raises OpwestError."""
+    """Return the signatures of all keys over the signed part, after `earlier` ones by other keys.
+
+    Raises OpwestError for too many.
+    """
     own = {key_id(raw_key(key.public_key())): key for key in keys}
     kept = [one for one in earlier if one.key not in own]
     made = [Signature(name, key.sign(signed)) for name, key in own.items()]

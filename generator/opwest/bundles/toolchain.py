@@ -73,11 +73,11 @@ class Toolchain:
 def linked_archives(chain: Toolchain, libraries: Sequence[str], work: Path) -> list[Path] | None:
     """Return the archives that a link with `libraries` opens, in order; None if it fails."""
     source, target = work / "empty.c", work / "empty.o"
-    source.write_text("", encoding="utf-8")
+    source.write_text("const char opwest_empty = 0;\n", encoding="utf-8")
     chain.run([*chain.machine, "-c", str(source), "-o", str(target)])
     script = work / "empty.ld"
     script.write_text("", encoding="utf-8")
-    words = ["-nostdlib", "-r", f"-Wl,-T,{script}", "-Wl,--verbose", str(target), *libraries]
+    words = ["-nostdlib", "-r", "-Wl,-e,opwest_empty", "-T", str(script), "-Wl,--verbose", str(target), *libraries]
     done = chain.attempt([*chain.machine, *words, "-o", str(work / "empty_linked.o")])
     if done.returncode != 0:
         return None
@@ -136,7 +136,8 @@ def machine_options(target: Target) -> tuple[str, ...]:
     if target.machine == "riscv":
         abi = f"{'lp64' if target.bits == 64 else 'ilp32'}{_RISCV_ABI.get(target.float_abi or 'soft', '')}"
         model = ["-mcmodel=medany"]
-        arch = target.arch or f"rv{target.bits}i"
+        # GCC 12 finds its libraries only by the name without these extensions, which compiled code does not use.
+        arch = (target.arch or f"rv{target.bits}i").replace("_zicsr", "").replace("_zifencei", "")
         return (f"-march={arch}", f"-mabi={abi}", *model)
     if target.machine in ("x86-64", "i386"):
         return ("-m32", "-msse2", "-mfpmath=sse") if target.bits == 32 else ("-m64",)

@@ -35,6 +35,7 @@ _ONLY_MAKING = (
     "variant",
     "model_version",
     "steps",
+    "observable",
     "header",
     "vectors",
     "depfile",
@@ -148,6 +149,7 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         options.cc,
         options.variant,
         steps=options.steps,
+        observable=options.observable,
         depfile=options.depfile,
         **({"cases": options.vectors} if options.vectors is not None else {}),
     )

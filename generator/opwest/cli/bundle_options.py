@@ -19,8 +19,8 @@ def add_bundle_options(bundle: argparse.ArgumentParser) -> None:
     making.add_argument(
         "--slot",
         metavar="SLOT",
-        help="slot of the bundle: ADDRESS, ADDRESS:SIZE such as 0x80000:64K, or with --build a partition (its node label "
-        "or its label)",
+        help="slot of the bundle: ADDRESS, ADDRESS:SIZE such as 0x80000:64K, or with --build a partition (its node "
+        "label or its label)",
     )
     making.add_argument("--llext", action="store_true", help="make an image that Zephyr's LLEXT loads, for any slot")
     making.add_argument(
@@ -49,8 +49,13 @@ def add_bundle_options(bundle: argparse.ArgumentParser) -> None:
     making.add_argument(
         "--steps",
         action="store_true",
-        help="include the results of all steps of the first golden vector, from a run on this machine, so that firmware "
-        "finds the first step that differs",
+        help="include the results of all steps of the first golden vector, from a run on this machine, so that "
+        "firmware finds the first step that differs",
+    )
+    making.add_argument(
+        "--observable",
+        action="store_true",
+        help="let firmware observe the steps, so that results can be sent to it later (--check-steps)",
     )
     making.add_argument(
         "--header", metavar="DIR", type=Path, help="also write MODEL_bundle.h and MODEL.h, for the firmware, to DIR"

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Zephyr build as the source of a bundle's compiler, options, target and variant."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opwest.bundles.toolchain import Toolchain, compiler, linked_archives
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
+from opwest.model.builds import Target, TargetBuild
+from opwest.request import Examination, of_variant
+
+_LARGEST = 1 << 28
+_LAUNCHERS = ("ccache", "sccache", "distcc")
+_WITH_VALUE = ("-o", "-c", "-MF", "-MT", "-MQ", "-x")
+"""Options whose next word is dropped with them."""
+_DROPPED = (
+    "-M", "-W", "-g", "-fdiagnostics", "-fcolor", "-flto", "-ffat-lto", "-fno-lto", "-fsanitize", "-fstack-protector",
+    "-fPIC", "-fpic", "-fPIE", "-fpie", "-pie", "-fmacro-prefix-map", "-fdebug-prefix-map", "-ffile-prefix-map",
+    "-fprofile", "--coverage", "-finstrument", "-fcallgraph", "-fstack-usage", "-save-temps", "-pipe",
+)  # fmt: skip
+"""Options without effect on the code, and those that an image cannot have."""
+_KEPT = ("-g0", "-Wa,", "-Wp,")
+_MACHINE = ("-m", "--sysroot", "--specs", "-specs", "--target", "-B", "-nostdinc")
+"""Options that also select the libraries."""
+
+
+def configuration(folder: Path) -> dict[str, str]:
+    """Return the values of Kconfig of a build. Raises OpwestError."""
+    path = folder / "zephyr" / ".config"
+    values = {}
+    for line in _read(path).splitlines():
+        symbol, equals, value = line.partition("=")
+        if equals and symbol.startswith("CONFIG_"):
+            values[symbol] = value.strip().strip('"')
+    return values
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise OpwestError([Diagnostic("error", "the file is too large", Location(str(path)))])
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "--build is a build directory of west; with sysbuild, its directory of the application"
+        message = f"cannot read the file of the build: {error.strerror}"
+        raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)]) from error
+
+
+def build_toolchain(folder: Path, cc: str | None, work: Path, *, is_host: bool) -> Toolchain:
+    """Return the compiler of a build with the options of its application. Raises OpwestError."""
+    path = folder / "compile_commands.json"
+    try:
+        rows = json.loads(_read(path))
+    except (ValueError, RecursionError) as error:
+        message = f"cannot read the commands of the build: {error}"
+        raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+    words = _command(rows)
+    if words is None:
+        message = "no compilation of a C source of Zephyr in the commands of the build"
+        hint = "build the application first: west build"
+        raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
+    while words and Path(words[0]).name in _LAUNCHERS:
+        words = words[1:]
+    command = compiler(shlex.split(cc) if cc is not None else words[:1], f"the build {str(folder)!r}")
+    machine, options = _options(words[1:])
+    chain = Toolchain(command, tuple(machine), tuple(options), has_c_library=not is_host)
+    if chain.has_c_library and linked_archives(chain, ("-lm", "-lc"), work) is None:
+        return Toolchain(command, chain.machine, chain.options, has_c_library=False)
+    return chain
+
+
+def _command(rows: Any) -> list[str] | None:
+    """Return the command that compiles a source of the application; that of another C source if there is none."""
+    found: list[str] | None = None
+    for row in rows if isinstance(rows, list) else []:
+        if not isinstance(row, dict) or not str(row.get("file", "")).endswith(".c"):
+            continue
+        text, words = row.get("command"), row.get("arguments")
+        try:
+            parts = shlex.split(text) if isinstance(text, str) else [str(word) for word in words or []]
+        except ValueError:
+            continue
+        if not any(word.endswith("autoconf.h") for word in parts):
+            continue
+        if any("app.dir" in word for word in parts):
+            return parts
+        found = found or parts
+    return found
+
+
+def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the options that select the processor, and the other ones that an image has, too."""
+    machine: list[str] = []
+    options: list[str] = []
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
+        if word in _WITH_VALUE:
+            pending = pending[1:]
+        elif word in ("-I", "-D", "-U", "-isystem", "-imacros", "-include", "-iquote", "-idirafter", "--param"):
+            options += [word, *pending[:1]]
+            pending = pending[1:]
+        elif not word.startswith("-") or (word.startswith(_DROPPED) and not word.startswith(_KEPT)):
+            continue
+        elif word.startswith(_MACHINE):
+            machine.append(word)
+        else:
+            options.append(word)
+    return machine, options
+
+
+def choose(
+    found: Sequence[Examination],
+    values: Mapping[str, str],
+    target: str | None,
+    variant: str | None,
+    faults: Diagnostics,
+) -> tuple[Examination, TargetBuild]:
+    """Return the variant and the objects that a build with a configuration uses. Raises OpwestError."""
+    if variant is None:
+        matching = [
+            one.model.variant.name
+            for one in found
+            if one.model.variant is not None and any(matches(t, values) for t in one.model.variant.targets)
+        ]
+        if len(matching) > 1:
+            faults.error(f"the build matches several variants: {', '.join(matching)}", expected="--variant NAME")
+            faults.raise_if_errors()
+        variant = matching[0] if matching else None
+    one = of_variant(found, variant, faults)[0]
+    model = one.model
+    own = {build.target.name: build for build in model.builds if build.target is not None}
+    if not own:
+        if target is not None:
+            faults.error("--target has no effect with --build: the operators are sources", model.location)
+            faults.raise_if_errors()
+        return one, model.builds[0]
+    if target is not None:
+        if target not in own:
+            faults.error(f"--target: model {model.label} has no objects for {target!r}", hint=nearest(target, own))
+            faults.raise_if_errors()
+        return one, own[target]
+    fitting = [build for build in own.values() if build.target is not None and matches(build.target, values)]
+    if len(fitting) != 1:
+        named = ", ".join(build.target.name for build in fitting if build.target is not None)
+        faults.error(
+            f"model {model.label} has objects for {'several targets' if named else 'no target'} of the build"
+            f"{f': {named}' if named else ''}",
+            model.location,
+            expected="objects for one target that the configuration of the build matches",
+            hint=f"its targets: {', '.join(own)}",
+        )
+        faults.raise_if_errors()
+    return one, fitting[0]
+
+
+def matches(target: Target, values: Mapping[str, str]) -> bool:
+    """Whether a configuration selects a target."""
+    fits = all(values.get(symbol, "n") == value for symbol, value in target.kconfig)
+    return fits and (not target.host or platform.machine() in target.host)
