@@ -161,6 +161,12 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
     """
+    from opwest.cli.bundle_install import is_install
+
+    if is_install(options):
+        from opwest.cli.bundle_install import install
+
+        return install(options, faults)
     from opwest.cli.bundle import bundle as do
 
     return do(options, faults)

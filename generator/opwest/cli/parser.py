@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.bundle_install import add_install_options
 from opwest.cli.bundle_options import add_bundle_options
 from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
@@ -315,6 +316,7 @@ def _add_call(call: argparse.ArgumentParser) -> None:
 
 def _add_bundle(bundle: argparse.ArgumentParser) -> None:
     add_bundle_options(bundle)
+    add_install_options(bundle)
     add_output(bundle)
     bundle.set_defaults(function=commands.bundle)
 
