@@ -59,7 +59,11 @@ class BundleClient:
         self._wait = _LONGEST
         self._link = connect()
         self._is_open = True
-        self.info = self._ready()
+        try:
+            self.info = self._ready()
+        except BaseException:
+            self.disconnect()
+            raise
 
     @property
     def device(self) -> str:

@@ -7,6 +7,7 @@ import base64
 import re
 import time
 import zlib
+from urllib.parse import unquote
 
 from opwest.board.bundle_link import NO_SERVICE_HINT, Fields, Info, Job, Request, not_served, read_info
 from opwest.board.link import LinkError, UnknownCommandError
@@ -94,7 +95,8 @@ class ShellBundleLink:
         found = _LINE.fullmatch(lines[-1]) if lines else None
         if found is None or zlib.crc32(f"@opwest {found[1]}".encode()) != int(found[2], 16):
             return None
-        content = dict(word.partition("=")[::2] for word in found[1].split()[1:])
+        pairs = (word.partition("=") for word in found[1].split()[1:])
+        content = {key: unquote(value) for key, _, value in pairs}
         self._unknown = None
         self._is_refused = content.get("error") == "EACCES" and "refused" in content
         if "refused" in content:

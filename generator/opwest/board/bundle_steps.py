@@ -69,7 +69,7 @@ def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> 
         faults.raise_if_errors()
         raise AssertionError
     model = chosen.model
-    results = tuple(sorted(step_results(manifest, model, chosen.plan, faults), key=lambda one: one.point))
+    results = tuple(sorted(step_results(manifest, model, faults), key=lambda one: one.point))
     faults.raise_if_errors()
     steps = [step.operator.name for step in model.steps]
     return Expected(model_hash(model), results, steps, [buffer.name for buffer in model.buffers])

@@ -73,11 +73,16 @@ static void put_signed(void *context, const char *key, int32_t value)
 	append(text);
 }
 
+/* Spaces separate fields: they and "%" are percent-encoded. */
 static void put_text(void *context, const char *key, const char *text)
 {
 	ARG_UNUSED(context);
 	put_key(key);
-	append(text);
+	for (; *text != '\0'; text++) {
+		const char c[2] = {*text, '\0'};
+
+		append(*text == ' ' ? "%20" : *text == '%' ? "%25" : c);
+	}
 }
 
 static void put_bytes(void *context, const char *key, const uint8_t *data, uint32_t size)
