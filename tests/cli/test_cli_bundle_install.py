@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest bundle --install`, `--list`, `--confirm`, `--roll-back` with boards on pseudo terminals."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from requirements_support import need
+
+need("smpclient", "serial")
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
+
+from fake_board import FakeBoard  # noqa: E402
+from fake_bundles import Bundles, Faults, ShellBundles  # noqa: E402
+from fake_west import FakeWest  # noqa: E402
+from opwest.bundles.format import LINKED, AbiRecord, Content, Signature, pack, with_signatures  # noqa: E402
+from test_bundle_links import SmpBundles  # noqa: E402
+
+NATIVE = "CONFIG_ARCH_POSIX=y\nCONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
+SMP = "CONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SMP=y\nCONFIG_OPWEST_BUNDLE_SMP_GROUP=28536\n"
+
+
+@pytest.fixture
+def plug():
+    boards = []
+
+    def make(answer):
+        boards.append(FakeBoard(answer))
+        return boards[-1].device
+
+    yield make
+    for board in boards:
+        board.close()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Signed bundles for both slots."""
+    paths = []
+    for address in (0x8000, 0x18000):
+        abi = AbiRecord(40, 4, 1, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 64, 8, 100, 8, 64, 4)
+        signed = pack(Content(LINKED, address, 0, (1, 0, 0), 5, bytes(32), "digits", abi, bytes(2048), ""))
+        paths.append(tmp_path / f"digits-{address:x}.bundle")
+        paths[-1].write_bytes(with_signatures(signed, [Signature(bytes(8), bytes(64))]))
+    return paths
+
+
+@pytest.fixture
+def app(tmp_path):
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text("find_package(Zephyr)\n")
+    return folder
+
+
+@pytest.fixture
+def west(tmp_path, monkeypatch):
+    made = FakeWest(tmp_path / "workspace")
+    monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
+    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
+    return made
+
+
+@pytest.mark.parametrize("transport", ["smp", "shell"])
+def test_life_of_a_bundle(opwest, plug, files, transport):
+    bundles = Bundles(waits_for_confirmation=True)
+    device = plug((SmpBundles if transport == "smp" else ShellBundles)(bundles, Faults(), 1))
+    at = ["--serial", device, "--transport", transport, "--timeout", "5"]
+    done = opwest("bundle", *at, "--install", *files)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == f"digits 1.0.0 runs from slot 1 at 0x18000 of {device}"
+    size = len(files[1].read_bytes())
+    assert done.err.splitlines() == [
+        f"== waiting for the image on {device}",
+        f"== sending {files[1]} to slot 1",
+        f"== sending the bundle: {size} of {size} bytes",
+        "== installing digits 1.0.0 in slot 1",
+    ]
+    assert bundles.memory[1] == files[1].read_bytes()
+    done = opwest("bundle", *at, "--confirm")
+    assert (done.code, done.out) == (0, "confirmed: model1 1.2.3 in slot 1\n")
+    done = opwest("bundle", *at, "--list", "--json")
+    found = json.loads(done.out)["result"]
+    assert (found["active"], found["trying"], found["previous"], found["fault"]) == (1, None, 0, None)
+    assert [slot["roles"] for slot in found["slots"]] == [["previous", "next"], ["active"]]
+    done = opwest("bundle", *at, "--roll-back")
+    assert (done.code, done.out) == (0, "current: model0 1.2.3 in slot 0\n")
+    done = opwest("bundle", *at, "--roll-back")
+    assert done.code == 1 and done.err.splitlines()[-1] == f"opwest: error: {device}: the board has no previous model"
+    done = opwest("bundle", *at, "--check-steps")
+    assert done.code == 1 and "the bundle contains no results of steps\n  hint: make it with --steps" in done.err
+
+
+def test_simulated_board_is_built_and_started(opwest, plug, files, app, west):
+    bundles = Bundles()
+    device = plug(ShellBundles(bundles, Faults(), 1))
+    west.tell(config=NATIVE, run=f"uart connected to pseudotty: {device}")
+    board = ["--board", "native_sim/native/64", "--application", app, "--timeout", "5"]
+    done = opwest("bundle", *board, "--install", *files)
+    assert done.code == 0, done.err
+    assert bundles.memory[1] == files[1].read_bytes()
+    configure, build, run = west.calls
+    assert "-DCONFIG_OPWEST_BUNDLE_SERVICE=y" in configure and "-DCONFIG_OPWEST_SERVICE=y" not in configure
+    assert build[0] == "build" and run[-1] == "run"
+    assert (app / "build" / "bundle_native_sim_native_64").is_dir()
+    done = opwest("bundle", *board, "--no-build", "--list")
+    assert done.code == 0, done.err
+    assert [words[-1] for words in west.calls] == ["run"]
+
+
+def test_board_is_flashed(opwest, plug, files, app, west):
+    west.tell(config=SMP)
+    bundles = Bundles()
+    device = plug(SmpBundles(bundles, Faults(), 1))
+    done = opwest(
+        "bundle", "--board", "nucleo", "--application", app, "--serial", device, "--timeout", 5, "--install", *files
+    )
+    assert done.code == 0, done.err
+    assert [words[0] for words in west.calls] == ["build", "build", "flash"] and bundles.active == 1
+
+
+def test_image_that_cannot_accept_bundles(opwest, app, west):
+    board = ["bundle", "--board", "nucleo", "--application", app, "--list"]
+    west.tell(config="CONFIG_OPWEST=y\n")
+    done = opwest(*board)
+    assert done.code == 1
+    assert (
+        "CONFIG_OPWEST_BUNDLE_SERVICE is not set in the configuration for 'nucleo': it depends on "
+        "CONFIG_OPWEST_BUNDLE and CONFIG_MULTITHREADING" in done.err
+    )
+    west.tell(config="CONFIG_OPWEST_BUNDLE_SERVICE=y\n")
+    done = opwest(*board)
+    assert done.code == 1 and "module 'zcbor' not found in the workspace" in done.err
+    west.tell(config="CONFIG_OPWEST_SERVICE=y\n")
+    (app / "build" / "bundle_nucleo" / "zephyr").mkdir(parents=True, exist_ok=True)
+    (app / "build" / "bundle_nucleo" / "zephyr" / ".config").write_text("CONFIG_OPWEST_SERVICE=y\n")
+    done = opwest(*board, "--no-build")
+    assert done.code == 1
+    assert "does not accept bundles (CONFIG_OPWEST_BUNDLE_SERVICE)" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--list"], "no board is given\n  expected: --serial DEV, or --board BOARD --application DIR"),
+        (["--list", "--board", "nucleo"], "--board requires --application"),
+        (["--list", "--serial", "x", "--no-build"], "--no-build requires --board"),
+        (["--list", "--serial", "x", "--application", "app"], "--application requires --board"),
+        (["--list", "--board", "nucleo", "--application", "."], "'.' is not an application: no CMakeLists.txt found"),
+        (["m.yaml", "--list", "--serial", "x"], "'m.yaml' has no effect: the option takes no file before it"),
+        (
+            ["--list", "--serial", "x", "--transport", "shell", "--group", "99"],
+            "--group has no effect with --transport",
+        ),
+        (["--list", "--serial", "/dev/none"], "serial device '/dev/none' not found"),
+        (["--serial", "x", "--install", "none.bundle"], "none.bundle: error: cannot read the file: No such file"),
+        (["--serial", "x", "--install", "text.bundle"], "text.bundle: error: not a bundle"),
+        (["--serial", "x", "--install", "unsigned.bundle"], "the bundle has no signature: every firmware refuses it"),
+        (["--serial", "x", "--install", "a.bundle", "b.bundle"], "two bundles for the slot at 0x8000: 'a.bundle' and"),
+    ],
+)
+def test_wrong_options(opwest, files, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    content = files[0].read_bytes()
+    for name, data in {
+        "text": b"text",
+        "unsigned": content[: -8 - 80],
+        "a": content,
+        "b": content,
+    }.items():
+        (tmp_path / f"{name}.bundle").write_bytes(data)
+    done = opwest("bundle", *words)
+    assert done.code == 1 and message in done.err, done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--list", "--confirm"], "not allowed with argument --list"),
+        (["--list", "--group", "12"], "expected a number from 64 to 65535"),
+        (["--install"], "expected at least one argument"),
+        (["--list", "--transport", "udp"], "invalid choice: 'udp'"),
+    ],
+)
+def test_wrong_usage(opwest, words, message):
+    done = opwest("bundle", *words)
+    assert done.code == 2 and message in done.err
