@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arguments: public keys in hexadecimal. Reads names of files, prints for each: fault of the header, the
+ * size of the whole file, whether it is signed, the verdict of the ABI record, and the header.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opwest/bundle_format.h>
+
+static void print_file(const uint8_t *data, size_t size, const struct opwest_bundle_key *keys,
+		       size_t count)
+{
+	struct opwest_bundle_header header;
+	struct opwest_bundle_verdict verdict = {0};
+	const enum opwest_bundle_fault fault = opwest_bundle_parse(data, size, &header);
+
+	printf("%d", fault);
+	if (fault == OPWEST_BUNDLE_GOOD) {
+		const bool agrees = opwest_bundle_abi_agrees(&header, &verdict);
+
+		printf(" %zu %d %d %u %ld %llx %llx", opwest_bundle_total(data, size, &header),
+		       opwest_bundle_signed(data, size, &header, keys, count), agrees,
+		       verdict.fault, (long)verdict.detail, (unsigned long long)verdict.found,
+		       (unsigned long long)verdict.expected);
+		printf(" %s %lx %llx %u %u %u", header.name, (unsigned long)header.version,
+		       (unsigned long long)header.interface_hash, header.kind, header.length,
+		       header.abi.outputs_size);
+	}
+	printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+	static struct opwest_bundle_key keys[8];
+	static char name[1024];
+
+	for (int i = 1; i < argc; i++) {
+		for (size_t j = 0U; j < sizeof(keys[0].bytes); j++) {
+			unsigned int byte = 0U;
+
+			(void)sscanf(&argv[i][2U * j], "%2x", &byte);
+			keys[i - 1].bytes[j] = (uint8_t)byte;
+		}
+	}
+	while (scanf("%1023s", name) == 1) {
+		FILE *const stream = fopen(name, "rb");
+		long size;
+		uint8_t *data;
+
+		if (stream == NULL) {
+			return 2;
+		}
+		(void)fseek(stream, 0, SEEK_END);
+		size = ftell(stream);
+		rewind(stream);
+		data = malloc(size == 0 ? 1U : (size_t)size);
+		if (fread(data, 1U, (size_t)size, stream) != (size_t)size) {
+			return 2;
+		}
+		(void)fclose(stream);
+		print_file(data, (size_t)size, keys, (size_t)argc - 1U);
+		free(data);
+	}
+	return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "simulated.h"
+
+#define REQUIRE(condition)                                                                         \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: the storage requires %s\n", __FILE__, __LINE__,    \
+				#condition);                                                       \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+struct simulated simulated;
+
+uint8_t *simulated_memory(uint8_t slot)
+{
+	return (uint8_t *)((uintptr_t)SLOT_BASE + slot * (uintptr_t)SLOT_STRIDE);
+}
+
+void simulated_disturb(uint32_t n, enum when when, uint32_t fraction, int code)
+{
+	simulated.disturbed = n == 0U ? 0U : simulated.operations + n;
+	simulated.when = when;
+	simulated.fraction = fraction;
+	simulated.code = code;
+}
+
+/* Count an operation; true if it is disturbed at this time. */
+static bool is_disturbed(enum when when)
+{
+	return simulated.operations == simulated.disturbed && simulated.when == when;
+}
+
+static int disturb(void)
+{
+	simulated.disturbed = 0U;
+	if (simulated.code != 0) {
+		return simulated.code;
+	}
+	longjmp(simulated.cut, 1);
+}
+
+/* Flash between two values: some bits have the old value, some the new one. */
+static void tear(uint8_t *memory, const uint8_t *data, uint8_t value, uint32_t size)
+{
+	const uint32_t done = (uint32_t)((uint64_t)size * simulated.fraction / 256U);
+
+	for (uint32_t i = 0U; i < done; i++) {
+		memory[i] = data != NULL ? data[i] : value;
+	}
+	if (done < size) {
+		const uint8_t target = data != NULL ? data[done] : value;
+
+		memory[done] = (uint8_t)((memory[done] & 0xa5U) | (target & 0x5aU));
+	}
+}
+
+static int erase(const struct opwest_bundle_storage *storage, uint8_t slot)
+{
+	uint8_t *const memory = simulated_memory(slot);
+
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	simulated.operations++;
+	simulated.erases++;
+	if (is_disturbed(BEFORE)) {
+		return disturb();
+	}
+	if (is_disturbed(INSIDE)) {
+		tear(memory, NULL, simulated.slots[slot].erased, SLOT_SIZE);
+		return disturb();
+	}
+	memset(memory, simulated.slots[slot].erased, SLOT_SIZE);
+	return is_disturbed(AFTER) ? disturb() : 0;
+}
+
+static int write(const struct opwest_bundle_storage *storage, uint8_t slot, uint32_t offset,
+		 const uint8_t *data, uint32_t size)
+{
+	uint8_t *const memory = &simulated_memory(slot)[offset];
+
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	REQUIRE(size > 0U && size <= SLOT_SIZE && offset <= SLOT_SIZE - size);
+	REQUIRE(offset % simulated.slots[slot].write_size == 0U);
+	REQUIRE(size % simulated.slots[slot].write_size == 0U);
+	for (uint32_t i = 0U; i < size; i++) {
+		REQUIRE(memory[i] == simulated.slots[slot].erased);
+	}
+	simulated.operations++;
+	simulated.writes++;
+	simulated.written_bytes += size;
+	if (is_disturbed(BEFORE)) {
+		return disturb();
+	}
+	if (is_disturbed(INSIDE)) {
+		tear(memory, data, 0U, size);
+		return disturb();
+	}
+	memcpy(memory, data, size);
+	return is_disturbed(AFTER) ? disturb() : 0;
+}
+
+static int synchronise(const struct opwest_bundle_storage *storage, uint8_t slot)
+{
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	return simulated.synchronise_code;
+}
+
+static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *data, uint32_t size)
+{
+	REQUIRE(storage == &simulated_storage && id < MOST_RECORDS);
+	if (simulated.load_code != 0) {
+		return simulated.load_code;
+	}
+	if (simulated.records[id].size != size) {
+		return -ENOENT;
+	}
+	memcpy(data, simulated.records[id].data, size);
+	return 0;
+}
+
+static int store(const struct opwest_bundle_storage *storage, uint16_t id, const void *data,
+		 uint32_t size)
+{
+	REQUIRE(storage == &simulated_storage && id < MOST_RECORDS && size <= 64U);
+	simulated.operations++;
+	simulated.stores++;
+	if (is_disturbed(BEFORE) || is_disturbed(INSIDE)) {
+		return disturb();
+	}
+	memcpy(simulated.records[id].data, data, size);
+	simulated.records[id].size = size;
+	return is_disturbed(AFTER) ? disturb() : 0;
+}
+
+/* The file of a relocatable image contains one that is linked at its slot. */
+static int link(const struct opwest_bundle_storage *storage, uint8_t slot,
+		const struct opwest_bundle_header *header,
+		const struct opwest_bundle_descriptor **descriptor)
+{
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	REQUIRE(header->kind == OPWEST_BUNDLE_LLEXT && simulated.links[slot] == 0);
+	if (simulated.link_code != 0) {
+		return simulated.link_code;
+	}
+	simulated.links[slot]++;
+	*descriptor = simulated.descriptor_offset == 0U
+			      ? NULL
+			      : (const void *)&simulated_memory(slot)[simulated.descriptor_offset];
+	return 0;
+}
+
+static int unlink(const struct opwest_bundle_storage *storage, uint8_t slot)
+{
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	REQUIRE(simulated.links[slot] == 1);
+	simulated.links[slot]--;
+	return 0;
+}
+
+static const struct opwest_bundle_storage_api api = {
+	.erase = erase,
+	.write = write,
+	.synchronise = synchronise,
+	.load = load,
+	.store = store,
+	.link = link,
+	.unlink = unlink,
+};
+const struct opwest_bundle_storage_api simulated_api_linked = {
+	.erase = erase,
+	.write = write,
+	.synchronise = synchronise,
+	.load = load,
+	.store = store,
+};
+
+struct opwest_bundle_storage simulated_storage = {.api = &api, .slots = simulated.slots};
+
+void simulated_open(uint8_t count, uint32_t write_size, uint8_t erased)
+{
+	static bool is_mapped;
+
+	REQUIRE(count <= MOST_SLOTS);
+	memset(&simulated, 0, sizeof(simulated));
+	simulated_storage.slot_count = count;
+	for (uint8_t i = 0U; i < MOST_SLOTS; i++) {
+		uint8_t *const memory = simulated_memory(i);
+
+		if (!is_mapped) {
+			REQUIRE(mmap(memory, SLOT_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+				     0) == (void *)memory);
+		}
+		memset(memory, erased, SLOT_SIZE);
+		simulated.slots[i] = (struct opwest_bundle_slot){
+			.memory = memory,
+			.size = SLOT_SIZE,
+			.write_size = write_size,
+			.erased = erased,
+		};
+	}
+	is_mapped = true;
+}

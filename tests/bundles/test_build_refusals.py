@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that a bundle cannot contain: each operator is reported at its line, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundle_images import HOST_SLOT, bundle, float_model, small_model
+from opwest.diagnostics import Diagnostic, OpwestError
+from requirements_support import need, need_x86_64
+
+HEAD = """version: 1
+model: small
+objects:
+{objects}operators:
+  add: {{args: [{{name: a, dtype: int8, shape: [4]}}, {{name: b, dtype: int8, shape: [4], direction: out}}], returns: void{more}}}
+run:
+  inputs: {{x: {{dtype: int8, shape: [4]}}}}
+  outputs: {{y: {{dtype: int8, shape: [4]}}}}
+  steps: [{{call: add, args: [x, y]}}]
+"""
+VECTORS = "tests: {vectors: vectors.npz}\n"
+GOOD = "#include <stdint.h>\nvoid add(const int8_t *a, int8_t *b) { b[0] = a[0]; }\n"
+
+
+def manifest(folder: Path, source: str, *, more: str = "", entry: str = "{files: [one.c]}", tests: str = VECTORS) -> Path:
+    text = HEAD.format(objects=f"  - {entry}\n", more=more) + tests
+    return small_model(folder, text, {"one.c": source})
+
+
+def refused(path: Path, target: str = "x86-64") -> list[Diagnostic]:
+    if target == "x86-64":
+        need("cc")
+        need_x86_64()
+    with pytest.raises(OpwestError) as caught:
+        bundle(path, target, HOST_SLOT)
+    return [one for one in caught.value.diagnostics if one.severity == "error"]
+
+
+def lines(found: list[Diagnostic]) -> list[tuple[int, str]]:
+    return [(one.location.line if one.location else 0, one.message) for one in found]
+
+
+def test_an_undefined_symbol_names_the_source_and_its_line(tmp_path: Path) -> None:
+    source = "#include <stdint.h>\nint32_t other(int32_t);\n"
+    source += "void add(const int8_t *a, int8_t *b) { b[0] = (int8_t)other(a[0]); }\n"
+    found = refused(manifest(tmp_path, source, entry="{files: [one.c]}"))
+    assert lines(found) == [(4, "'one.c': undefined symbol 'other': a bundle calls only its own functions")]
+
+
+def test_symbols_that_only_unused_functions_need_are_no_error(tmp_path: Path) -> None:
+    need("cc")
+    need_x86_64()
+    source = GOOD + "int32_t other(int32_t);\nint32_t unused(void) { return other(1); }\n"
+    assert bundle(manifest(tmp_path, source, entry="{files: [one.c]}"), "x86-64", HOST_SLOT)
+
+
+def test_writable_data(tmp_path: Path) -> None:
+    """Also the state of a library, which the check of sources does not see; all at once."""
+    source = "#include <stdint.h>\n"
+    source += "static int32_t count;\nstatic _Thread_local int32_t own = 3;\nint32_t table[9] = {1};\n"
+    source += "void add(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + count++ + own++ + table[a[0]]++); }\n"
+    path = manifest(tmp_path, source, entry="{files: [one.c], stateful: true}", more=", stateful: true")
+    found = lines(refused(path))
+    assert (4, "'one.c' may have writable state ('stateful: true'): a bundle has none") in found
+    assert (6, "operator 'add' has writable state: a bundle has none") in found
+
+
+def test_hidden_state_is_found_in_the_linked_image(tmp_path: Path) -> None:
+    source = "#include <stdint.h>\n"
+    source += "#define HIDDEN sta##tic int32_t\nstatic int32_t *at(void) { static int32_t count = 3; return &count; }\n"
+    source += "void add(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + (*at())++); }\n"
+    found = lines(refused(manifest(tmp_path, source)))
+    assert len(found) == 1
+    line, message = found[0]
+    assert line == 4
+    assert message.startswith("'one.c' needs writable data 'count") or "state" in message
+
+
+def test_the_state_of_a_library_names_the_functions_between(tmp_path: Path) -> None:
+    need("arm-none-eabi-gcc")
+    source = "#include <stdint.h>\n#include <stdlib.h>\nvoid add(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + rand()); }\n"
+    found = refused(manifest(tmp_path, source, entry="{files: [one.c]}"), "cortex-m3")
+    assert {line for line, _ in lines(found)} == {4}
+    assert any("writable data '_impure_ptr' (4 bytes), through 'rand'" in message for _, message in lines(found))
+
+
+def test_functions_that_run_at_start(tmp_path: Path) -> None:
+    source = GOOD + "static int32_t x;\n" if False else GOOD
+    source += "__attribute__((constructor)) static void start(void) { }\n"
+    found = lines(refused(manifest(tmp_path, source)))
+    assert found
+    assert {line for line, _ in found} == {4}
+
+
+def test_a_model_without_vectors(tmp_path: Path) -> None:
+    (found,) = refused(manifest(tmp_path, GOOD, tests=""))
+    assert found.message == "model 'small' has no golden vectors: firmware refuses a bundle without them"
+    assert found.location is not None
+    assert found.location.line == 2
+
+
+def test_a_long_name(tmp_path: Path) -> None:
+    path = manifest(tmp_path, GOOD)
+    path.write_text(path.read_text().replace("model: small", f"model: {'m' * 48}"))
+    (found,) = refused(path)
+    assert "is too long for a bundle" in found.message
+
+
+def test_a_handle_that_is_no_device(tmp_path: Path) -> None:
+    text = HEAD.format(objects="  - {files: [one.c]}\n", more=", device: {handle: 'const struct vendor *'}")
+    text = text.replace("call: add,", "call: add, device: npu,") + VECTORS
+    text += "devices:\n  npu: {handle: {type: 'const struct vendor *', expression: vendor_get, header: vendor.h}}\n"
+    source = "#include <stdint.h>\nstruct vendor;\n"
+    source += "void add(const int8_t *a, int8_t *b, const struct vendor *v) { b[0] = (int8_t)(a[0] + (v != 0)); }\n"
+    found = refused(small_model(tmp_path, text, {"one.c": source}))
+    assert any("has a handle of type 'const struct vendor *', which a bundle cannot declare" in one.message for one in found)
+
+
+def test_libm_of_a_host_cannot_be_bundled(tmp_path: Path) -> None:
+    found = refused(float_model(tmp_path))
+    assert (6, "'functions.c': undefined symbol 'expf': a bundle calls only its own functions") in lines(found)
+    assert len(found) == 6
+
+
+def test_a_compiler_that_fails(tmp_path: Path) -> None:
+    need("cc")
+    found = refused(manifest(tmp_path, GOOD.replace("b[0] =", "b[0] = undeclared +")))
+    assert "the compiler failed: cc " in found[0].message
+    assert "undeclared" in found[0].message
