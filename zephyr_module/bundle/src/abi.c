@@ -7,8 +7,12 @@
 #include "bundle_internal.h"
 #include "format_internal.h"
 
-/* Newer cores execute the code of older ones. */
-#if defined(__ARM_ARCH_8_1M_MAIN__)
+/*
+ * Newer cores execute the code of older ones. GCC 12 has no macro for Armv8.1-M: its vector extension, or
+ * Zephyr's configuration, implies it.
+ */
+#if defined(__ARM_ARCH_8_1M_MAIN__) || defined(__ARM_FEATURE_MVE) ||                               \
+	defined(CONFIG_ARMV8_1_M_MAINLINE)
 #define CPU_CORE                                                                                   \
 	(OPWEST_BUNDLE_CPU_ARMV6M | OPWEST_BUNDLE_CPU_ARMV7M | OPWEST_BUNDLE_CPU_ARMV8M_BASE |     \
 	 OPWEST_BUNDLE_CPU_ARMV8M_MAIN | OPWEST_BUNDLE_CPU_ARMV81M_MAIN)

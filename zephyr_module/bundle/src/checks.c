@@ -57,8 +57,10 @@ static bool find(const struct opwest_bundles *bundles, uint8_t slot,
 		const int rc = storage->api->link(storage, slot, header, descriptor);
 
 		*extent = (struct opwest_bundle_extent){.begin = 1U, .end = UINTPTR_MAX};
-		return rc == 0 || opwest_bundle_refuse(verdict, OPWEST_BUNDLE_KIND, rc,
-						       header->kind, OPWEST_BUNDLE_LINKED);
+		return rc == 0 ||
+		       opwest_bundle_refuse(
+			       verdict, rc == -ENOMEM ? OPWEST_BUNDLE_MEMORY : OPWEST_BUNDLE_KIND,
+			       rc, header->kind, OPWEST_BUNDLE_LINKED);
 	}
 	extent->begin = (uintptr_t)&data[header->image_offset];
 	extent->end = extent->begin + header->image_size;

@@ -39,7 +39,7 @@ static bool is_inside(const struct examination *at, const void *pointer, uint64_
 	       wrong(at, address, at->extent->begin, 0);
 }
 
-#define IS_ARRAY(at, pointer, count)                                                               \
+#define ARRAY_FITS(at, pointer, count)                                                               \
 	is_inside(at, pointer, (uint64_t)(count) * sizeof((pointer)[0]), _Alignof(__typeof__(*(pointer))))
 
 static bool is_string(const struct examination *at, const char *string)
@@ -66,7 +66,7 @@ static bool is_function(const struct examination *at, any_function_t function)
 #define IS_FUNCTION(at, function)          is_function(at, (any_function_t)(function))
 #define IS_OPTIONAL_FUNCTION(at, function) ((function) == NULL || IS_FUNCTION(at, function))
 
-static bool is_power_of_two(uint32_t value)
+static bool is_power(uint32_t value)
 {
 	return value != 0U && (value & (value - 1U)) == 0U;
 }
@@ -89,8 +89,8 @@ static bool is_tensor(const struct examination *at, const struct opwest_tensor *
 	if (element == 0U || tensor->size % element != 0U) {
 		return wrong(at, tensor->dtype, tensor->size, 0);
 	}
-	return is_string(at, tensor->name) && IS_ARRAY(at, tensor->shape, tensor->rank) &&
-	       IS_ARRAY(at, tensor->quantization, tensor->quantization != NULL ? 1U : 0U);
+	return is_string(at, tensor->name) && ARRAY_FITS(at, tensor->shape, tensor->rank) &&
+	       ARRAY_FITS(at, tensor->quantization, tensor->quantization != NULL ? 1U : 0U);
 }
 
 static bool are_tensors(const struct examination *at, const struct opwest_tensor *tensors,
@@ -98,7 +98,7 @@ static bool are_tensors(const struct examination *at, const struct opwest_tensor
 {
 	uint64_t sum = 0U;
 
-	if (!IS_ARRAY(at, tensors, count)) {
+	if (!ARRAY_FITS(at, tensors, count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < count; i++) {
@@ -120,13 +120,13 @@ static bool are_pools(const struct examination *at, const struct opwest_model *m
 	if (model->pool_count > OPWEST_BUNDLE_MOST_POOLS) {
 		return wrong(at, model->pool_count, OPWEST_BUNDLE_MOST_POOLS, 0);
 	}
-	if (!IS_ARRAY(at, model->pools, model->pool_count)) {
+	if (!ARRAY_FITS(at, model->pools, model->pool_count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < model->pool_count; i++) {
 		const struct opwest_pool *const pool = &model->pools[i];
 
-		if (!is_power_of_two(pool->align)) {
+		if (!is_power(pool->align)) {
 			return wrong(at, pool->align, 1U, 0);
 		}
 		if (!is_string(at, pool->name)) {
@@ -144,7 +144,7 @@ static bool are_pools(const struct examination *at, const struct opwest_model *m
 
 static bool are_devices(const struct examination *at, const struct opwest_model *model)
 {
-	if (!IS_ARRAY(at, model->devices, model->device_count)) {
+	if (!ARRAY_FITS(at, model->devices, model->device_count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < model->device_count; i++) {
@@ -160,8 +160,8 @@ static bool are_devices(const struct examination *at, const struct opwest_model 
 
 static bool are_operators(const struct examination *at, const struct opwest_model *model)
 {
-	if (!IS_ARRAY(at, model->operators, model->operator_count) ||
-	    !IS_ARRAY(at, model->steps, model->step_count)) {
+	if (!ARRAY_FITS(at, model->operators, model->operator_count) ||
+	    !ARRAY_FITS(at, model->steps, model->step_count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < model->operator_count; i++) {
@@ -182,7 +182,7 @@ static bool is_model(const struct examination *at, const struct opwest_model *mo
 {
 	const struct opwest_bundle_abi *const abi = &header->abi;
 
-	if (!IS_ARRAY(at, model, 1U) || !is_string(at, model->name)) {
+	if (!ARRAY_FITS(at, model, 1U) || !is_string(at, model->name)) {
 		return false;
 	}
 	if (strcmp(model->name, header->name) != 0) {
@@ -213,7 +213,7 @@ static int digit_of(char character)
 static bool is_build(const struct examination *at, const struct opwest_build *build,
 		     const struct opwest_bundle_header *header)
 {
-	if (!IS_ARRAY(at, build, 1U) || !is_string(at, build->model_hash)) {
+	if (!ARRAY_FITS(at, build, 1U) || !is_string(at, build->model_hash)) {
 		return false;
 	}
 	for (size_t i = 0U; i < sizeof(header->model_hash); i++) {
@@ -232,7 +232,7 @@ static bool are_buffers(const struct examination *at, const struct opwest_detail
 {
 	const struct opwest_model *const model = details->model;
 
-	if (!IS_ARRAY(at, details->buffers, details->buffer_count)) {
+	if (!ARRAY_FITS(at, details->buffers, details->buffer_count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < details->buffer_count; i++) {
@@ -257,7 +257,7 @@ static bool are_buffers(const struct examination *at, const struct opwest_detail
 static bool are_values(const struct examination *at, const void *const *values,
 		       const struct opwest_tensor *tensors, uint16_t count)
 {
-	if (!IS_ARRAY(at, values, count)) {
+	if (!ARRAY_FITS(at, values, count)) {
 		return false;
 	}
 	for (uint16_t i = 0U; i < count; i++) {
@@ -276,8 +276,8 @@ static bool are_vectors(const struct examination *at,
 	if (descriptor->vector_count == 0U) {
 		return opwest_bundle_refuse(at->verdict, OPWEST_BUNDLE_NO_VECTOR, 0, 0U, 1U);
 	}
-	if (!IS_ARRAY(at, descriptor->vectors, descriptor->vector_count) ||
-	    !IS_ARRAY(at, descriptor->tolerances, model->output_count)) {
+	if (!ARRAY_FITS(at, descriptor->vectors, descriptor->vector_count) ||
+	    !ARRAY_FITS(at, descriptor->tolerances, model->output_count)) {
 		return false;
 	}
 	for (uint32_t i = 0U; i < descriptor->vector_count; i++) {
@@ -303,7 +303,7 @@ static bool are_steps(const struct examination *at,
 		return wrong(at, descriptor->step_count, header->abi.layout,
 			     OPWEST_BUNDLE_AT_LAYOUT);
 	}
-	if (!IS_ARRAY(at, descriptor->steps, descriptor->step_count)) {
+	if (!ARRAY_FITS(at, descriptor->steps, descriptor->step_count)) {
 		return false;
 	}
 	for (uint32_t i = 0U; i < descriptor->step_count; i++) {
@@ -329,7 +329,7 @@ bool opwest_bundle_describes(const struct opwest_bundle_descriptor *descriptor,
 {
 	const struct examination at = {.extent = extent, .verdict = verdict};
 
-	return IS_ARRAY(&at, descriptor, 1U) &&
+	return ARRAY_FITS(&at, descriptor, 1U) &&
 	       is_number(&at, descriptor->magic, OPWEST_BUNDLE_DESCRIPTOR_MAGIC,
 			 OPWEST_BUNDLE_AT_DESCRIPTOR_OFFSET) &&
 	       is_number(&at, descriptor->version, header->abi.host_version,
@@ -340,7 +340,7 @@ bool opwest_bundle_describes(const struct opwest_bundle_descriptor *descriptor,
 			 OPWEST_BUNDLE_AT_WORKSPACE_SIZE) &&
 	       is_number(&at, descriptor->workspace_align, header->abi.workspace_align,
 			 OPWEST_BUNDLE_AT_WORKSPACE_ALIGN) &&
-	       are_functions(&at, descriptor) && IS_ARRAY(&at, descriptor->details, 1U) &&
+	       are_functions(&at, descriptor) && ARRAY_FITS(&at, descriptor->details, 1U) &&
 	       is_model(&at, descriptor->details->model, header) &&
 	       is_build(&at, descriptor->details->build, header) &&
 	       are_buffers(&at, descriptor->details) && are_vectors(&at, descriptor) &&

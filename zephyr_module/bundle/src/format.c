@@ -32,7 +32,7 @@ static bool are_zero(const uint8_t *data, size_t size)
 	return true;
 }
 
-static bool is_power_of_two(uint32_t value)
+static bool is_power(uint32_t value)
 {
 	return value != 0U && (value & (value - 1U)) == 0U;
 }
@@ -120,8 +120,8 @@ static bool is_sound(const uint8_t *data, const struct opwest_bundle_header *hea
 	       is_within(header->sbom_offset, header->sbom_size,
 			 header->image_offset + header->image_size, header->length) &&
 	       is_name(header->name) && abi->big_endian <= 1U && abi->reserved == 0U &&
-	       is_power_of_two(abi->workspace_align) &&
-	       (is_power_of_two(abi->pools_align) ||
+	       is_power(abi->workspace_align) &&
+	       (is_power(abi->pools_align) ||
 		(abi->pools_align == 0U && abi->pools_size == 0U)) &&
 	       are_zero(&data[OPWEST_BUNDLE_AT_RESERVED],
 			OPWEST_BUNDLE_HEADER_SIZE - OPWEST_BUNDLE_AT_RESERVED);
