@@ -69,9 +69,10 @@ def _script(elf: Elf) -> str:
         if section.flags & SHF_ALLOC and section.size:
             kind = CODE if section.flags & SHF_EXECINSTR else TABLES if index in relocated else CONSTANTS
             parts[kind].append(section.name)
-    lines = [
-        f"\t{kind} : {{ {' '.join(f'*("{name}")' for name in dict.fromkeys(names))} }}" for kind, names in parts.items()
-    ]
+    lines = []
+    for kind, names in parts.items():
+        quoted = " ".join(f'*("{name}")' for name in dict.fromkeys(names))
+        lines.append(f"\t{kind} : {{ {quoted} }}")
     export = f"\t{EXPORT} : {{ KEEP(*({EXPORT})) }}"
     rest = "\t/DISCARD/ : { *(.opwest_bundle.facts .comment .note .note.* .debug* .ARM.exidx* .ARM.extab*) }"
     return "\n".join(["SECTIONS", "{", *lines, export, rest, "}", ""])

@@ -89,28 +89,93 @@ static int make_data(struct llext *extension)
 }
 #endif
 
-/* The bytes from a pointer to the end of its region; 0 outside of the extension. */
-static size_t room_at(const struct llext *extension, const void *pointer)
-{
-	for (size_t i = 0U; i < LLEXT_MEM_COUNT; i++) {
-		const uintptr_t begin = (uintptr_t)extension->mem[i];
-		const uintptr_t address = (uintptr_t)pointer;
+/* Reads an image. */
+struct source {
+	struct llext_buf_loader buffer;
+	struct opwest_llext_tables tables;
+};
 
-		if (begin != 0U && address >= begin && address - begin < extension->mem_size[i]) {
-			return extension->mem_size[i] - (address - begin);
-		}
-	}
-	return 0U;
+#if KERNEL_VERSION_NUMBER < ZEPHYR_VERSION(4, 3, 0)
+/*
+ * Zephyr 4.2 copies constants, too, if an MPU could not cover them: nearly always. Threads in
+ * supervisor mode read flash without a region of their own, so LLEXT does not get this section
+ * (section_detached), and its symbols are absolute addresses in the slot. Later versions have
+ * CONFIG_LLEXT_RODATA_NO_RELOC.
+ */
+static const elf_shdr_t *detached;
+
+static bool is_detached(const elf_shdr_t *section)
+{
+	return section == detached;
 }
 
-static const struct opwest_bundle_descriptor *descriptor_of(struct llext *extension)
+static int read_symbols(struct llext_loader *loader, void *data, size_t size)
+{
+	struct source *const source = CONTAINER_OF(loader, struct source, buffer.loader);
+	const struct opwest_llext_tables *const tables = &source->tables;
+	const size_t from = source->buffer.pos - tables->symbols->sh_offset;
+	const int rc = llext_buf_read(loader, data, size);
+	elf_sym_t *const symbol = data;
+
+	if (rc == 0 && size == sizeof(*symbol) && from < tables->symbols->sh_size &&
+	    symbol->st_shndx == (size_t)(tables->constants - tables->sections)) {
+		symbol->st_value += (uintptr_t)&source->buffer.buf[tables->constants->sh_offset];
+		symbol->st_shndx = SHN_ABS;
+		symbol->st_info = STT_NOTYPE; /* a local one; that of a section has no index */
+	}
+	return rc;
+}
+
+static int load_source(struct source *source, const char *name, struct llext **extension)
+{
+	struct llext_load_param parameters = LLEXT_LOAD_PARAM_DEFAULT;
+
+	if (source->tables.constants != NULL) {
+		detached = source->tables.constants;
+		parameters.section_detached = is_detached;
+		source->buffer.loader.read = read_symbols;
+	}
+	return llext_load(&source->buffer.loader, name, extension, &parameters);
+}
+#else
+static int load_source(struct source *source, const char *name, struct llext **extension)
+{
+	const struct llext_load_param parameters = LLEXT_LOAD_PARAM_DEFAULT;
+
+	return llext_load(&source->buffer.loader, name, extension, &parameters);
+}
+#endif
+
+/* The bytes from a pointer to the end of the memory that begins at `begin`; 0 outside of it. */
+static size_t room_in(const void *begin, size_t size, const void *pointer)
+{
+	const uintptr_t first = (uintptr_t)begin;
+	const uintptr_t address = (uintptr_t)pointer;
+
+	return begin != NULL && address >= first && address - first < size
+		       ? size - (address - first)
+		       : 0U;
+}
+
+static size_t room_at(const struct llext *extension, const void *pointer)
+{
+	size_t room = 0U;
+
+	for (size_t i = 0U; i < LLEXT_MEM_COUNT && room == 0U; i++) {
+		room = room_in(extension->mem[i], extension->mem_size[i], pointer);
+	}
+	return room;
+}
+
+static const struct opwest_bundle_descriptor *
+descriptor_of(const struct llext *extension, const uint8_t *image, size_t size)
 {
 	const void *found;
 
 	/* A name without an end would lead the search outside of the image. */
 	for (size_t i = 0U; i < extension->exp_tab.sym_cnt; i++) {
 		const char *const name = extension->exp_tab.syms[i].name;
-		const size_t room = room_at(extension, name);
+		const size_t room = MAX(room_in(image, size, name), room_at(extension, name));
 
 		if (room == 0U || memchr(name, '\0', room) == NULL) {
 			return NULL;
@@ -126,15 +191,13 @@ static const struct opwest_bundle_descriptor *descriptor_of(struct llext *extens
 }
 
 static int load(struct image *entry, const struct opwest_bundle_storage *storage, uint8_t slot,
-		const struct opwest_bundle_header *header)
+		const uint8_t *image, size_t size)
 {
-	const uint8_t *const image = &storage->slots[slot].memory[header->image_offset];
-	struct llext_buf_loader loader = LLEXT_PERSISTENT_BUF_LOADER(image, header->image_size);
-	const struct llext_load_param parameters = LLEXT_LOAD_PARAM_DEFAULT;
+	struct source source = {.buffer = LLEXT_PERSISTENT_BUF_LOADER(image, size)};
 	struct llext *extension = NULL;
 	char name[LLEXT_MAX_NAME_LEN + 1];
 	const char *reason = NULL;
-	int rc = opwest_llext_check(image, header->image_size, &reason);
+	int rc = opwest_llext_check(image, size, &source.tables, &reason);
 
 	if (rc != 0) {
 		LOG_ERR("slot %u: %s", slot, reason);
@@ -144,7 +207,7 @@ static int load(struct image *entry, const struct opwest_bundle_storage *storage
 		generation++;
 		snprintk(name, sizeof(name), "ow%u-%08x", slot, generation);
 	} while (llext_by_name(name) != NULL);
-	rc = llext_load(&loader.loader, name, &extension, &parameters);
+	rc = load_source(&source, name, &extension);
 	if (rc < 0) {
 		LOG_ERR("slot %u: llext_load() returned %d", slot, rc);
 		return rc;
@@ -179,6 +242,7 @@ static int link_slot(const struct opwest_bundle_storage *storage, uint8_t slot,
 		     const struct opwest_bundle_descriptor **descriptor)
 {
 	struct image *const unused = find(NULL, 0U);
+	const uint8_t *const image = &storage->slots[slot].memory[header->image_offset];
 	int rc;
 
 	if (find(storage, slot) != NULL) {
@@ -188,11 +252,11 @@ static int link_slot(const struct opwest_bundle_storage *storage, uint8_t slot,
 		LOG_ERR("slot %u: CONFIG_OPWEST_BUNDLE_LLEXT_IMAGES images are loaded", slot);
 		return -EBUSY;
 	}
-	rc = load(unused, storage, slot, header);
+	rc = load(unused, storage, slot, image, header->image_size);
 	if (rc != 0) {
 		return rc;
 	}
-	*descriptor = descriptor_of(unused->extension);
+	*descriptor = descriptor_of(unused->extension, image, header->image_size);
 	if (*descriptor == NULL) {
 		LOG_ERR("slot %u: no symbol " DESCRIPTOR, slot);
 		(void)unload(unused);

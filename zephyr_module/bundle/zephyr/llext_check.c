@@ -3,8 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <zephyr/llext/elf.h>
-
 #include <opwest/port.h>
 
 #include "llext_internal.h"
@@ -28,6 +26,7 @@ struct file {
 	const elf_shdr_t *names;
 	const elf_shdr_t *symbols;
 	const elf_shdr_t *strings;
+	const elf_shdr_t *constants;
 	const char **reason;
 	int rc;
 };
@@ -161,6 +160,11 @@ static bool are_symbols(struct file *file)
 		     ELF_ST_TYPE(symbol->st_info) == STT_SECTION)) {
 			return damaged(file, "a damaged symbol");
 		}
+		if (file->constants != NULL &&
+		    symbol->st_shndx == (size_t)(file->constants - file->sections) &&
+		    ELF_ST_BIND(symbol->st_info) != STB_LOCAL) {
+			return damaged(file, "a global constant");
+		}
 	}
 	return true;
 }
@@ -179,7 +183,7 @@ static bool are_relocations(struct file *file, const elf_shdr_t *section)
 	if (!is_loaded(target)) {
 		return true; /* not used */
 	}
-	if (target->sh_type != SHT_PROGBITS) {
+	if (target->sh_type != SHT_PROGBITS || target == file->constants) {
 		return damaged(file, "a damaged relocation table");
 	}
 	for (size_t i = 0U; i < section->sh_size / entry; i++) {
@@ -208,14 +212,27 @@ static bool are_sections(struct file *file)
 		return false;
 	}
 	for (uint32_t i = 0U; i < file->count; i++) {
-		if (file->sections[i].sh_name >= file->names->sh_size) {
+		const elf_shdr_t *const section = &file->sections[i];
+
+		if (section->sh_name >= file->names->sh_size) {
 			return damaged(file, "a damaged section name");
 		}
+		if (strcmp((const char *)&file->image[file->names->sh_offset + section->sh_name],
+			   OPWEST_LLEXT_CONSTANTS) != 0 ||
+		    !is_loaded(section)) {
+			continue;
+		}
+		if (file->constants != NULL || section->sh_type != SHT_PROGBITS ||
+		    (section->sh_flags & (SHF_WRITE | SHF_EXECINSTR)) != 0U) {
+			return damaged(file, "damaged section headers");
+		}
+		file->constants = section;
 	}
 	return true;
 }
 
-int opwest_llext_check(const uint8_t *image, size_t size, const char **reason)
+int opwest_llext_check(const uint8_t *image, size_t size, struct opwest_llext_tables *tables,
+		       const char **reason)
 {
 	struct file file = {.image = image, .size = size, .reason = reason, .rc = 0};
 
@@ -231,5 +248,7 @@ int opwest_llext_check(const uint8_t *image, size_t size, const char **reason)
 			return file.rc;
 		}
 	}
+	*tables = (struct opwest_llext_tables){
+		.sections = file.sections, .symbols = file.symbols, .constants = file.constants};
 	return 0;
 }
