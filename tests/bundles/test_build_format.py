@@ -27,10 +27,10 @@ from opwest.bundles.format import (
     with_signatures,
 )
 from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
 from opwest.objects.facts import Abi
 from opwest.render.c.bundle import interface_hash, interface_text
 from projects import check
-from opwest.diagnostics import Diagnostics
 from requirements_support import need
 
 ABI = AbiRecord(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
@@ -178,15 +178,15 @@ def test_the_numbers_are_those_of_the_c_headers() -> None:
     for bit in range(32):
         (name,) = names(1 << bit)
         if not name.startswith("0x"):
-            assert f"#define OPWEST_BUNDLE_CPU_{name} " in (line := next(
-                line for line in text.splitlines() if f"OPWEST_BUNDLE_CPU_{name} " in line
-            ))
+            assert f"#define OPWEST_BUNDLE_CPU_{name} " in (
+                line := next(line for line in text.splitlines() if f"OPWEST_BUNDLE_CPU_{name} " in line)
+            )
             assert int(line.split()[2].rstrip("U"), 16) == 1 << bit
     assert sum("define OPWEST_BUNDLE_CPU_" in line for line in text.splitlines()) == 20
 
 
 def test_the_interface_hash_is_that_of_its_text() -> None:
-    (model, _plan), = check([EXAMPLES / "digits" / "manifest.yaml"], Diagnostics())
+    ((model, _plan),) = check([EXAMPLES / "digits" / "manifest.yaml"], Diagnostics())
     text = "input image int8 [1, 8, 8, 1] [1.0] [0] -1\noutput label int32 [1] [] [] -1\n"
     assert interface_text(model) == text
     assert interface_hash(model) == int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
@@ -269,7 +269,9 @@ def test_export_key_prints_c(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert main(["bundle", "--export-key", str(tmp_path / name)]) == 0
         outputs.append(capsys.readouterr().out.split("*/")[1])
     assert outputs[0] == outputs[1]
-    assert bytes(int(word, 16) for word in outputs[0].replace("{", " ").replace("}", " ").replace(",", " ").split()) == raw
+    assert (
+        bytes(int(word, 16) for word in outputs[0].replace("{", " ").replace("}", " ").replace(",", " ").split()) == raw
+    )
 
 
 def test_inspect_prints_every_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,7 +286,13 @@ def test_inspect_prints_every_field(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert row["signatures"] == [{"algorithm": "Ed25519", "key": SIGNATURE.key.hex(), "value": "00" * 64}]
     assert main(["inspect", str(path)]) == 0
     text = capsys.readouterr().out
-    for part in ("digits 1.2.515", "slot 0x100080000", "0x1122334455667788", "640 bytes, aligned to 8", "float ABI: hard"):
+    for part in (
+        "digits 1.2.515",
+        "slot 0x100080000",
+        "0x1122334455667788",
+        "640 bytes, aligned to 8",
+        "float ABI: hard",
+    ):
         assert part in text
     assert main(["inspect", str(path), "--target", "cortex-m3"]) == 1
     assert "--target has no effect on a bundle" in capsys.readouterr().err

@@ -14,7 +14,9 @@ HEAD = """version: 1
 model: small
 objects:
 {objects}operators:
-  add: {{args: [{{name: a, dtype: int8, shape: [4]}}, {{name: b, dtype: int8, shape: [4], direction: out}}], returns: void{more}}}
+  add:
+    {{args: [{{name: a, dtype: int8, shape: [4]}}, {{name: b, dtype: int8, shape: [4], direction: out}}],
+     returns: void{more}}}
 run:
   inputs: {{x: {{dtype: int8, shape: [4]}}}}
   outputs: {{y: {{dtype: int8, shape: [4]}}}}
@@ -24,7 +26,9 @@ VECTORS = "tests: {vectors: vectors.npz}\n"
 GOOD = "#include <stdint.h>\nvoid add(const int8_t *a, int8_t *b) { b[0] = a[0]; }\n"
 
 
-def manifest(folder: Path, source: str, *, more: str = "", entry: str = "{files: [one.c]}", tests: str = VECTORS) -> Path:
+def manifest(
+    folder: Path, source: str, *, more: str = "", entry: str = "{files: [one.c]}", tests: str = VECTORS
+) -> Path:
     text = HEAD.format(objects=f"  - {entry}\n", more=more) + tests
     return small_model(folder, text, {"one.c": source})
 
@@ -80,18 +84,27 @@ def test_hidden_state_is_found_in_the_linked_image(tmp_path: Path) -> None:
 
 def test_the_state_of_a_library_names_the_functions_between(tmp_path: Path) -> None:
     need("arm-none-eabi-gcc")
-    source = "#include <stdint.h>\n#include <stdlib.h>\nvoid add(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + rand()); }\n"
+    source = "#include <stdint.h>\n#include <stdlib.h>\n"
+    source += "void add(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + rand()); }\n"
     found = refused(manifest(tmp_path, source, entry="{files: [one.c]}"), "cortex-m3")
     ((line, message),) = lines(found)
     assert line == 4
-    assert message.startswith("'one.c' calls 'rand', whose library needs writable data '")
+    assert message.startswith("'one.c' calls 'rand', which needs writable data '")
     assert " and 1 other: a bundle has none" in message
 
 
 def test_functions_that_run_at_start(tmp_path: Path) -> None:
-    source = f"{GOOD}__attribute__((constructor)) static void start(void) {{ }}\n"
+    source = f'{GOOD}__attribute__((constructor)) static void start(void) {{ __asm__ volatile(""); }}\n'
     found = lines(refused(manifest(tmp_path, source)))
     assert found == [(4, "'one.c' has functions that run when a program starts, in '.init_array': a bundle has none")]
+
+
+def test_constants_in_a_section_of_their_own_are_in_the_image(tmp_path: Path) -> None:
+    need("cc")
+    need_x86_64()
+    source = '#include <stdint.h>\n__attribute__((section("mine"))) static const int8_t table[] = "in a section";\n'
+    source += "void add(const int8_t *a, int8_t *b) { b[0] = table[a[0] & 7]; }\n"
+    assert b"in a section" in bundle(manifest(tmp_path, source), "x86-64", HOST_SLOT).content.image
 
 
 def test_a_model_without_vectors(tmp_path: Path) -> None:
@@ -115,7 +128,9 @@ def test_a_handle_that_is_no_device(tmp_path: Path) -> None:
     source = "#include <stdint.h>\nstruct vendor;\n"
     source += "void add(const int8_t *a, int8_t *b, const struct vendor *v) { b[0] = (int8_t)(a[0] + (v != 0)); }\n"
     found = refused(small_model(tmp_path, text, {"one.c": source}))
-    assert any("has a handle of type 'const struct vendor *', which a bundle cannot declare" in one.message for one in found)
+    assert any(
+        "has a handle of type 'const struct vendor *', which a bundle cannot declare" in one.message for one in found
+    )
 
 
 def test_libm_of_a_host_cannot_be_bundled(tmp_path: Path) -> None:

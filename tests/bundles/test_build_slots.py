@@ -176,7 +176,9 @@ def test_random_trees_never_give_a_traceback() -> None:
         changed = list(words)
         for _ in range(random_.randint(1, 5)):
             place = random_.randrange(len(changed))
-            changed[place] = random_.choice(("", "{", "};", "<", ">", "0x1", "ranges;", "\x00", '"', "&x", changed[place - 1]))
+            changed[place] = random_.choice(
+                ("", "{", "};", "<", ">", "0x1", "ranges;", "\x00", '"', "&x", changed[place - 1])
+            )
         try:
             partition(" ".join(changed), random_.choice(("model_b", "mapped", "simulated", "external")))
         except TreeError as error:

@@ -23,7 +23,7 @@ from opwest.bundles.format import (
     pack,
 )
 from opwest.bundles.image import ImageBuilder
-from opwest.bundles.linked import descriptor_of, facts_of, image_of
+from opwest.bundles.linked import descriptor_of, facts_of, foreign_sections, image_of
 from opwest.bundles.llext import relocatable_image
 from opwest.bundles.sbom import sbom_of
 from opwest.bundles.selection import Selected, select
@@ -164,6 +164,9 @@ def _link(
             script = objects / "image.ld"
             script.write_bytes(render_script(render, address))
             elf = parse_elf(builder.link_image(whole, script).read_bytes())
+            for name, size in foreign_sections(elf):
+                faults.error(f"the image has {size} bytes in section {name!r}: expected one section", model.location)
+            faults.raise_if_errors()
             image, descriptor = image_of(elf, address), descriptor_of(elf, address)
     facts = facts_of(elf)
     abi = abi_of(elf)

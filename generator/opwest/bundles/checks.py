@@ -13,12 +13,13 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.model.builds import TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.model import Model
-from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_REL, SHT_RELA, UNDEFINED, Elf, Section
+from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_REL, SHT_RELA, UNDEFINED, Elf, Section, parse_elf
 
 _READ_ONLY = (".data.rel.ro", ".data.rel.local.DW.ref", ".got", ".igot", ".opwest_bundle")
 _START = (".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors")
-_ERRNO = ("__errno", "_impure_ptr", "errno")
 _WEAK = 2
+_VOLATILE = frozenset(("one", "two", "tiny"))
+"""Constants of tanh in picolibc, which are declared volatile, so compilers place them in writable data."""
 
 
 def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
@@ -29,7 +30,7 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
                 f"operator {operator.name!r} has writable state: a bundle has none",
                 operator.location,
                 expected="operators without 'stateful: true'",
-                hint="keep the state in a tensor: 'states' in the manifest",
+                hint="keep the state in a tensor: 'state' in the manifest",
             )
         elif operator.uses_tvm:
             faults.error(
@@ -42,7 +43,7 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
             faults.error(
                 f"{str(source.path)!r} may have writable state ('stateful: true'): a bundle has none",
                 Location(model.manifest, source.line, source.column),
-                hint="keep the state in a tensor: 'states' in the manifest",
+                hint="keep the state in a tensor: 'state' in the manifest",
             )
     for device in model.devices:
         if device.handle is not None:
@@ -64,18 +65,33 @@ def check_linked(elf: Elf, model: Model, units: Sequence[Unit], libraries: Libra
     """Report undefined symbols, writable data and constructors of the relocatable object, each at its operator."""
     blame = _Blame(model, units, libraries)
     for symbol in _needed(elf):
-        blame.report(symbol, f"undefined symbol {symbol!r}", faults, _undefined_hint(symbol))
+        blame.add(symbol, f"undefined symbol {blame.shown(symbol)!r}")
     for section, objects in _writable(elf):
+        if blame.is_constant(section, objects):
+            continue
         what = "thread-local data" if section.flags & SHF_TLS else "writable data"
         if not objects:
             faults.error(
                 f"the image has {section.size} bytes of {what} in {section.name!r}: a bundle has none", model.location
             )
         for name, size in objects:
-            blame.report(name, f"{what} {name!r} ({size} bytes)", faults, _data_hint(name))
-    for section in elf.sections:
+            blame.add(name, f"{what} {blame.shown(name)!r} ({size} bytes)")
+    blame.report(faults)
+    for unit in units:
+        _check_start(unit, faults)
+
+
+def _check_start(unit: Unit, faults: Diagnostics) -> None:
+    """Report functions that run when a program starts."""
+    if unit.origin is None:
+        return
+    for section in parse_elf(unit.member.content).sections:
         if section.flags & SHF_ALLOC and section.size and section.name.startswith(_START):
-            blame.report_section(section.name, faults)
+            faults.error(
+                f"{unit.origin!r} has functions that run when a program starts, in {section.name!r}: a bundle has none",
+                unit.location,
+                hint="initialise at the first call, or in constants",
+            )
 
 
 def _needed(elf: Elf) -> list[str]:
@@ -120,18 +136,6 @@ def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
         yield section, sorted(found.items(), key=lambda row: (-row[1], row[0]))
 
 
-def _undefined_hint(symbol: str) -> str:
-    if symbol.startswith(("TVM", "halide_")):
-        return "functions of TVM's and Halide's runtimes are not part of bundles: compile the operator without them"
-    return "add an object or a source with its definition to the operator's entry of 'objects'"
-
-
-def _data_hint(symbol: str) -> str:
-    if symbol in _ERRNO or symbol.startswith(("impure", "_impure")):
-        return "the function of the C library writes errno or keeps state: call another one"
-    return "keep the state in a tensor: 'states' in the manifest"
-
-
 class _Blame:
     """Finds the operators that need a symbol."""
 
@@ -140,44 +144,56 @@ class _Blame:
         self.units = units
         self.libraries = libraries
         self.defined = {name: unit for unit in units for name in unit.member.defined}
+        self.own: list[tuple[Unit, str]] = []
+        self.called: dict[tuple[Unit, str], list[str]] = {}
+        self.unknown: list[str] = []
 
-    def report(self, symbol: str, what: str, faults: Diagnostics, hint: str) -> None:
-        """Report a symbol at each object of the manifest that needs or defines it."""
-        shown = self._shown(symbol)
+    def add(self, symbol: str, what: str) -> None:
+        """Add a symbol for each object of the manifest that needs or contains it."""
+        owners = [unit for unit in self.units if unit.origin is not None]
         found = False
-        for unit in self.units:
-            if unit.origin is None:
+        for unit in owners:
+            if any(one.name == symbol for one in unit.member.symbols):
+                self.own.append((unit, what))
+                found = True
                 continue
-            if symbol in unit.member.undefined or any(
-                one.name == symbol and one.section != "undefined" for one in unit.member.symbols
-            ):
-                chain: list[str] | None = [symbol]
-            else:
-                chain = self.libraries.path_to(symbol, unit.member.undefined_strong, self.defined)
-            if chain is None:
-                continue
-            found = True
-            through = f", through {' and '.join(repr(name) for name in chain[:-1][:3])}" if len(chain) > 1 else ""
-            faults.error(
-                f"{unit.origin!r} needs {what.replace(symbol, shown)}{through}: a bundle cannot contain it"
-                if "undefined" not in what
-                else f"{unit.origin!r}: {what.replace(symbol, shown)}{through}: a bundle calls only its own functions",
-                unit.location,
-                hint=hint,
-            )
+            chain = self.libraries.path_to(symbol, unit.member.undefined_strong, self.defined)
+            if chain is not None:
+                self.called.setdefault((unit, chain[0]), []).append(what)
+                found = True
         if not found:
-            faults.error(f"{what} in the generated code of model {self.model.name!r}", self.model.location, hint=hint)
+            self.unknown.append(what)
 
-    def report_section(self, section: str, faults: Diagnostics) -> None:
-        """Report a section that runs at the start of a program."""
-        for unit in self.units:
-            if unit.origin is not None and section.encode() in unit.member.content:
-                faults.error(
-                    f"{unit.origin!r} has functions that run when a program starts, in {section!r}: a bundle has none",
-                    unit.location,
-                    hint="initialise at the first call, or in constants",
-                )
+    def report(self, faults: Diagnostics) -> None:
+        """Report all symbols: those of a library together, at the function that the operator calls."""
+        for unit, what in self.own:
+            undefined = what.startswith("undefined")
+            faults.error(
+                f"{unit.origin!r} has {'the ' if undefined else ''}{what}: a bundle "
+                f"{'calls only its own functions' if undefined else 'has none'}",
+                unit.location,
+                hint="add an object or a source with its definition to 'objects'"
+                if undefined
+                else "keep the state in a tensor: 'state' in the manifest",
+            )
+        for (unit, function), needs in self.called.items():
+            others = f" and {len(needs) - 1} other{'s' * (len(needs) > 2)}" if len(needs) > 1 else ""
+            faults.error(
+                f"{unit.origin!r} calls {function!r}, which needs {needs[0]}{others}: a bundle has none",
+                unit.location,
+                hint="call a function without state, errno, heap and files",
+            )
+        for what in self.unknown:
+            faults.error(f"the generated code of model {self.model.name!r} has {what}", self.model.location)
 
-    def _shown(self, symbol: str) -> str:
+    def is_constant(self, section: Section, objects: Sequence[tuple[str, int]]) -> bool:
+        """Whether a section has only constants of the C library."""
+        own = {name for unit in self.units for name in unit.member.stateful_symbols}
+        found = {name for name, _ in objects} - own
+        complete = sum(size for _, size in objects) == section.size
+        return bool(objects) and complete and found == {name for name, _ in objects} and found <= _VOLATILE
+
+    def shown(self, symbol: str) -> str:
+        """Return the name of a symbol in the source."""
         prefix = CNames(self.model.name).operator("")
         return symbol.removeprefix(prefix)

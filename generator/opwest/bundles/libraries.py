@@ -58,6 +58,11 @@ def _symbol_table(data: bytes) -> Iterator[tuple[str, int]]:
         yield name.decode("ascii", "replace"), place
 
 
+def _has(member: Member, symbol: str) -> bool:
+    """Whether a member contains a symbol, also a local one."""
+    return any(one.name == symbol and one.section != "undefined" for one in member.symbols)
+
+
 class Libraries:
     """The libraries of a link, in order."""
 
@@ -101,7 +106,7 @@ class Libraries:
         seen = {chain[0] for chain in queue}
         for chain in queue:  # grows during the loop
             member = self.find(chain[-1]) if chain[-1] not in defined else None
-            if chain[-1] == wanted or (member is not None and wanted in member.defined):
+            if chain[-1] == wanted or (member is not None and _has(member, wanted)):
                 return chain if chain[-1] == wanted else [*chain, wanted]
             if member is None:
                 continue

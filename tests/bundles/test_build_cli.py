@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `opwest bundle`: options, builds of Zephyr, targets, keys, output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bundle_images import EXAMPLES, HOST_SLOT, small_model
+from opwest.bundles.format import unpack
+from opwest.bundles.libraries import Library
+from opwest.bundles.toolchain import machine_options
+from opwest.bundles.zephyr_build import _command, _options
+from opwest.cli.main import main
+from opwest.model.targets import make_target
+from opwest.targets import named_targets
+from requirements_support import need, need_x86_64
+from test_build_format import CONTENT, keys
+from test_build_refusals import GOOD, HEAD, VECTORS, manifest
+
+DIGITS = str(EXAMPLES / "digits" / "manifest.yaml")
+AT = ["--slot", f"{HOST_SLOT:#x}"]
+
+
+def errors(capsys: pytest.CaptureFixture[str], *words: str, status: int = 1) -> list[str]:
+    """Run the command, which must fail, and return its errors."""
+    assert main(["bundle", *words, "--json"]) == status
+    rows = json.loads(capsys.readouterr().out)["diagnostics"]
+    return [row["message"] for row in rows if row["severity"] == "error"]
+
+
+def test_a_bundle_with_headers_and_dependencies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cc", "cryptography")
+    need_x86_64()
+    (key,) = keys(tmp_path, 1)
+    output, depfile = tmp_path / "x.bundle", tmp_path / "x.bundle.d"
+    words = [
+        "bundle",
+        DIGITS,
+        *AT,
+        "--target",
+        "x86-64",
+        "--key",
+        str(key),
+        "--model-version",
+        "1.2.3",
+        "-o",
+        str(output),
+    ]
+    assert main([*words, "--header", str(tmp_path / "include"), "--depfile", str(depfile), "--vectors", "3"]) == 0
+    assert "digits 1.2.3 for the slot at 0x10000000" in (text := capsys.readouterr().out)
+    assert "3 golden vectors, 1 signature" in text
+    found = unpack(output.read_bytes())
+    assert found.content.version == (1, 2, 3)
+    header = (tmp_path / "include" / "digits_bundle.h").read_text()
+    assert f"#define DIGITS_BUNDLE_INTERFACE UINT64_C(0x{found.content.interface_hash:016x})" in header
+    assert (tmp_path / "include" / "digits.h").is_file()
+    assert DIGITS in depfile.read_text()
+    assert depfile.read_text().startswith(str(output))
+    stamp = (tmp_path / "include" / "digits.h").stat().st_mtime_ns
+    assert main([*words, "--header", str(tmp_path / "include"), "--vectors", "3"]) == 0
+    assert output.read_bytes() == found.data
+    assert (tmp_path / "include" / "digits.h").stat().st_mtime_ns == stamp
+
+
+def test_a_version_is_recommended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cc")
+    need_x86_64()
+    words = ["bundle", DIGITS, *AT, "--target", "x86-64", "--unsigned", "-o", str(tmp_path / "x")]
+    assert main(words) == 0
+    assert "the version of the model is 0.0.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], ["no file is given"]),
+        (
+            [DIGITS],
+            [
+                "no output is given",
+                "no slot is given",
+                "no key is given: firmware refuses a bundle without a signature",
+            ],
+        ),
+        (
+            [DIGITS, *AT, "--llext", "--unsigned", "--key", "k", "-o", "x", "--verify", "--model-version", "1.2"],
+            [
+                "--verify and --public-key require a bundle",
+                "--llext excludes --slot: LLEXT places the image",
+                "--unsigned excludes --key",
+                "--model-version: invalid version '1.2'",
+            ],
+        ),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--model-version", "256.0.0"],
+            ["--model-version: invalid version '256.0.0'"],
+        ),
+        ([DIGITS, *AT, "-o", "x", *["--key", "k"] * 5], ["5 keys are given"]),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned"],
+            ["model digits has objects for several targets: x86-64, i386, cortex-m3, cortex-m4"],
+        ),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m33"],
+            ["--target: model digits has no objects for 'cortex-m33'"],
+        ),
+        ([DIGITS, *AT, "-o", "x", "--unsigned", "--variant", "v"], ["--variant: unknown variant 'v'"]),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m3", "--cc", "no-such-gcc -O1"],
+            ["C compiler 'no-such-gcc' of target 'cortex-m3' not found"],
+        ),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m3", "--cc", "'"],
+            ["cannot parse --cc: No closing quotation"],
+        ),
+    ],
+)
+def test_wrong_options(words: list[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    found = errors(capsys, *words)
+    if "aarch64-host" in "".join(found):  # its objects are built by another test
+        found = [message.replace(", aarch64-host", "") for message in found]
+    assert found == expected
+
+
+def test_sources_need_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(manifest(tmp_path, GOOD))
+    assert errors(capsys, path, *AT, "-o", "x", "--unsigned") == [
+        "the operators of model small are sources: the processor is not known"
+    ]
+    assert errors(capsys, path, *AT, "-o", "x", "--unsigned", "--target", "cortex-m34") == [
+        "--target: unknown target 'cortex-m34'"
+    ]
+    assert errors(capsys, path, *AT, "-o", "x", "--unsigned", "--target", "cortex-a53") == [
+        "no default compiler for machine aarch64 of target 'cortex-a53'"
+    ]
+
+
+def test_a_slot_that_is_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cc")
+    need_x86_64()
+    words = [DIGITS, "--slot", f"{HOST_SLOT:#x}:4K", "--target", "x86-64", "--unsigned", "-o", str(tmp_path / "x")]
+    (message,) = errors(capsys, *words)
+    assert message.startswith("the bundle has ")
+    assert message.endswith(" bytes, its slot 4096")
+    assert not (tmp_path / "x").exists()
+
+
+def test_options_without_effect_on_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from opwest.bundles.format import pack
+
+    path = tmp_path / "x.bundle"
+    path.write_bytes(pack(CONTENT))
+    assert errors(capsys, str(path)) == ["a bundle is given: nothing to do"]
+    assert errors(capsys, str(path), "--verify", "--slot", "0", "--steps", "-o", "y") == [
+        "--slot has no effect on a bundle",
+        "--steps has no effect on a bundle",
+        "--verify excludes --key and --output",
+    ]
+    need("cryptography")
+    assert errors(capsys, str(path), "--verify") == ["--verify requires a public key"]
+
+
+def test_unusable_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cryptography")
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    other, secret, text, long = (tmp_path / f"{name}.pem" for name in ("other", "secret", "text", "long"))
+    curve = ec.generate_private_key(ec.SECP256R1())
+    other.write_bytes(curve.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    own = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    secret.write_bytes(own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x")))
+    text.write_text("no key")
+    long.write_bytes(bytes(1 << 17))
+    words = [word for key in (other, secret, text, tmp_path / "absent") for word in ("--key", str(key))]
+    assert sorted(errors(capsys, DIGITS, *AT, "-o", "x", *words)) == [
+        "a private key of another algorithm",
+        "cannot read the key: No such file or directory",
+        "not a private key in PEM",
+        "the private key is encrypted",
+    ]
+    assert errors(capsys, DIGITS, *AT, "-o", "x", "--key", str(long)) == ["the file of a key has more than 65536 bytes"]
+    for key in (other, secret, text):
+        assert errors(capsys, "--export-key", str(key)) == ["not a key of Ed25519 in PEM"]
+
+
+def test_cryptography_is_optional(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    assert main(["bundle", DIGITS, *AT, "--key", str(tmp_path / "k"), "-o", "x"]) == 1
+    text = capsys.readouterr().err
+    assert "signatures require the package 'cryptography', which is not installed" in text
+    assert "pip install 'opwest[bundle]'" in text
+
+
+def zephyr_build(folder: Path, config: str, command: str = "cc", more: str = "") -> Path:
+    """Write the files of a build that are read; return its directory."""
+    (folder / "zephyr").mkdir(parents=True)
+    (folder / "zephyr" / ".config").write_text(config)
+    (folder / "autoconf.h").write_text("#define CONFIG_OPWEST_PROFILE 1\n#define CONFIG_MARK 1\n")
+    words = f"ccache {command} -DKERNEL -I{folder} -imacros {folder}/autoconf.h -O2 -std=gnu11 -g -Wall {more}"
+    words += " -MD -MF x.d -o CMakeFiles/app.dir/main.c.obj -c main.c"
+    other = {"directory": str(folder), "file": "other.c", "command": "cc -O3 -c other.c"}
+    row = {"directory": str(folder), "file": str(folder / "main.c"), "command": words}
+    (folder / "compile_commands.json").write_text(json.dumps([other, row]))
+    return folder
+
+
+def test_the_compiler_and_the_options_of_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cc")
+    need_x86_64()
+    build = zephyr_build(
+        tmp_path / "build", "CONFIG_ARCH_POSIX=y\nCONFIG_64BIT=y\n# CONFIG_X is not set\n", more="-m64 -flto"
+    )
+    source = GOOD.replace("b[0]", "b[CONFIG_MARK - 1]")  # a macro of the configuration
+    path = manifest(tmp_path, source)
+    words = ["bundle", str(path), *AT, "--build", str(build), "--unsigned", "--model-version", "1.0.0", "-o"]
+    assert main([*words, str(tmp_path / "x")]) == 0
+    assert unpack((tmp_path / "x").read_bytes()).content.abi.machine == 62
+    capsys.readouterr()
+    assert main(["bundle", DIGITS, *words[2:], str(tmp_path / "y")]) == 0
+    sbom = unpack((tmp_path / "y").read_bytes()).content.sbom
+    assert sbom.count("\n") == 1
+    assert " operators.o " in sbom
+
+
+def test_builds_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*AT, "-o", "x", "--unsigned", "--build"]
+    assert errors(capsys, DIGITS, *words, str(tmp_path)) == [
+        "cannot read the file of the build: No such file or directory"
+    ]
+    build = zephyr_build(tmp_path / "riscv", "CONFIG_RISCV=y\n")
+    assert errors(capsys, DIGITS, *words, str(build)) == ["model digits has objects for no target of the build"]
+    assert errors(capsys, DIGITS, *words, str(build), "--target", "m3") == [
+        "--target: model digits has no objects for 'm3'"
+    ]
+    path = str(manifest(tmp_path, GOOD))
+    assert errors(capsys, path, *words, str(build), "--target", "cortex-m3") == [
+        "--target has no effect with --build: the operators are sources"
+    ]
+    commands = build / "compile_commands.json"
+    commands.write_text("[]")
+    assert errors(capsys, path, *words, str(build)) == [
+        "no compilation of a C source of Zephyr in the commands of the build"
+    ]
+    commands.write_text("{")
+    assert errors(capsys, path, *words, str(build))[0].startswith("cannot read the commands of the build")
+
+
+def test_the_variant_of_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("arm-none-eabi-gcc")
+    text = HEAD.format(objects="  - {files: [one.c]}\n", more="") + VECTORS
+    text += "targets:\n  marked: {machine: arm, bits: 32, kconfig: {CONFIG_MARKED: y}}\nvariants:\n"
+    for name, target in (("wide", "cortex-m3"), ("again", "marked"), ("narrow", "cortex-m4")):
+        text += f"  {name}: {{targets: [{target}], objects: [{{files: [{name}.c]}}]}}\n"
+    small_model(tmp_path, text, {f"{name}.c": GOOD for name in ("one", "wide", "again", "narrow")})
+    words = [str(tmp_path / "manifest.yaml"), *AT, "-o", str(tmp_path / "x"), "--unsigned", "--build"]
+    compiler = "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb"
+    both = zephyr_build(tmp_path / "both", "CONFIG_CPU_CORTEX_M3=y\nCONFIG_MARKED=y\n", compiler)
+    narrow = zephyr_build(tmp_path / "narrow", "CONFIG_CPU_CORTEX_M4=y\n", compiler)
+    assert errors(capsys, *words, str(both)) == ["the build matches several variants: wide, again"]
+    assert main(["bundle", *words, str(narrow)]) == 0
+    assert " narrow.c " in unpack((tmp_path / "x").read_bytes()).content.sbom
+    assert main(["bundle", *words, str(both), "--variant", "again"]) == 0
+    assert " again.c " in unpack((tmp_path / "x").read_bytes()).content.sbom
+
+
+def test_options_of_a_compile_command() -> None:
+    text = "gcc -mcpu=cortex-m3 -I a -isystem b -imacros c.h -Dx=1 -Os -g -flto -Wall -fno-pic -fPIC -MF d -o e -c f.c"
+    machine, options = _options([*text.split()[1:], "--sysroot=/x", "--param=min-pagesize=0", "-fmacro-prefix-map=a=b"])
+    assert machine == ["-mcpu=cortex-m3", "--sysroot=/x"]
+    assert options == [*"-I a -isystem b -imacros c.h -Dx=1 -Os -fno-pic".split(), "--param=min-pagesize=0"]
+
+
+@pytest.mark.parametrize("rows", [None, {}, [1], [{"file": "a.c"}], [{"file": "a.c", "command": "'"}], [{"file": 3}]])
+def test_damaged_commands(rows: object) -> None:
+    assert _command(rows) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("cortex-m0", "-mcpu=cortex-m0 -mthumb -mfloat-abi=soft"),
+        ("cortex-m4f-softfp", "-mcpu=cortex-m4 -mthumb -mfloat-abi=softfp"),
+        ("cortex-m7f", "-mcpu=cortex-m7+nofp.dp -mthumb -mfloat-abi=hard"),
+        ("cortex-m7f-double", "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard"),
+        ("cortex-m55f", "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard"),
+        ("cortex-m55f-mvei", "-mcpu=cortex-m55+nomve.fp -mthumb -mfloat-abi=hard"),
+        ("rv32imafc", "-march=rv32imafc -mabi=ilp32f -mcmodel=medany"),
+        ("rv64gc", "-march=rv64gc -mabi=lp64d -mcmodel=medany"),
+        ("i386", "-m32 -msse2 -mfpmath=sse"),
+        ("cortex-a53", ""),
+    ],
+)
+def test_options_of_targets(target: str, options: str) -> None:
+    assert machine_options(make_target(target, named_targets()[target])) == tuple(options.split())
+
+
+@pytest.mark.parametrize(
+    ("entry", "options"),
+    [
+        ({"arch": "v8-M.mainline", "float_abi": "hard", "fpu": "single", "dsp": True}, "-march=armv8-m.main+dsp+fp"),
+        (
+            {"arch": "v8.1-M.mainline", "float_abi": "hard", "fpu": "double", "mve": "float"},
+            "-march=armv8.1-m.main+mve.fp+fp.dp",
+        ),
+        ({"arch": "v7-M", "float_abi": "soft"}, "-march=armv7-m"),
+    ],
+)
+def test_options_of_declared_targets(entry: dict[str, object], options: str) -> None:
+    target = make_target("own", {"machine": "arm", "bits": 32, "kconfig": {}, **entry})
+    assert machine_options(target)[0] == options
+
+
+def test_libraries_that_are_no_archives(tmp_path: Path) -> None:
+    path = tmp_path / "libx.a"
+    for content in (b"", b"!<arch>\n", b"GROUP ( libc.a )", b"!<thin>\n"):
+        path.write_bytes(content)
+        assert Library(path).member("memcpy") is None
