@@ -14,6 +14,10 @@
 
 #include <opwest/bundle_storage_zephyr.h>
 
+#ifdef CONFIG_OPWEST_BUNDLE_LLEXT
+#include <opwest/bundle_llext.h>
+#endif
+
 LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 
 /* The largest record, bytes. */
@@ -253,4 +257,8 @@ const struct opwest_bundle_storage_api opwest_bundle_flash_api = {
 	.synchronise = synchronise,
 	.load = load,
 	.store = store,
+#ifdef CONFIG_OPWEST_BUNDLE_LLEXT
+	.link = opwest_bundle_llext_link,
+	.unlink = opwest_bundle_llext_unlink,
+#endif
 };
