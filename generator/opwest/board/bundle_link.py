@@ -26,6 +26,7 @@ RUNNING, DONE, REFUSED = range(3)
 """The states of a job."""
 
 NO_SERVICE_HINT = "build the image with CONFIG_OPWEST_BUNDLE_SERVICE=y"
+SILENT_HINT = "check that the device is the board's and that its image runs, with CONFIG_OPWEST_BUNDLE_SERVICE=y"
 NOT_SERVED_HINT = "the application calls opwest_bundles_serve() after opwest_bundles_start()"
 
 

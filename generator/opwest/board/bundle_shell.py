@@ -9,7 +9,7 @@ import time
 import zlib
 from urllib.parse import unquote
 
-from opwest.board.bundle_link import NO_SERVICE_HINT, Fields, Info, Job, Request, not_served, read_info
+from opwest.board.bundle_link import NO_SERVICE_HINT, SILENT_HINT, Fields, Info, Job, Request, not_served, read_info
 from opwest.board.link import LinkError, UnknownCommandError
 from opwest.board.shell_connection import ShellConnection
 
@@ -77,7 +77,7 @@ class ShellBundleLink:
                 f"the image on '{self.device}' does not accept bundles: its shell has no command 'opwest bundle'",
                 NO_SERVICE_HINT,
             )
-        return self._connection.timeout_error(awaited, seconds)
+        return LinkError(self._connection.timeout_error(awaited, round(seconds)).message, SILENT_HINT)
 
     def disconnect(self) -> None:
         """Close the device."""

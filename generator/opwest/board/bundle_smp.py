@@ -13,8 +13,8 @@ from typing import Any
 from smp.error import MGMT_ERR
 from smp.header import OP
 
-from opwest.board.bundle_link import NO_SERVICE_HINT, Fields, Info, Request, not_served, read_info
-from opwest.board.link import LinkError
+from opwest.board.bundle_link import NO_SERVICE_HINT, SILENT_HINT, Fields, Info, Request, not_served, read_info
+from opwest.board.link import LinkError, LostError
 from opwest.board.smp_connection import PARAMETERS, SmpConnection, error_name
 
 DEFAULT_GROUP = 28536
@@ -42,7 +42,12 @@ class SmpBundleLink:
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""
         if not self._has_size:
-            code = self._connection.learn_size()
+            try:
+                code = self._connection.learn_size()
+            except LostError:
+                raise
+            except LinkError as error:
+                raise LinkError(error.message, SILENT_HINT) from error
             if code != 0:
                 raise self._response_error(code, PARAMETERS)
             self._has_size = True
@@ -74,7 +79,9 @@ class SmpBundleLink:
 
     def failure(self, awaited: str, seconds: float) -> LinkError:
         """Return the error for a missing response: what was received instead."""
-        return not_served(self.device) if self._is_refused else self._connection.timeout_error(awaited, seconds)
+        if self._is_refused:
+            return not_served(self.device)
+        return LinkError(self._connection.timeout_error(awaited, seconds).message, SILENT_HINT)
 
     def disconnect(self) -> None:
         """Close the device."""
