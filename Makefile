@@ -8,6 +8,7 @@
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that
 #             share devices, all injected faults
 # make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
+# make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
@@ -48,7 +49,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign boards plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign boards bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -98,6 +99,10 @@ campaign: $(VENV)/.installed-all
 
 boards: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm
+
+bundles: $(VENV)/.installed-all
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/zephyr/test_bundle*.py \
+		tests/zephyr/test_two_models_ota_on_zephyr.py
 
 plans: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/planner.py
