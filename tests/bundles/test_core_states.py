@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from bundle_files import Variant, version_of
@@ -16,19 +15,6 @@ TWO = Variant(mark=2000, slot=1)
 DIGITS_B = Variant(name="digits", mark=3000, slot=1)
 DIGITS_A = Variant(name="digits", mark=4000, slot=0)
 BAD_A, BAD_B = Variant(mark=9000, wrong=1), Variant(mark=9000, wrong=1, slot=1)
-
-
-@pytest.fixture
-def make_board(tmp_path: Path) -> Iterator[Callable[..., Board]]:
-    boards: list[Board] = []
-
-    def make(**options: object) -> Board:
-        boards.append(Board(tmp_path, **options))  # type: ignore[arg-type]
-        return boards[-1]
-
-    yield make
-    for board in boards:
-        board.close()
 
 
 def with_one(board: Board) -> Board:

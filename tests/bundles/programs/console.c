@@ -375,6 +375,7 @@ static void storage_command(char **words)
 	} else if (strcmp(words[0], "disturb") == 0) {
 		simulated_disturb((uint32_t)atoi(words[1]), (enum when)atoi(words[2]),
 				  (uint32_t)atoi(words[3]), atoi(words[4]));
+		simulated.next_code = words[5] == NULL ? 0 : atoi(words[5]);
 		printf("0\n");
 	} else if (strcmp(words[0], "operations") == 0) {
 		printf("0 %u %u %u %u %d %d %d %u\n", simulated.operations, simulated.erases,

@@ -32,9 +32,9 @@ void simulated_disturb(uint32_t n, enum when when, uint32_t fraction, int code)
 	simulated.when = when;
 	simulated.fraction = fraction;
 	simulated.code = code;
+	simulated.next_code = 0;
 }
 
-/* Count an operation; true if it is disturbed at this time. */
 static bool is_disturbed(enum when when)
 {
 	return simulated.operations == simulated.disturbed && simulated.when == when;
@@ -43,6 +43,12 @@ static bool is_disturbed(enum when when)
 static int disturb(void)
 {
 	simulated.disturbed = 0U;
+	if (simulated.next_code != 0) {
+		const int code = simulated.code;
+
+		simulated_disturb(1U, BEFORE, 0U, simulated.next_code);
+		return code;
+	}
 	if (simulated.code != 0) {
 		return simulated.code;
 	}

@@ -32,6 +32,8 @@ struct simulated {
 	uint32_t fraction;
 	/* The operation returns this code; 0: the power is cut. */
 	int code;
+	/* The code of the operation after the disturbed one, which is not done; 0: it is. */
+	int next_code;
 	/* The number of operations, and their kinds. */
 	uint32_t operations;
 	uint32_t erases;
