@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Damaged images: what a signature permits only from a defective builder. None must harm the firmware. */
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <zephyr/kernel.h>
@@ -13,9 +12,7 @@
 
 #include "program.h"
 
-#define LOADS CONFIG_PROGRAM_LOADS
-
-static uint8_t copy[65536] __aligned(64);
+static uint8_t copy[32768] __aligned(64);
 static const struct opwest_bundle_slot slot = {.memory = copy, .size = sizeof(copy)};
 static const struct opwest_bundle_storage storage = {.slots = &slot, .slot_count = 1U};
 
@@ -26,7 +23,7 @@ static uint8_t *image_of(const uint8_t *bundle, size_t size, struct opwest_bundl
 	return &copy[header->image_offset];
 }
 
-static int link(const struct opwest_bundle_header *header)
+static int link_copy(const struct opwest_bundle_header *header)
 {
 	const struct opwest_bundle_descriptor *descriptor;
 	const int rc = opwest_bundle_llext_link(&storage, 0U, header, &descriptor);
@@ -70,14 +67,14 @@ static uint32_t place(uint32_t *state, const struct opwest_bundle_header *header
 	}
 }
 
-static void change_bytes(const uint8_t *bundle, size_t size)
+static void change_bytes(const uint8_t *bundle, size_t size, uint32_t count)
 {
 	struct opwest_bundle_header header;
 	uint32_t state = 17U;
 	uint32_t loaded = 0U;
 	uint32_t refused = 0U;
 
-	for (uint32_t i = 0U; i < LOADS; i++) {
+	for (uint32_t i = 0U; i < count; i++) {
 		uint8_t *const image = image_of(bundle, size, &header);
 		const elf_ehdr_t *const elf = (const elf_ehdr_t *)(const void *)image;
 		const elf_shdr_t *const sections = (const void *)&image[elf->e_shoff];
@@ -89,7 +86,7 @@ static void change_bytes(const uint8_t *bundle, size_t size)
 			}
 		}
 		image[place(&state, &header, tables)] = (uint8_t)next_random(&state);
-		if (link(&header) == 0) {
+		if (link_copy(&header) == 0) {
 			loaded++;
 		} else {
 			refused++;
@@ -99,40 +96,40 @@ static void change_bytes(const uint8_t *bundle, size_t size)
 		}
 	}
 	printk("damaged: %u loads, %u refused\n", loaded + refused, refused);
-	check(loaded + refused == LOADS, "loads of damaged images", (int)(loaded + refused));
+	check(loaded + refused == count, "loads of damaged images", (int)(loaded + refused));
 	check(refused != 0U, "refused", (int)refused);
 }
 
-void damage_images(const uint8_t *bundle, size_t size)
+void damage_images(const uint8_t *bundle, size_t size, uint32_t count)
 {
 	struct opwest_bundle_header header;
 	uint8_t *image = image_of(bundle, size, &header);
-	int rc = link(&header);
+	int rc = link_copy(&header);
 
 	check(rc == 0, "the copy", rc);
 	image[offsetof(elf_ehdr_t, e_machine)] ^= 1U;
-	rc = link(&header);
+	rc = link_copy(&header);
 	check(rc == -ENOEXEC, "another machine", rc);
 
 	image = image_of(bundle, size, &header);
 	image[4] = 2U; /* 64 bits */
-	rc = link(&header);
+	rc = link_copy(&header);
 	check(rc == -ENOEXEC, "another class", rc);
 
 	image = image_of(bundle, size, &header);
 	image[offsetof(elf_ehdr_t, e_type)] = ET_EXEC;
-	rc = link(&header);
+	rc = link_copy(&header);
 	check(rc == -ENOEXEC, "an executable", rc);
 
 	image = image_of(bundle, size, &header);
 	replace(image, header.image_size, "opwest_bundle", "opwest_bumble");
-	rc = link(&header);
+	rc = link_copy(&header);
 	check(rc == -ENOENT, "no descriptor", rc);
 
 	(void)image_of(bundle, size, &header);
 	header.image_size /= 2U;
-	rc = link(&header);
+	rc = link_copy(&header);
 	check(rc == -ENOEXEC, "half of an image", rc);
 
-	change_bytes(bundle, size);
+	change_bytes(bundle, size, count);
 }

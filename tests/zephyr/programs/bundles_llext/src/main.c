@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads two models with LLEXT, runs their golden vectors, unloads them. Prints one line for each check. */
+/* Loads two models with LLEXT, runs their golden vectors, unloads them; then runs the script. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -9,25 +9,21 @@
 #include <zephyr/sys/sys_heap.h>
 
 #include <opwest/bundle_llext.h>
-#include <opwest/bundles.h>
-#include <opwest/compare.h>
 
+#include "bundles.h"
 #include "program.h"
 
-static const uint8_t first[] __aligned(64) = {
-#include "first.inc"
-};
-static const uint8_t second[] __aligned(64) = {
-#include "second.inc"
+/* The first parts of the package: a number of damaged images, and two bundles for LLEXT. */
+enum part_index {
+	PART_COUNT = 1,
+	PART_FIRST = 2,
+	PART_SECOND = 3,
 };
 
-static const struct opwest_bundle_slot slots[] = {
-	{.memory = first, .size = sizeof(first)},
-	{.memory = second, .size = sizeof(second)},
-};
+static struct opwest_bundle_slot slots[2];
 static const struct opwest_bundle_storage storage = {.slots = slots, .slot_count = ARRAY_SIZE(slots)};
 
-static uint8_t memory[2][16384] __aligned(64);
+static uint8_t memory[2][8192] __aligned(64);
 static uint8_t results[1024] __aligned(16);
 static int failed;
 
@@ -47,7 +43,7 @@ void check(bool passed, const char *text, int value)
 	failed += passed ? 0 : 1;
 }
 
-static int link(uint8_t slot, const struct opwest_bundle_descriptor **descriptor)
+static int link_slot(uint8_t slot, const struct opwest_bundle_descriptor **descriptor)
 {
 	struct opwest_bundle_header header;
 
@@ -117,7 +113,7 @@ static void load_and_run(uint8_t slot)
 	const struct opwest_bundle_descriptor *descriptor;
 	const uintptr_t begin = (uintptr_t)slots[slot].memory;
 	const uint32_t start = k_cycle_get_32();
-	const int rc = link(slot, &descriptor);
+	const int rc = link_slot(slot, &descriptor);
 
 	check(rc == 0, "load", rc);
 	if (rc != 0) {
@@ -142,10 +138,10 @@ static void refusals(void)
 	const struct opwest_bundle_descriptor *descriptor;
 	void *taken;
 	size_t size;
-	int rc = link(0U, &descriptor);
+	int rc = link_slot(0U, &descriptor);
 
 	check(rc == 0, "load", rc);
-	rc = link(0U, &descriptor);
+	rc = link_slot(0U, &descriptor);
 	check(rc == -EALREADY, "a slot is loaded once", rc);
 	unload(0U);
 	rc = opwest_bundle_llext_unlink(&storage, 0U);
@@ -156,17 +152,20 @@ static void refusals(void)
 		taken = k_heap_alloc(&llext_heap, size - 1024U, K_NO_WAIT);
 	}
 	size = heap_used();
-	rc = link(0U, &descriptor);
+	rc = link_slot(0U, &descriptor);
 	check(rc == -ENOMEM, "too little heap", rc);
 	check(heap_used() == size, "the heap is as before", (int)heap_used());
 	k_heap_free(&llext_heap, taken);
 	check(heap_used() == 0U, "empty heap", (int)heap_used());
 }
 
-int main(void)
+static void check_loader(void)
 {
 	const struct opwest_bundle_descriptor *descriptor;
+	const uint32_t *const count = (const uint32_t *)part_of(PART_COUNT, NULL);
 
+	slots[0].memory = part_of(PART_FIRST, &slots[0].size);
+	slots[1].memory = part_of(PART_SECOND, &slots[1].size);
 	load_and_run(0U);
 	unload(0U);
 	check(heap_used() == 0U, "empty heap", (int)heap_used());
@@ -179,12 +178,22 @@ int main(void)
 	unload(0U);
 	check(heap_used() == 0U, "empty heap", (int)heap_used());
 	refusals();
-	damage_images(first, sizeof(first));
+	damage_images(slots[0].memory, slots[0].size, *count);
 	check(heap_used() == 0U, "empty heap", (int)heap_used());
-	check(link(0U, &descriptor) == 0, "load after damaged images", 0);
+	check(link_slot(0U, &descriptor) == 0, "load after damaged images", 0);
 	run(0U, descriptor);
 	unload(0U);
 	check(heap_used() == 0U, "empty heap", (int)heap_used());
-	printk("done: %d failed\n", failed);
-	return 0;
+	printk("loader: %d failed\n", failed);
+}
+
+/* main() of the other program. */
+int run_script(void);
+
+int main(void)
+{
+	if (state_of_flash()->test[WORD_LINE] == 0U) {
+		check_loader();
+	}
+	return run_script();
 }

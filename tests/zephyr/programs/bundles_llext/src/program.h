@@ -2,18 +2,17 @@
 #ifndef PROGRAM_H_
 #define PROGRAM_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <opwest/bundle_port.h>
 
 /* The bytes of LLEXT's heap in use. */
 size_t heap_used(void);
 
-/* Prints a check and counts failed ones. */
+/* Print a check and count failed ones. */
 void check(bool passed, const char *text, int value);
 
-/* Loads damaged copies of an image. */
-void damage_images(const uint8_t *bundle, size_t size);
+/* Load damaged copies of an image, with one changed byte in `count` of them. */
+void damage_images(const uint8_t *bundle, size_t size, uint32_t count);
 
 #endif /* PROGRAM_H_ */
