@@ -224,7 +224,9 @@ def test_the_compiler_and_the_options_of_a_build(tmp_path: Path, capsys: pytest.
     build = zephyr_build(
         tmp_path / "build", "CONFIG_ARCH_POSIX=y\nCONFIG_64BIT=y\n# CONFIG_X is not set\n", more="-m64 -flto"
     )
-    source = GOOD.replace("b[0]", "b[CONFIG_MARK - 1]")  # a macro of the configuration
+    # A macro of the configuration, and a header of a module of the firmware.
+    source = GOOD.replace("b[0]", "b[CONFIG_MARK - MY_NPU]").replace("#inc", "#include <my_npu.h>\n#inc")
+    (build / "my_npu.h").write_text("#define MY_NPU 1\n")
     path = manifest(tmp_path, source)
     words = ["bundle", str(path), *AT, "--build", str(build), "--unsigned", "--model-version", "1.0.0", "-o"]
     assert main([*words, str(tmp_path / "x")]) == 0

@@ -29,7 +29,7 @@ from opwest.bundles.format import (
 from opwest.cli.main import main
 from opwest.diagnostics import Diagnostics
 from opwest.objects.facts import Abi
-from opwest.render.c.bundle import interface_hash, interface_text
+from opwest.render.bundle import interface_hash, interface_text
 from projects import check
 from requirements_support import need
 

@@ -5,6 +5,9 @@
 get_filename_component(OPWEST_TVM_HEADERS "${CMAKE_CURRENT_LIST_DIR}/../include_tvm" ABSOLUTE)
 set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Replacements of TVM's headers")
 
+# opwest_add_bundle(): the copy of an application that receives bundles.
+include("${CMAKE_CURRENT_LIST_DIR}/opwest_bundle.cmake" OPTIONAL)
+
 # opwest_runtime_files(<variable> <option> <file>...)
 #
 # Sets <variable> to the paths of the runtime's files for <option>. The copy of the runtime in an application contains

@@ -16,7 +16,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.model.fingerprint import model_hash
 from opwest.pipeline import run
 from opwest.records import dataclass
-from opwest.render.c.bundle import StepResult
+from opwest.render.bundle import StepResult
 from opwest.request import Request
 
 

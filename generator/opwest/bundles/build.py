@@ -35,7 +35,7 @@ from opwest.objects.attributes import abi_of
 from opwest.objects.elf import parse_elf
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
-from opwest.render.c.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
+from opwest.render.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.variants import variant_folder

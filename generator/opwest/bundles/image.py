@@ -99,9 +99,8 @@ class ImageBuilder:
             own = [f"-I{self.sources / folder}" for folder in source.options.include_dirs]
             macros = [f"-D{define}" for define in source.options.defines]
             rename = ["-include", str(self.folder / rename_header(self.build)), f"-iquote{self.sources}"]
-            words = [*rename, *own, *macros, *source.options.flags, *tvm]
             at = Location(self.model.manifest, source.line, source.column)
-            self._add(path, words, str(source.path), at)
+            self._add(path, [*rename, *macros, *source.options.flags, *tvm], str(source.path), at, own)
         target = self.build.target.name if self.build.target else ANY_TARGET
         for item in self.build.objects:
             path = self.folder / "objects" / target / item.path
@@ -115,11 +114,19 @@ class ImageBuilder:
                 return operator.location
         return self.model.location
 
-    def _add(self, source: Path, extra: Sequence[str], origin: str | None = None, at: Location | None = None) -> None:
+    def _add(
+        self,
+        source: Path,
+        extra: Sequence[str],
+        origin: str | None = None,
+        at: Location | None = None,
+        before: Sequence[str] = (),
+    ) -> None:
+        """Compile a source; `before` are directories of headers in front of those of the build."""
         target = self.work / f"{len(self.units)}_{source.stem[:60]}.o"
-        headers = [f"-I{self.runtime / 'include'}", f"-I{self.folder / 'include'}"]
+        headers = [*before, f"-I{self.runtime / 'include'}", f"-I{self.folder / 'include'}"]
         maps = [f"-ffile-prefix-map={path}=." for path in (self.folder, self.runtime, self.sources.resolve())]
-        words = [*self.chain.machine, *self.chain.options, *_COMMON, *maps, *headers, *extra]
+        words = [*self.chain.machine, *headers, *self.chain.options, *_COMMON, *maps, *extra]
         self.chain.run([*words, "-c", str(source), "-o", str(target)])
         self.units.append(Unit(target, read_member(target.name, target.read_bytes()), origin, at))
 

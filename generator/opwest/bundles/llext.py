@@ -15,6 +15,7 @@ from pathlib import Path
 
 from opwest import activity
 from opwest.bundles.linked import DESCRIPTOR, named_symbols
+from opwest.bundles.llext_file import compact
 from opwest.bundles.toolchain import Toolchain, first_lines
 from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.objects.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, UNDEFINED, Elf, damaged, parse_elf
@@ -56,9 +57,12 @@ def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
             *(str(joined), str(image)),
         ],
     )
-    content = image.read_bytes()
-    _check(parse_elf(content))
-    return content
+    made = parse_elf(image.read_bytes())
+    _check(made)
+    exported = next((raw for name, raw in named_symbols(made) if name == DESCRIPTOR), None)
+    if exported is None:
+        raise damaged(f"the image has no symbol {DESCRIPTOR!r}")
+    return compact(made, exported, DESCRIPTOR)
 
 
 def _script(elf: Elf) -> str:

@@ -14,7 +14,7 @@ from opwest.host.project_data import project_record
 from opwest.host.steps import host_results
 from opwest.model.elements import elements_of
 from opwest.model.model import Model
-from opwest.render.c.bundle import StepResult
+from opwest.render.bundle import StepResult
 from opwest.request import Request
 
 if TYPE_CHECKING:

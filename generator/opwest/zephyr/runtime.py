@@ -144,7 +144,7 @@ FEATURES: Mapping[str, Feature] = {
         (
             *_headers("bundle", "bundle_format", "bundle_llext", "bundle_port", "bundle_service"),
             *_headers("bundle_storage_zephyr", "bundles"),
-            *("bundle/CMakeLists.txt", "bundle/Kconfig", "scripts/bundle_keys.py"),
+            *("bundle/CMakeLists.txt", "bundle/Kconfig", "cmake/opwest_bundle.cmake", "scripts/bundle_keys.py"),
             *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
         ),
         needs=("drivers", "state", "vectors"),

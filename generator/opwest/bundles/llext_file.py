@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ELF file that LLEXT loads, with few symbols: LLEXT reads a symbol from flash for each relocation.
+
+Addresses in data refer to the symbol of a section; only the targets of branches keep symbols, without names.
+
+Sources: System V ABI, "Object Files"; ELF for the Arm Architecture (AAELF32) 5.6.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from opwest.objects.elf import SHF_ALLOC, SHT_REL, SHT_STRTAB, SHT_SYMTAB, UNDEFINED, Elf, RawSymbol, damaged
+from opwest.objects.relocate import Entry, relocation_entries
+
+_HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
+_SECTION = struct.Struct("<10I")
+_SYMBOL = struct.Struct("<IIIBBH")
+_RELOCATION = struct.Struct("<II")
+_WORD = struct.Struct("<I")
+_RELOCATABLE, _ABSOLUTE = 1, 0xFFF1
+_INFO_LINK = 0x40
+_SECTION_TYPE, _GLOBAL = 3, 1
+_ADDRESSES = (2, 38)
+"""R_ARM_ABS32, R_ARM_TARGET1: the word is the address plus the word before."""
+
+
+class _Part(NamedTuple):
+    """A section of the new file."""
+
+    name: str
+    kind: int
+    flags: int
+    content: bytes
+    align: int
+    link: int = 0
+    info: int = 0
+    entry_size: int = 0
+
+
+class _Symbols:
+    """The symbols of the new file: sections, other local ones, and the exported one."""
+
+    def __init__(self, section_count: int) -> None:
+        self.section_count = section_count
+        self._others: dict[tuple[int, int, int], int] = {}
+
+    def of_section(self, section: int) -> int:
+        """Return the number of the symbol of a section of the new file, from 1 on."""
+        return section
+
+    def of(self, section: int, raw: RawSymbol) -> int:
+        """Return the number of a local symbol."""
+        key = section, raw.value, raw.info & 15
+        return self._others.setdefault(key, 1 + self.section_count + len(self._others))
+
+    def table(self, exported: tuple[int, RawSymbol]) -> tuple[bytes, int]:
+        """Return the table, and the number of the exported symbol: the first global one, whose name is at 1."""
+        rows = [(0, 0, 0, 0, 0, 0)]
+        rows += [(0, 0, 0, _SECTION_TYPE, 0, index + 1) for index in range(self.section_count)]
+        rows += [(0, value, 0, kind, 0, section) for section, value, kind in self._others]
+        section, raw = exported
+        rows.append((1, raw.value, raw.size, _GLOBAL << 4 | raw.info & 15, 0, section))
+        return b"".join(_SYMBOL.pack(*row) for row in rows), len(rows) - 1
+
+
+def compact(elf: Elf, exported: RawSymbol, name: str) -> bytes:
+    """Return a relocatable file with the loaded sections of another one, for Arm; `name` is that of the symbol."""
+    loaded = [index for index, one in enumerate(elf.sections) if one.flags & SHF_ALLOC and one.size]
+    places = {old: new for new, old in enumerate(loaded, start=1)}
+    table = elf.symbol_table()
+    raw = {one.number: one for one in elf.raw_symbols(table)} if table is not None else {}
+    symbols = _Symbols(len(loaded))
+    contents = {old: bytearray(elf.data(elf.sections[old])) for old in loaded}
+    relocations: dict[int, list[tuple[int, int, int]]] = {old: [] for old in loaded}
+    for index, section in enumerate(elf.sections):
+        if section.kind == SHT_REL and section.info in places:
+            for entry in relocation_entries(elf, index):
+                row = _relocation(entry, raw, places, symbols, contents[section.info])
+                if row is not None:
+                    relocations[section.info].append(row)
+    parts = [_loaded(elf, old, bytes(contents[old])) for old in loaded]
+    changed = [old for old in loaded if relocations[old]]
+    symbol_index = 1 + len(loaded) + len(changed)
+    for old in changed:
+        rows = b"".join(_RELOCATION.pack(at, number << 8 | kind) for at, number, kind in relocations[old])
+        title = f".rel{elf.sections[old].name}"
+        parts.append(_Part(title, SHT_REL, _INFO_LINK, rows, 4, symbol_index, places[old], _RELOCATION.size))
+    content, first_global = symbols.table((places[exported.section], exported))
+    parts.append(_Part(".symtab", SHT_SYMTAB, 0, content, 4, symbol_index + 1, first_global, _SYMBOL.size))
+    parts.append(_Part(".strtab", SHT_STRTAB, 0, b"\0" + name.encode() + b"\0", 1))
+    return _file(elf, parts)
+
+
+def _relocation(
+    entry: Entry, raw: dict[int, RawSymbol], places: dict[int, int], symbols: _Symbols, data: bytearray
+) -> tuple[int, int, int] | None:
+    """Return offset, symbol and type of a relocation in the new file; None if it is applied."""
+    symbol = raw.get(entry.symbol)
+    if symbol is None or symbol.section == UNDEFINED:
+        raise damaged("a relocation without a symbol")
+    section = places.get(symbol.section)
+    if section is None and symbol.section != _ABSOLUTE:
+        raise damaged("a relocation of a section that is not loaded")
+    if entry.type in _ADDRESSES:
+        (word,) = _WORD.unpack_from(data, entry.offset)
+        _WORD.pack_into(data, entry.offset, (word + symbol.value) & 0xFFFFFFFF)
+        return None if section is None else (entry.offset, symbols.of_section(section), entry.type)
+    return entry.offset, symbols.of(_ABSOLUTE if section is None else section, symbol), entry.type
+
+
+def _loaded(elf: Elf, index: int, content: bytes) -> _Part:
+    section = elf.sections[index]
+    align = elf.layout.section.unpack_from(elf.content, elf.table_offset + index * elf.layout.section.size)[8]
+    return _Part(section.name, section.kind, section.flags, content, max(1, align))
+
+
+def _file(elf: Elf, parts: Sequence[_Part]) -> bytes:
+    """Return the file: header, sections, their names, the table of sections."""
+    names = b"\0"
+    rows = [(0,) * 10]
+    body = bytearray(_HEADER.size)
+    for part in (*parts, None):
+        offset = len(names)
+        names += (part.name if part else ".shstrtab").encode() + b"\0"
+        one = part or _Part(".shstrtab", SHT_STRTAB, 0, names, 1)
+        body += bytes(-len(body) % one.align)
+        rows.append(
+            (offset, one.kind, one.flags, 0, len(body), len(one.content), one.link, one.info, one.align, one.entry_size)
+        )
+        body += one.content
+    body += bytes(-len(body) % 4)
+    start = len(body)
+    body += b"".join(_SECTION.pack(*row) for row in rows)
+    _HEADER.pack_into(
+        *(body, 0, elf.content[:16], _RELOCATABLE, elf.machine, 1, 0, 0, start, elf.flags),
+        *(_HEADER.size, 0, 0, _SECTION.size, len(rows), len(rows) - 1),
+    )
+    return bytes(body)
