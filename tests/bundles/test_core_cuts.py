@@ -92,7 +92,7 @@ def test_record_that_could_not_be_stored_is_stored_before_the_next_erase(make_bo
         assert board.session() == 0 and board.mark() == 1000
     # without an upload, a reset finds the stored record: the model that passed its trial
     assert board.send(new) == 0
-    board("disturb", 3, 2, 0, -5, -5)
+    board("disturb", 2, 2, 0, -5, -5)  # its floor is stored already
     assert board.install().fault == Fault.STORAGE and board.mark() == 1000
     assert board.start() == 0 and board.session() == 0 and board.mark() == 2000
 
