@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check of an installation: one bundle, or one board, for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+import pytest
+from bundle_files import FIELDS, HEADER, PROGRAMS, Signer, Variant, image_of, signed_part, version_of, with_block
+from core_board import SESSION, TRIAL, Board, Fault, State, Verdict, code
+
+pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
+ONE = Variant(mark=1000)
+TWO = Variant(mark=2000, slot=1)
+MODEL = Variant(mark=2000, slot=1, devices=1, state=True, steps=True)
+"""One with all optional parts."""
+DEVICES = {"host_devices": 1, "devices": "first:npu"}
+
+
+def with_one(board: Board) -> Board:
+    board.start()
+    assert board.install(board.bundle(ONE)).rc == 0
+    assert board.session() == 0 and board.mark() == 1000
+    return board
+
+
+def refused(board: Board, verdict: Verdict, fault: Fault) -> Verdict:
+    """Check that a bundle is refused before its trial, and that the first model continues."""
+    assert (verdict.rc, verdict.fault) == (code("EBADMSG"), fault)
+    assert board.state() == State(active=0), "no trial was recorded"
+    assert board.mark() == 1000
+    return verdict
+
+
+def test_content_that_differs_from_what_was_sent(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    assert board.send(board.bundle(TWO)) == 0
+    board("flip", 1, 700, 0x40)
+    refused(board, board.install(), Fault.READ_BACK)
+    assert board.rc("install") == code("EPERM"), "the upload is dropped"
+
+
+def test_files_that_are_no_bundles(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    part = signed_part(TWO)
+    whole = board.signer.bundle(part)
+    cases = {
+        b"x" * 600: Fault.NO_BUNDLE,
+        b"x": Fault.NO_BUNDLE,
+        whole[:200]: Fault.SIZE,
+        whole[:1000]: Fault.SIZE,
+        whole + b"\0": Fault.SIZE,
+        whole + whole: Fault.SIZE,
+        board.signer.bundle(signed_part(TWO, format=2)): Fault.FORMAT,
+        board.signer.bundle(signed_part(TWO, header_size=255)): Fault.HEADER,
+        part: Fault.SIGNATURE,
+        whole[:-1]: Fault.SIGNATURE,
+        part + bytes(88): Fault.SIGNATURE,
+        Signer("another").bundle(part): Fault.SIGNATURE,
+        with_block(part, [(board.signer.public, Signer("another").sign(part))]): Fault.SIGNATURE,
+        board.signer.bundle(signed_part(ONE)): Fault.SLOT,
+    }
+    for content, fault in cases.items():
+        verdict = refused(board, board.install(board.file(content)), fault)
+        if fault == Fault.SLOT:
+            assert (verdict.found, verdict.expected, verdict.detail) == (0x1000_0000, 0x1010_0000, 16)
+        if fault == Fault.FORMAT:
+            assert (verdict.found, verdict.expected, verdict.detail) == (2, 1, 4)
+
+
+def test_keys_are_rotated(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    other = Signer("next year")
+    assert board.install(board.file(other.bundle(signed_part(TWO)))).fault == Fault.SIGNATURE
+    board("key", 1, other.public.hex())
+    assert board.install(board.file(other.bundle(signed_part(TWO)))).rc == 0
+    # the old key is dropped: its bundle is no longer used
+    board("key", 0, other.public.hex())
+    assert board.start() == 0 and board.roll_back().fault == Fault.SIGNATURE
+
+
+def test_record_of_the_abi(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    cases = {"machine": (40, 8), "pointer_size": (4, 8), "big_endian": (1, 8), "float_abi": (2, 9), "cpu": (0x200, 10)}
+    cases |= {"metadata_version": (1, 11), "host_version": (2, 11), "layout": (2, 11), "slot_size": (8, 11)}
+    for name, (value, fault) in cases.items():
+        verdict = refused(board, board.install(board.bundle(TWO, **{name: value})), Fault(fault))
+        assert (verdict.found, verdict.detail) == (value, FIELDS[name][0])
+
+
+BROKEN = sorted(
+    set(re.findall(r"\b[A-Z_]+\b", re.search(r"enum broken \{(.*?)\}", (PROGRAMS / "stand_in.c").read_text(), re.S)[1]))
+    - {"NOTHING", "FOREIGN"}
+)
+
+
+def test_all_broken_parts_are_known() -> None:
+    assert len(BROKEN) == 59
+
+
+@pytest.mark.parametrize("part", BROKEN)
+def test_descriptor_that_is_broken(make_board: Callable[..., Board], part: str) -> None:
+    board = with_one(make_board(**DEVICES))
+    refused(board, board.install(board.bundle(dataclasses.replace(MODEL, broken=part))), Fault.DESCRIPTOR)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["input_count", "output_count", "workspace_size", "workspace_align", "pools_size", "pools_align", "inputs_size"]
+    + ["outputs_size", "device_count"],
+)
+def test_header_that_differs_from_the_descriptor(make_board: Callable[..., Board], field: str) -> None:
+    board = with_one(make_board(**DEVICES))
+    value = 32 if field.endswith("align") else 5
+    verdict = refused(board, board.install(board.bundle(MODEL, **{field: value})), Fault.DESCRIPTOR)
+    assert verdict.detail == FIELDS[field][0] and value in (verdict.found, verdict.expected)
+
+
+def test_descriptor_behind_the_image(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    image = image_of(TWO)
+    for offset in (HEADER + image.descriptor + 4, HEADER + len(image.data) - 8, HEADER + 8):
+        refused(board, board.install(board.bundle(TWO, descriptor_offset=offset)), Fault.DESCRIPTOR)
+
+
+def test_layout_of_steps_and_its_function(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    steps = dataclasses.replace(TWO, steps=True)
+    assert refused(board, board.install(board.bundle(steps, layout=0)), Fault.DESCRIPTOR).detail == 146
+    refused(board, board.install(board.bundle(TWO, layout=1)), Fault.DESCRIPTOR)
+
+
+def test_model_without_golden_vectors(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    refused(board, board.install(board.bundle(dataclasses.replace(TWO, vectors=0))), Fault.NO_VECTOR)
+
+
+def test_memory_of_sessions_and_of_trials(make_board: Callable[..., Board]) -> None:
+    larger = dataclasses.replace(TWO, pool_size=600, padding=100)
+    board = with_one(make_board())
+    assert board.session(1, 1000) == 0
+    verdict = refused(board, board.install(board.bundle(larger)), Fault.MEMORY)
+    assert (verdict.detail, verdict.expected) == (0, SESSION) and SESSION < verdict.found < TRIAL
+    assert board.mark(1) == 1000
+    # the second session
+    board = make_board()
+    board.start()
+    assert board.session(0, 1000) == 0 and board.session(1, 600) == 0
+    assert board.install(board.bundle(ONE)).rc == 0 and board.mark(1) == 1000
+    assert refused(board, board.install(board.bundle(larger)), Fault.MEMORY).detail == 1
+    # that of the trial
+    board = make_board(trial=800)
+    board.start()
+    assert board.session(0, 1000) == 0
+    assert board.install(board.bundle(ONE)).rc == 0 and board.mark() == 1000
+    verdict = refused(board, board.install(board.bundle(larger)), Fault.MEMORY)
+    assert (verdict.detail, verdict.expected) == (-1, 800)
+    # without sessions and without memory for trials
+    board = make_board(trial=0)
+    board.start()
+    assert board.install(board.bundle(ONE)).detail == -1
+    # the first session has too little memory for the outputs
+    needs = int(board("needs", board.bundle(ONE))[1])
+    assert board.session(0, 300) == 0
+    assert board.install(board.bundle(ONE)).fault == Fault.MEMORY
+    board("set", "trial", needs)
+    assert board.install(board.bundle(ONE)).rc == 0 and board.mark() == 1000
+
+
+def test_smallest_memory(make_board: Callable[..., Board]) -> None:
+    """opwest_bundles_needs() is enough at any alignment; the sanitizer finds accesses behind it."""
+    board = make_board(trial=0)
+    needs = int(board("needs", board.bundle(ONE))[1])
+    accepted = 0
+    for size in range(200, needs + 1, 8):
+        board.start()
+        board("record", 0)
+        board.start()
+        assert board.session(0, size) == 0
+        verdict = board.install(board.bundle(ONE))
+        assert verdict.fault in (Fault.MEMORY, Fault.GOOD)
+        if verdict.fault == Fault.GOOD:
+            assert board.mark() == 1000
+            accepted += 1
+    assert accepted > 0
+    board.start()
+    board("record", 0)
+    board.start()
+    assert board.session(0, needs) == 0 and board.install(board.bundle(ONE)).rc == 0
+
+
+def test_pool_with_a_memory_of_its_own(make_board: Callable[..., Board]) -> None:
+    # the pool 'fast' has 20 bytes at 4
+    for size, offset, fault in ((19, 0, Fault.MEMORY), (20, 2, Fault.MEMORY), (20, 4, Fault.GOOD)):
+        board = make_board(trial=0, fast=size * 64 + offset)
+        board.start()
+        assert board.session(0, 1000) == 0
+        assert board.install(board.bundle(ONE)).fault == fault
+        if fault == Fault.GOOD:
+            assert board.mark() == 1000
+
+
+@pytest.mark.parametrize(
+    ("devices", "first", "count", "fault", "detail"),
+    [
+        ("first:npu", 0, 1, Fault.GOOD, 0),
+        ("-:npu", 0, 1, Fault.GOOD, 0),
+        ("second:npu,first:npu", 0, 2, Fault.GOOD, 0),
+        ("a:npu,b:npu", 0, 2, Fault.GOOD, 0),
+        ("second:npu,b:npu", 0, 2, Fault.GOOD, 0),
+        ("first:npu", 0, 2, Fault.DEVICES, 1),
+        ("first:npu,clock:npu", 0, 3, Fault.DEVICES, 2),
+        ("first:npu,second:npu,x:timer", 0, 3, Fault.GOOD, 0),
+        ("first:-", 0, 1, Fault.DEVICES, 0),
+        ("first:dsp", 0, 1, Fault.DEVICES, 0),
+        ("untyped:dsp", 3, 1, Fault.GOOD, 0),
+        ("other:dsp", 3, 1, Fault.DEVICES, 0),
+        ("", 0, 1, Fault.DEVICES, 0),
+    ],
+)
+def test_devices(
+    make_board: Callable[..., Board], devices: str, first: int, count: int, fault: Fault, detail: int
+) -> None:
+    board = with_one(make_board(host_devices=1, devices=devices or "-"))
+    model = dataclasses.replace(TWO, devices=count, first_device=first)
+    if devices == "":
+        board("set", "devices", ",")
+    verdict = board.install(board.bundle(model))
+    if fault == Fault.GOOD:
+        assert verdict.rc == 0 and board.mark() == 2000
+    else:
+        assert refused(board, verdict, fault).detail == detail
+
+
+def test_devices_without_the_accelerator_runtime(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board(devices="first:npu"))
+    model = dataclasses.replace(TWO, devices=1)
+    refused(board, board.install(board.bundle(model)), Fault.DEVICES)
+    board("set", "host_devices", 1)
+    assert board.install(board.bundle(model)).rc == 0
+    # a firmware without the device: the previous model is used
+    board("set", "host_devices", 0)
+    assert board.start() == 0 and board.session() == 0 and board.mark() == 1000
+    assert board.state() == State(active=0, fault=Fault.DEVICES)
+
+
+def test_handles_of_other_types(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board(**DEVICES))
+    model = dataclasses.replace(TWO, devices=1, broken="FOREIGN")
+    refused(board, board.install(board.bundle(model)), Fault.DEVICES)
+
+
+def test_images_that_a_loader_links(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    offset = HEADER + image_of(TWO).descriptor
+    name = board.bundle(TWO, kind=1, slot_address=0, descriptor_offset=0, version=version_of(2))
+    # the loader fails, finds nothing, or finds an image with another header
+    for value, fault in ((-8, Fault.KIND), (code("ENOMEM"), Fault.MEMORY)):
+        board("set", "link", value)
+        assert refused(board, board.install(name), fault).detail == value
+    board("set", "link", 0)
+    refused(board, board.install(name), Fault.DESCRIPTOR)
+    board("set", "descriptor", offset)
+    other = board.bundle(TWO, kind=1, slot_address=0, descriptor_offset=0, workspace_size=1)
+    refused(board, board.install(other), Fault.DESCRIPTOR)
+    assert board("operations")[5:8] == ["0", "0", "0"], "refused images are unlinked"
+    assert board.install(name).rc == 0 and board.mark() == 2000
+    assert board("operations")[5:8] == ["0", "1", "0"]
+    assert board.install(board.bundle(ONE, version=version_of(2))).rc == 0 and board.mark() == 1000
+    assert board("operations")[5:8] == ["0", "0", "0"], "it is not current"
+    assert board.roll_back().rc == 0 and board.mark() == 2000
+    assert board.start() == 0 and board.session() == 0 and board.mark() == 2000
+    assert board("operations")[5:8] == ["0", "1", "0"]
+    # a firmware without a loader
+    board("set", "loader", 0)
+    assert board.start() == 0 and board.session() == 0 and board.mark() == 1000
+    assert board.install(name).fault == Fault.KIND
+
+
+def test_loaded_images_that_fail_are_unlinked(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    fields = {"kind": 1, "slot_address": 0, "descriptor_offset": 0}
+    for variant, more, fault in (
+        (dataclasses.replace(TWO, wrong=1), {}, Fault.VECTOR),
+        (TWO, {"version": 0}, Fault.DOWNGRADE),
+        (dataclasses.replace(TWO, pool_size=600, padding=100), {}, Fault.MEMORY),
+        (dataclasses.replace(TWO, devices=1), {}, Fault.DEVICES),
+    ):
+        board("set", "descriptor", HEADER + image_of(variant).descriptor)
+        assert board.install(board.bundle(variant, **fields, **more)).fault == fault
+        assert board("operations")[5:8] == ["0", "0", "0"], fault
+    board("set", "descriptor", HEADER + image_of(TWO).descriptor)
+    whole = board.signer.bundle(signed_part(TWO, **fields))
+    assert board.install(board.file(whole + b"\0")).fault == Fault.SIZE
+    assert board.send(board.file(whole)) == 0
+    board("disturb", 1, 0, 0, -5)
+    assert board.install().rc == -5
+    assert board("operations")[5:8] == ["0", "0", "0"]
