@@ -7,16 +7,12 @@ is writable; others stay in the slot. So code, constants with relocations and co
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from opwest import activity
 from opwest.bundles.linked import DESCRIPTOR, named_symbols
 from opwest.bundles.llext_file import compact
-from opwest.bundles.toolchain import Toolchain, first_lines
+from opwest.bundles.toolchain import Toolchain
 from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.objects.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, UNDEFINED, Elf, damaged, parse_elf
 from opwest.objects.relocate import relocation_entries
@@ -41,7 +37,10 @@ def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
     `work` is a directory for files. Raises OpwestError for an object that LLEXT cannot load.
     """
     elf = parse_elf(whole.read_bytes())
-    source, export, joined, image = (work / f"llext{end}" for end in (".c", "_name.o", "_joined.o", ".o"))
+    if elf.machine_name not in _RELOCATIONS:
+        message = f"no bundles for LLEXT on machine {elf.machine_name}"
+        raise OpwestError([Diagnostic("error", message, expected="a Cortex-M processor")])
+    source, export, joined = (work / f"llext{end}" for end in (".c", "_name.o", "_joined.o"))
     source.write_text(_SOURCE, encoding="utf-8")
     chain.run([*chain.machine, "-Os", "-fno-lto", "-fno-pic", "-c", str(source), "-o", str(export)])
     script = work / "llext.ld"
@@ -49,20 +48,12 @@ def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
     absent = [f"-Wl,--defsym={name}=0" for name in _weak_references(elf)]
     link = ["-nostdlib", "-r", "-fno-lto", "-Wl,--build-id=none", "-Wl,-S", f"-Wl,-T,{script}", *absent]
     chain.run([*chain.machine, *link, str(whole), str(export), "-o", str(joined)])
-    _copy(
-        chain,
-        [
-            *(f"--set-section-flags={TABLES}=alloc,load,data,contents", f"--keep-global-symbol={DESCRIPTOR}"),
-            *("--strip-unneeded", "--remove-section=.ARM.attributes", "--remove-section=.riscv.attributes"),
-            *(str(joined), str(image)),
-        ],
-    )
-    made = parse_elf(image.read_bytes())
+    made = parse_elf(joined.read_bytes())
     _check(made)
     exported = next((raw for name, raw in named_symbols(made) if name == DESCRIPTOR), None)
     if exported is None:
         raise damaged(f"the image has no symbol {DESCRIPTOR!r}")
-    return compact(made, exported, DESCRIPTOR)
+    return compact(made, exported, DESCRIPTOR, writable=TABLES)
 
 
 def _script(elf: Elf) -> str:
@@ -87,18 +78,6 @@ def _weak_references(elf: Elf) -> list[str]:
     return sorted({name for name, raw in named_symbols(elf) if name and raw.section == UNDEFINED})
 
 
-def _copy(chain: Toolchain, words: list[str]) -> None:
-    """Run objcopy of the toolchain. Raises OpwestError if it fails."""
-    program = chain.run(["-print-prog-name=objcopy"]).strip()
-    if shutil.which(program) is None:
-        raise OpwestError([Diagnostic("error", f"{program!r} not found", hint="install the binutils of the compiler")])
-    command = [program, *words]
-    with activity.command(command):
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        raise OpwestError([Diagnostic("error", f"{shlex.join(command)} failed\n{first_lines(done.stderr)}")])
-
-
 def _check(elf: Elf) -> None:
     """Refuse an image that LLEXT would refuse, or copy into RAM as a whole."""
     for section in elf.sections:
@@ -116,15 +95,7 @@ def _check(elf: Elf) -> None:
 
 def _foreign_relocations(elf: Elf) -> Iterator[tuple[int, int]]:
     """Yield the types and symbols of relocations that LLEXT does not apply."""
-    known = _RELOCATIONS.get(elf.machine_name)
-    if known is None:
-        raise OpwestError(
-            [
-                Diagnostic(
-                    "error", f"no bundles for LLEXT on machine {elf.machine_name}", expected="a Cortex-M processor"
-                )
-            ]
-        )
+    known = _RELOCATIONS[elf.machine_name]
     for index, section in enumerate(elf.sections):
         if section.kind in (SHT_REL, SHT_RELA) and elf.sections[section.info].flags & SHF_ALLOC:
             for entry in relocation_entries(elf, index):

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opwest.objects.elf import SHF_ALLOC, SHT_REL, SHT_STRTAB, SHT_SYMTAB, UNDEFINED, Elf, RawSymbol, damaged
+from opwest.objects.elf import SHF_ALLOC, SHF_WRITE, SHT_REL, SHT_STRTAB, SHT_SYMTAB, Elf, RawSymbol, damaged
 from opwest.objects.relocate import Entry, relocation_entries
 
 _HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
@@ -20,11 +20,17 @@ _SECTION = struct.Struct("<10I")
 _SYMBOL = struct.Struct("<IIIBBH")
 _RELOCATION = struct.Struct("<II")
 _WORD = struct.Struct("<I")
-_RELOCATABLE, _ABSOLUTE = 1, 0xFFF1
+_RELOCATABLE = 1
+_ABSOLUTE = 0xFFF1
+"""SHN_ABS; RawSymbol has it as a negative number."""
 _INFO_LINK = 0x40
 _SECTION_TYPE, _GLOBAL = 3, 1
 _ADDRESSES = (2, 38)
 """R_ARM_ABS32, R_ARM_TARGET1: the word is the address plus the word before."""
+_CALLS = (10, 30)
+"""R_ARM_THM_CALL, R_ARM_THM_JUMP24."""
+_NO_OPERATION = bytes.fromhex("aff30080")
+"""NOP.W"""
 
 
 class _Part(NamedTuple):
@@ -66,8 +72,11 @@ class _Symbols:
         return b"".join(_SYMBOL.pack(*row) for row in rows), len(rows) - 1
 
 
-def compact(elf: Elf, exported: RawSymbol, name: str) -> bytes:
-    """Return a relocatable file with the loaded sections of another one, for Arm; `name` is that of the symbol."""
+def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes:
+    """Return a relocatable file with the loaded sections of another one, for Arm.
+
+    `name` is that of the exported symbol, `writable` that of the section to mark as writable.
+    """
     loaded = [index for index, one in enumerate(elf.sections) if one.flags & SHF_ALLOC and one.size]
     places = {old: new for new, old in enumerate(loaded, start=1)}
     table = elf.symbol_table()
@@ -81,7 +90,7 @@ def compact(elf: Elf, exported: RawSymbol, name: str) -> bytes:
                 row = _relocation(entry, raw, places, symbols, contents[section.info])
                 if row is not None:
                     relocations[section.info].append(row)
-    parts = [_loaded(elf, old, bytes(contents[old])) for old in loaded]
+    parts = [_loaded(elf, old, bytes(contents[old]), writable) for old in loaded]
     changed = [old for old in loaded if relocations[old]]
     symbol_index = 1 + len(loaded) + len(changed)
     for old in changed:
@@ -99,22 +108,38 @@ def _relocation(
 ) -> tuple[int, int, int] | None:
     """Return offset, symbol and type of a relocation in the new file; None if it is applied."""
     symbol = raw.get(entry.symbol)
-    if symbol is None or symbol.section == UNDEFINED:
-        raise damaged("a relocation without a symbol")
+    if symbol is None or symbol.section & 0xFFFF == _ABSOLUTE:
+        _absolute(entry, symbol.value if symbol else 0, data)
+        return None
     section = places.get(symbol.section)
-    if section is None and symbol.section != _ABSOLUTE:
+    if section is None:
         raise damaged("a relocation of a section that is not loaded")
     if entry.type in _ADDRESSES:
-        (word,) = _WORD.unpack_from(data, entry.offset)
-        _WORD.pack_into(data, entry.offset, (word + symbol.value) & 0xFFFFFFFF)
-        return None if section is None else (entry.offset, symbols.of_section(section), entry.type)
-    return entry.offset, symbols.of(_ABSOLUTE if section is None else section, symbol), entry.type
+        _add(data, entry.offset, symbol.value)
+        return entry.offset, symbols.of_section(section), entry.type
+    return entry.offset, symbols.of(section, symbol), entry.type
 
 
-def _loaded(elf: Elf, index: int, content: bytes) -> _Part:
+def _absolute(entry: Entry, value: int, data: bytearray) -> None:
+    """Apply a relocation with an absolute symbol: an undefined weak one, a call of which has no effect."""
+    if entry.type in _ADDRESSES:
+        _add(data, entry.offset, value)
+    elif entry.type in _CALLS and value == 0:
+        data[entry.offset : entry.offset + len(_NO_OPERATION)] = _NO_OPERATION
+    else:
+        raise damaged(f"relocation {entry.type} of an absolute symbol")
+
+
+def _add(data: bytearray, offset: int, value: int) -> None:
+    (word,) = _WORD.unpack_from(data, offset)
+    _WORD.pack_into(data, offset, (word + value) & 0xFFFFFFFF)
+
+
+def _loaded(elf: Elf, index: int, content: bytes, writable: str) -> _Part:
     section = elf.sections[index]
     align = elf.layout.section.unpack_from(elf.content, elf.table_offset + index * elf.layout.section.size)[8]
-    return _Part(section.name, section.kind, section.flags, content, max(1, align))
+    flags = section.flags | (SHF_WRITE if section.name == writable else 0)
+    return _Part(section.name, section.kind, flags, content, max(1, align))
 
 
 def _file(elf: Elf, parts: Sequence[_Part]) -> bytes:
