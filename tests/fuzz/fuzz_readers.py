@@ -33,6 +33,7 @@ def readers() -> dict[str, Reader]:
     """Return all readers by name."""
     import fuzz_arrays
     import fuzz_boards
+    import fuzz_bundles
     import fuzz_ir
     import fuzz_libraries
     import fuzz_manifests
@@ -44,5 +45,5 @@ def readers() -> dict[str, Reader]:
     import fuzz_vela
 
     modules = (fuzz_manifests, fuzz_objects, fuzz_ir, fuzz_arrays, fuzz_projects, fuzz_templates, fuzz_boards)
-    modules += (fuzz_reports, fuzz_libraries, fuzz_measures, fuzz_vela)
+    modules += (fuzz_reports, fuzz_libraries, fuzz_measures, fuzz_vela, fuzz_bundles)
     return {reader.name: reader for module in modules for reader in module.READERS}
