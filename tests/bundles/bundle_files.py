@@ -162,14 +162,38 @@ def abi_of(variant: Variant, image: Image) -> dict[str, int]:
 
 FIELDS = {
     # name: (offset, bytes), from docs/bundle-format.md
-    **{"magic": (0, 4), "format": (4, 2), "header_size": (6, 2), "length": (8, 4), "kind": (12, 4)},
-    **{"slot_address": (16, 8), "image_offset": (24, 4), "image_size": (28, 4), "descriptor_offset": (32, 4)},
-    **{"sbom_offset": (36, 4), "sbom_size": (40, 4), "version": (44, 4), "interface_hash": (48, 8)},
-    **{"machine": (136, 2), "pointer_size": (138, 1), "float_abi": (139, 1), "big_endian": (140, 1)},
-    **{"abi_reserved": (141, 1), "metadata_version": (142, 2), "host_version": (144, 2), "layout": (146, 2)},
-    **{"cpu": (148, 4), "slot_size": (152, 2), "device_count": (154, 2), "input_count": (156, 2)},
-    **{"output_count": (158, 2), "workspace_size": (160, 4), "workspace_align": (164, 4), "pools_size": (168, 4)},
-    **{"pools_align": (172, 4), "inputs_size": (176, 4), "outputs_size": (180, 4)},
+    "magic": (0, 4),
+    "format": (4, 2),
+    "header_size": (6, 2),
+    "length": (8, 4),
+    "kind": (12, 4),
+    "slot_address": (16, 8),
+    "image_offset": (24, 4),
+    "image_size": (28, 4),
+    "descriptor_offset": (32, 4),
+    "sbom_offset": (36, 4),
+    "sbom_size": (40, 4),
+    "version": (44, 4),
+    "interface_hash": (48, 8),
+    "machine": (136, 2),
+    "pointer_size": (138, 1),
+    "float_abi": (139, 1),
+    "big_endian": (140, 1),
+    "abi_reserved": (141, 1),
+    "metadata_version": (142, 2),
+    "host_version": (144, 2),
+    "layout": (146, 2),
+    "cpu": (148, 4),
+    "slot_size": (152, 2),
+    "device_count": (154, 2),
+    "input_count": (156, 2),
+    "output_count": (158, 2),
+    "workspace_size": (160, 4),
+    "workspace_align": (164, 4),
+    "pools_size": (168, 4),
+    "pools_align": (172, 4),
+    "inputs_size": (176, 4),
+    "outputs_size": (180, 4),
 }
 MODEL_HASH, NAME, RESERVED = 56, 88, 184
 INTERFACE = 0x1122_3344_5566_7788
@@ -223,7 +247,9 @@ def signed_part(
     return bytes(data)
 
 
-def with_block(signed: bytes, signatures: Sequence[tuple[bytes, bytes]], *, algorithm: int = 1, size: int = 64) -> bytes:
+def with_block(
+    signed: bytes, signatures: Sequence[tuple[bytes, bytes]], *, algorithm: int = 1, size: int = 64
+) -> bytes:
     """Append signatures: pairs of public key and value."""
     rows = b"".join(
         hashlib.sha512(key).digest()[:8] + struct.pack("<HHI", algorithm, size, 0) + value for key, value in signatures

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
 OLD = Variant(mark=1000)
 NEW = Variant(mark=2000, slot=1)
 OTHER = Variant(name="other", mark=3000, slot=1)
-FAST = tuple(flag for flag in FLAGS if "sanitize" not in flag and flag != "-O1") + ("-O2",)
+FAST = (*(flag for flag in FLAGS if "sanitize" not in flag and flag != "-O1"), "-O2")
 
 
 @pytest.mark.parametrize("how", ["single", "double"])
@@ -34,7 +34,8 @@ def test_power_cut_at_every_operation(how: str, tmp_path: Path) -> None:
     program = built("cuts", ["cuts", "simulated"], flags)
     text = run([program, *paths, how, signer.public.hex(), str(stride)], tmp_path)
     print(text)
-    rows = {name: (int(count), int(cuts)) for name, count, cuts in re.findall(r"(.+): (\d+) operations, (\d+) cuts", text)}
+    found = re.findall(r"(.+): (\d+) operations, (\d+) cuts", text)
+    rows = {name: (int(count), int(cuts)) for name, count, cuts in found}
     assert len(rows) == 11
     for name, (count, cuts) in rows.items():
         assert count > 0 and cuts >= 5 * (count if stride == 1 else min(count, 4)), name

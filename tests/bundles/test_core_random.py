@@ -16,10 +16,8 @@ from core_board import NONE, Board, Fault, State, code
 
 pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
 SLOTS = 3
-STAGES = (
-    # the order of the checks
-    *("read_back", "format", "signature", "slot", "abi", "descriptor", "devices", "memory", "downgrade", "whole", "trial"),
-)
+STAGES = "read_back format signature slot abi descriptor devices memory downgrade whole trial".split()
+"""The order of the checks."""
 EVENTS: Counter[str] = Counter()
 
 
@@ -41,10 +39,10 @@ def files() -> list[File]:
     signer, other = Signer(), Signer("other")
     found = []
     for slot in range(SLOTS):
-        for name, version, mark in (("one", 1, 100), ("one", 2, 200), ("one", 3, 300), ("two", 1, 400), ("two", 5, 500)):
-            variant = Variant(name=name, mark=mark + slot, slot=slot)
+        for mark, (name, version) in enumerate((("one", 1), ("one", 2), ("one", 3), ("two", 1), ("two", 5)), 1):
+            variant = Variant(name=name, mark=100 * mark + slot, slot=slot)
             part = signed_part(variant, version=version_of(version))
-            found.append(File(signer.bundle(part), name, version_of(version), mark + slot, slot))
+            found.append(File(signer.bundle(part), name, version_of(version), variant.mark, slot))
         base = Variant(mark=900, slot=slot)
         bad: list[tuple[str, Fault, bytes]] = []
         for stage, fault, variant, fields in (

@@ -108,8 +108,10 @@ def test_descriptor_that_is_broken(make_board: Callable[..., Board], part: str) 
 
 @pytest.mark.parametrize(
     "field",
-    ["input_count", "output_count", "workspace_size", "workspace_align", "pools_size", "pools_align", "inputs_size"]
-    + ["outputs_size", "device_count"],
+    (
+        *("input_count", "output_count", "workspace_size", "workspace_align", "pools_size", "pools_align"),
+        *("inputs_size", "outputs_size", "device_count"),
+    ),
 )
 def test_header_that_differs_from_the_descriptor(make_board: Callable[..., Board], field: str) -> None:
     board = with_one(make_board(**DEVICES))

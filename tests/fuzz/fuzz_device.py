@@ -2,8 +2,8 @@
 """Code on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
 
 The service over Zephyr's shell and over MCUmgr (with Zephyr's own zcbor, if ZEPHYR_BASE has it), calls by name,
-the arguments and functions of operators of TVM's conventions, and the programs of an Ethos-U. Needs clang with
-libFuzzer. Failures are stored in tests/fuzz/regressions/device.
+the arguments and functions of operators of TVM's conventions, the programs of an Ethos-U, and bundles (which need
+the package cryptography). Needs clang with libFuzzer. Failures are stored in tests/fuzz/regressions/device.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Target:
     words: Sequence[bytes] = ()
     edges: int = 60
     """A short run reaches more than this number."""
+    longest: int = 1200
+    """Bytes of the longest input."""
 
 
 def _compile(work: Path, name: str, sources: Sequence[Path], options: Sequence[str | Path]) -> Path:
@@ -160,6 +162,78 @@ def build_ethos_u(work: Path) -> Path:
     return _compile(work, "fuzz_ethos_u", [HERE / "fuzz_ethos_u.c", driver / "ethos_u_payload.c"], _include(driver))
 
 
+def _signer() -> Any:
+    try:
+        from bundle_files import Signer
+
+        return Signer()
+    except ImportError as reason:
+        raise AbsentError(str(reason)) from None
+
+
+def _vendored(work: Path, sources: Sequence[Path]) -> list[Path]:
+    """Compile vendored code without UndefinedBehaviorSanitizer, which takes a minute for the curve."""
+    objects = [work / f"{source.stem}.o" for source in sources]
+    for source, target in zip(sources, objects, strict=True):
+        if shutil.which("clang") is None:
+            raise AbsentError("clang is not on the path")
+        command = ["clang", *FLAGS, "-fsanitize=fuzzer-no-link,address", "-c", str(source), "-o", str(target)]
+        subprocess.run(command, check=True)
+    return objects
+
+
+def _build_bundles(work: Path, name: str, parts: Sequence[str], vendored: Sequence[Path]) -> Path:
+    bundle, programs = RUNTIME / "bundle", TESTS / "bundles" / "programs"
+    sources = [bundle / "src" / f"{part}.c" for part in parts]
+    sources += [RUNTIME / "src" / f"{part}.c" for part in ("compare", "metadata", "port_host", "port_sync_host")]
+    sources += [HERE / f"{name}.c", programs / "simulated.c", *_vendored(work, vendored)]
+    return _compile(work, name, sources, [*_include(work, bundle / "src", programs), "-pthread"])
+
+
+def build_bundle(work: Path) -> Path:
+    """Return the fuzzer of the reader of bundles and of installations, with the real signatures."""
+    key = ", ".join(f"0x{byte:02x}" for byte in _signer().public)
+    (work / "fuzz_bundle_key.h").write_text(f"#define FUZZ_BUNDLE_KEY {{{key}}}\n")
+    own = {path.stem for path in (RUNTIME / "bundle/src").glob("*.c")} - {"signature_psa"}
+    vendored = ("libsodium/opwest_sha512.c", "monocypher/opwest_monocypher.c")
+    return _build_bundles(work, "fuzz_bundle", sorted(own), [RUNTIME / "bundle/ext" / name for name in vendored])
+
+
+def build_bundle_image(work: Path) -> Path:
+    """Return the fuzzer of the checks of images."""
+    _signer()
+    lines = [f"{{{', '.join(map(str, bundle))}}},\n" for bundle in _bundles(signed=False)]
+    sizes = ", ".join(str(len(bundle)) for bundle in _bundles(signed=False))
+    table = f"static const uint8_t fuzz_bundles[][SLOT_SIZE] = {{\n{''.join(lines)}}};\n"
+    (work / "fuzz_bundle_images.h").write_text(f"{table}static const uint32_t fuzz_bundle_sizes[] = {{{sizes}}};\n")
+    parts = ("format", "faults", "descriptor", "placement")
+    return _build_bundles(work, "fuzz_bundle_image", parts, [])
+
+
+def _bundles(*, signed: bool) -> Sequence[bytes]:
+    from bundle_files import Signer, Variant, signed_part
+
+    signer = Signer()
+    found = []
+    for variant in (Variant(), Variant(devices=2, state=True, steps=True, places=True), Variant(wrong=1, vectors=1)):
+        part = signed_part(variant)
+        found.append(signer.bundle(part) if signed else part)
+    return found
+
+
+def _bundle_seeds() -> Sequence[bytes]:
+    found = list(_bundles(signed=True))
+    return [*found, found[0][:300], found[0][:-80], found[0] + b"more"]
+
+
+def _bundle_image_seeds() -> Sequence[bytes]:
+    """Return no change, and changes of each kind at every pointer of the smallest image."""
+    found = [bytes([number, 0]) for number in range(3)]
+    for kind in range(6):
+        found += [b"\1\1" + struct.pack("<HBBI", at, kind, 0, at // 2 + kind) for at in range(256, 1400, 24)]
+    return found
+
+
 def _shell_seeds() -> Sequence[bytes]:
     lines = "describe\nopen m\nwrite m a 0 00ff\nwrite m a 299 01\nrun m\nread m y 0\nread m a 44\nclose m\nrun m\n"
     return [lines.encode(), b"write m absent 0 00\nopen empty\nwrite m a 4294967295 zz\n", b"write m a 0 " + b"0" * 600]
@@ -237,6 +311,8 @@ TARGETS = (
     Target("call", build_call, _call_seeds, [b"store", b"copy_int8", b"start", b"add", b"finish", b"tick", b"on"]),
     Target("packed", build_packed, _packed_seeds),
     Target("ethos_u", build_ethos_u, _ethos_u_seeds, _WORDS_OF_PAYLOADS, edges=40),
+    Target("bundle", build_bundle, _bundle_seeds, [b"OPWB", b"OPWS"], edges=300, longest=4096),
+    Target("bundle_image", build_bundle_image, _bundle_image_seeds, edges=200),
 )
 
 
@@ -254,7 +330,7 @@ def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
         (corpus / f"seed_{number}").write_bytes(content)
     words = work / f"{target.name}.dict"
     words.write_text("".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word)}"\n' for word in target.words))
-    command = [str(program), str(corpus), f"-runs={runs}", f"-seed={seed}", "-max_len=1200"]
+    command = [str(program), str(corpus), f"-runs={runs}", f"-seed={seed}", f"-max_len={target.longest}"]
     command += [f"-dict={words}"] if target.words else []  # an empty dictionary is an error
     command += ["-print_final_stats=1", f"-artifact_prefix={crashes}", "-timeout=20", "-rss_limit_mb=2048"]
     begin = time.monotonic()

@@ -7,6 +7,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 for _folder in (
     TESTS,
+    TESTS / "bundles",
+    TESTS / "compile",
     TESTS / "golden",
     TESTS / "report",
     TESTS / "importers",

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Power cuts at every operation of the storage: cuts old.bundle new.bundle other.bundle double|single KEY STRIDE.
- * Of the operations of an installation, every STRIDE-th one and the last four are cut.
+ * Power cuts at every operation of the storage:
+ * cuts old.bundle new.bundle other.bundle double|single KEY STRIDE.
  *
- * old is for slot 0, new for slot 1 (the same name, a newer version), other for slot 1 (another name). Every
- * scenario is executed once to count its operations, then with a cut before, inside and after each of them. After
- * each cut the board starts: the old or the new model runs, its golden vectors agree, and another installation
- * succeeds. With `double`, the power is cut a second time at every operation of the start and of that installation.
+ * old is for slot 0, new for slot 1 (the same name, a newer version), other for slot 1 (another name).
+ * Every scenario is executed once to count its operations, then with a cut before, inside and after
+ * each of them (in an installation every STRIDE-th one and the last four). After each cut the board
+ * starts: the old or the new model runs, its golden vectors agree, and another installation succeeds.
+ * With `double`, the power is cut a second time at every operation of the start and of that
+ * installation.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments: public keys in hexadecimal. Reads names of files, prints for each: fault of the header, the
- * size of the whole file, whether it is signed, the verdict of the ABI record, and the header.
+ * Arguments: public keys in hexadecimal. Reads names of files, prints for each: the fault of the
+ * header, the size of the whole file, whether it is signed, the verdict of the ABI record, and the
+ * header.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads lines of key, signature and message in hexadecimal ("-": no message), prints 1 or 0 for each. */
+/* Reads lines of key, signature and message in hexadecimal ("-": none), prints 1 or 0 for each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

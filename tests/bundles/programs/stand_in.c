@@ -72,7 +72,10 @@ static const struct opwest_operator operators[] = {
 	{POINTER(OPERATOR_NAME, "triple"), NULL, arguments, 2U, 0U},
 	{"add_mark", NULL, arguments, 2U, 0U},
 };
-static const struct opwest_step steps[] = {{0U, OPWEST_NO_DEVICE}, {IS(OPERATOR_INDEX) ? 2U : 1U, OPWEST_NO_DEVICE}};
+static const struct opwest_step steps[] = {
+	{0U, OPWEST_NO_DEVICE},
+	{IS(OPERATOR_INDEX) ? 2U : 1U, OPWEST_NO_DEVICE},
+};
 static const struct opwest_pool pools[] = {
 	{POINTER(POOL_NAME, "fast"), 20U, IS(POOL_ALIGN) ? 3U : 4U},
 	{"main", POOL_SIZE, 64U},

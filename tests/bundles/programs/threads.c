@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads run the current model while models are installed and rolled back:
- * threads one.bundle two.bundle bad.bundle KEY ROUNDS. one is for slot 0, two and bad are for slot 1; the golden
- * vectors of bad differ.
+ * threads one.bundle two.bundle bad.bundle KEY ROUNDS TRIAL. one is for slot 0, two and bad are for
+ * slot 1; the golden vectors of bad differ. TRIAL is 0 without memory for trials.
  */
 #include <errno.h>
 #include <pthread.h>

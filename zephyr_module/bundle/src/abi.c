@@ -8,8 +8,8 @@
 #include "format_internal.h"
 
 /*
- * Newer cores execute the code of older ones. GCC 12 has no macro for Armv8.1-M: its vector extension, or
- * Zephyr's configuration, implies it.
+ * Newer cores execute the code of older ones. GCC 12 has no macro for Armv8.1-M: its vector
+ * extension, or Zephyr's configuration, implies it.
  */
 #if defined(__ARM_ARCH_8_1M_MAIN__) || defined(__ARM_FEATURE_MVE) ||                               \
 	defined(CONFIG_ARMV8_1_M_MAINLINE)

@@ -79,8 +79,8 @@ bool opwest_bundle_check_file(const struct opwest_bundles *bundles, uint8_t slot
 			      struct opwest_bundle_verdict *verdict);
 
 /**
- * @brief Find the descriptor of a file that opwest_bundle_check_file() accepts, and check it and its
- * devices. The image is loaded if the result is true.
+ * @brief Find the descriptor of a file that opwest_bundle_check_file() accepts, and check it and
+ * its devices. The image is loaded if the result is true.
  */
 bool opwest_bundle_load(const struct opwest_bundles *bundles, uint8_t slot,
 			const struct opwest_bundle_header *header,

@@ -39,8 +39,9 @@ static bool is_inside(const struct examination *at, const void *pointer, uint64_
 	       wrong(at, address, at->extent->begin, 0);
 }
 
-#define ARRAY_FITS(at, pointer, count)                                                               \
-	is_inside(at, pointer, (uint64_t)(count) * sizeof((pointer)[0]), _Alignof(__typeof__(*(pointer))))
+#define ARRAY_FITS(at, pointer, count)                                                             \
+	is_inside(at, pointer, (uint64_t)(count) * sizeof((pointer)[0]),                           \
+		  _Alignof(__typeof__(*(pointer))))
 
 static bool is_string(const struct examination *at, const char *string)
 {

@@ -208,8 +208,9 @@ static void replace(struct opwest_bundles *bundles, const struct candidate *cand
 }
 
 /*
- * The active model was confirmed: its version and its golden vectors are not checked again. A session
- * whose memory is too small for it, which was added during the trial, reports it when it runs.
+ * The active model was confirmed: its version and its golden vectors are not checked again. A
+ * session whose memory is too small for it, which was added during the trial, reports it when it
+ * runs.
  */
 static int end_trial(struct opwest_bundles *bundles, struct opwest_bundle_verdict *verdict)
 {

@@ -2,9 +2,9 @@
 /*
  * The record of the storage, the start, and the state of the slots.
  *
- * A = active, T = trying, P = previous, - = no slot; a stored record is the old or the new one after
- * a power cut. Each line is one operation of the storage, and what a start finds if the power is cut
- * in it or after it, before the next one.
+ * A = active, T = trying, P = previous, - = no slot; a stored record is the old or the new one
+ * after a power cut. Each line is one operation of the storage, with the record during it, and the
+ * model that a start selects if the power is cut in it or after it, before the next one.
  *
  *   operation              stored record     start after a cut
  *   ---------------------- ----------------- -------------------------------------------------

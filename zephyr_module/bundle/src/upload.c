@@ -28,9 +28,9 @@ uint8_t opwest_bundle_target(const struct opwest_bundles *bundles)
 }
 
 /*
- * The stored record must not refer to the slot when its content changes: a signed file that was never
- * tried would be a previous or even the active model. A record that could not be stored before, after
- * a failure of the storage, is stored here too.
+ * The stored record must not refer to the slot when its content changes: a signed file that was
+ * never tried would be a previous or even the active model. A record that could not be stored
+ * before, after a failure of the storage, is stored here too.
  */
 static int forget(struct opwest_bundles *bundles, uint8_t slot)
 {
