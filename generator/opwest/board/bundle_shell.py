@@ -43,7 +43,7 @@ class ShellBundleLink:
 
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""
-        found = self._ask("info", seconds)
+        found = self._ask("info", seconds, "service")
         if found is None:
             return None
         info = read_info(found, self.device)
@@ -62,11 +62,11 @@ class ShellBundleLink:
         mark = f"@{request.session:x}.{request.number:x}.{int(request.polls)}."
         checked = "".join(f"{word} " for word in words) + mark
         words.append(f"{mark}{zlib.crc32(checked.encode()):08x}")
-        return self._ask(" ".join(words), seconds)
+        return self._ask(" ".join(words), seconds, f"session={request.session} number={request.number}")
 
     def part(self, offset: int, data: bytes, check: int, seconds: float) -> Fields | None:
         """Send a part of a file."""
-        return self._ask(f"write {offset} {_encoded(data)} {check:08x}", seconds)
+        return self._ask(f"write {offset} {_encoded(data)} {check:08x}", seconds, f"at={offset}")
 
     def failure(self, awaited: str, seconds: float) -> LinkError:
         """Return the error for a missing response: what was received instead."""
@@ -83,27 +83,37 @@ class ShellBundleLink:
         """Close the device."""
         self._connection.disconnect()
 
-    def _ask(self, command: str, seconds: float) -> Fields | None:
-        """Send a command; return the fields of its response, None for a damaged one or a damaged command."""
-        begin = time.monotonic()
+    def _ask(self, command: str, seconds: float, begin: str) -> Fields | None:
+        """Send a command; return the fields of its response, None for a damaged one or a damaged command.
+
+        `begin` are the first fields, which a late response to another command does not have.
+        """
+        start = time.monotonic()
+        expected = re.compile(rf"bundle (?:{begin}|refused)\b.*")
         try:
-            lines = self._connection.ask(f"bundle {command}", seconds, b"bundle")
+            lines = self._connection.ask(f"bundle {command}", seconds, f"bundle (?:{begin}|refused)".encode())
         except UnknownCommandError as error:  # or the command was damaged on its way
             self._unknown = error
-            time.sleep(max(0.0, min(seconds, 0.05) - (time.monotonic() - begin)))
+            time.sleep(max(0.0, min(seconds, 0.05) - (time.monotonic() - start)))
             return None
-        found = _LINE.fullmatch(lines[-1]) if lines else None
-        if found is None or zlib.crc32(f"@opwest {found[1]}".encode()) != int(found[2], 16):
+        found = next(filter(None, map(_checked, filter(expected.fullmatch, reversed(lines or ())))), None)
+        if found is None:
             return None
-        pairs = (word.partition("=") for word in found[1].split()[1:])
-        content = {key: unquote(value) for key, _, value in pairs}
         self._unknown = None
-        self._is_refused = content.get("error") == "EACCES" and "refused" in content
-        if "refused" in content:
+        self._is_refused = found.get("error") == "EACCES" and "refused" in found
+        if "refused" in found:
             if self._is_refused:
                 time.sleep(min(seconds, 0.1))  # the application may serve bundles later
             return None
-        return Fields(content, self.device)
+        return Fields(found, self.device)
+
+
+def _checked(line: str) -> dict[str, str] | None:
+    """Return the fields of a line with a correct checksum."""
+    found = _LINE.fullmatch(line)
+    if found is None or zlib.crc32(f"@opwest {found[1]}".encode()) != int(found[2], 16):
+        return None
+    return {key: unquote(value) for key, _, value in (word.partition("=") for word in found[1].split()[1:])}
 
 
 def _encoded(data: bytes) -> str:

@@ -286,6 +286,8 @@ class ShellBundles:
         self.chunk = chunk
         self.has_service = has_service
         self.typed = b""
+        self.late = b""
+        """Responses that are sent with those of the next command."""
 
     def __call__(self, data: bytes) -> bytes:
         self.typed += data
@@ -294,10 +296,12 @@ class ShellBundles:
             line, self.typed = self.typed.split(b"\n", 1)
             if line:
                 for copy in self._passed(line):
-                    answer = self._answer(copy.decode(errors="replace"))
-                    back += b"".join(
-                        b"\x1b[1;32muart:~$ \x1b[m" + out + b"\r\n" for out in self._passed(answer.encode())
-                    )
+                    answer = self._answer(copy.decode(errors="replace")).encode()
+                    out = b"".join(b"\x1b[1;32muart:~$ \x1b[m" + one + b"\r\n" for one in self._passed(answer))
+                    held, self.late = self.late, b""
+                    if self.random.random() < self.faults.late:
+                        self.late, out = out, b""
+                    back += held + out
         return back
 
     def _passed(self, line: bytes) -> list[bytes]:

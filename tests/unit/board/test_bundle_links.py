@@ -150,7 +150,7 @@ def test_upload_over_a_line_that_damages_messages(plug: Plug, kind: str) -> None
     for seed in range(sized(2, 40)):
         bundles = Bundles(slow=1)
         # Of SMP, each line of a frame can be lost.
-        faults = Faults(lose=0.01, repeat=0.02, damage=0.01) if kind == "smp" else Faults(0.03, 0.04, damage=0.04)
+        faults = Faults(lose=0.01, repeat=0.02, damage=0.01) if kind == "smp" else Faults(0.03, 0.04, 0.04, 0.04)
         client = client_of(kind, plug(server(kind, bundles, faults, seed)))
         try:
             client.upload(DATA)
