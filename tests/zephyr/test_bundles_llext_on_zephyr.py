@@ -85,3 +85,39 @@ def test_loads_installs_and_replaces(workspace: Workspace, make: Callable[..., b
     assert len(installs) == 7
     results = [line for line in lines if line.startswith("cases:")]
     assert results == [count("cases", 360)] * 7, text
+
+
+@pytest.mark.whole
+def test_firmware_without_it_refuses_its_bundles(workspace: Workspace, make: Callable[..., bytes]) -> None:
+    """Also prints the flash of the firmware with and without the loader."""
+    digits = make("digits", "mps2/an385")
+    loader = ("-DCONFIG_LLEXT=y", "-DCONFIG_OPWEST_BUNDLE_LLEXT=y")
+    for text, options in (("with an MPU", ()), ("without MPU", (NO_MPU,))):
+        without = build(workspace, "mps2/an385", *options, app=PROGRAM)
+        assert "install: -77 kind detail 12 found 1 expected 0" in without.run("start\ninstall 1", [digits])
+        needed = (MPU,) if options == () else ()
+        with_it = build(workspace, "mps2/an385", *options, *needed, *loader, app=PROGRAM)
+        lines = with_it.run("start\ninstall 1\ncases 2", [digits, held_out_cases()])
+        assert "cases: 360 of 360" in lines
+        sizes = [int(found[1]) for one in (without, with_it) if (found := FLASH.search(one.built.log))]
+        print(f"flash of the firmware {text}: {sizes[0]} B, with LLEXT {sizes[1]} B")
+        assert 0 < sizes[0] < sizes[1]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    "board,option,reason",
+    [
+        ("mps2/an385", "-DCONFIG_USERSPACE=n", "!MPU || USERSPACE"),
+        ("native_sim/native/64", "-DCONFIG_OPWEST_BUNDLE=y", "CPU_CORTEX_M"),
+    ],
+)
+def test_options_that_are_not_safe_do_not_build(workspace: Workspace, board: str, option: str, reason: str) -> None:
+    overlay = PROGRAM / "boards" / "mps2_an385.overlay"
+    given = ["-DCONFIG_OPWEST_BUNDLE_LLEXT=y", option]
+    code, built = workspace.try_build(
+        LOADER, board, *given, *([f"-DDTC_OVERLAY_FILE={overlay}"] if "mps2" in board else [])
+    )
+    assert code != 0
+    assert "OPWEST_BUNDLE_LLEXT" in built.log
+    assert reason in re.sub(r"\s+", " ", built.log)
