@@ -15,6 +15,7 @@ from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
+OVERLAYS = ROOT / "examples" / "two_models_ota" / "application" / "boards"
 LOADER = ROOT / "tests" / "zephyr" / "programs" / "bundles_llext"
 MPU = "-DCONFIG_USERSPACE=y"
 NO_MPU = "-DCONFIG_ARM_MPU=n"
@@ -26,7 +27,7 @@ FLASH = re.compile(r"^ +FLASH: +(\d+) B", re.MULTILINE)
 
 def build(workspace: Workspace, board: str, *options: str, app: Path = LOADER) -> Board:
     """Build a program with the slots of the board."""
-    overlay = PROGRAM / "boards" / f"{board.replace('/', '_')}.overlay"
+    overlay = OVERLAYS / f"{board.replace('/', '_')}.overlay"
     return Board(board, workspace.build(app, board, f"-DDTC_OVERLAY_FILE={overlay}", *options))
 
 
@@ -113,11 +114,8 @@ def test_firmware_without_it_refuses_its_bundles(workspace: Workspace, make: Cal
     ],
 )
 def test_options_that_are_not_safe_do_not_build(workspace: Workspace, board: str, option: str, reason: str) -> None:
-    overlay = PROGRAM / "boards" / "mps2_an385.overlay"
-    given = ["-DCONFIG_OPWEST_BUNDLE_LLEXT=y", option]
-    code, built = workspace.try_build(
-        LOADER, board, *given, *([f"-DDTC_OVERLAY_FILE={overlay}"] if "mps2" in board else [])
-    )
+    slots = [f"-DDTC_OVERLAY_FILE={OVERLAYS / 'mps2_an385.overlay'}"] if board == "mps2/an385" else []
+    code, built = workspace.try_build(LOADER, board, "-DCONFIG_OPWEST_BUNDLE_LLEXT=y", option, *slots)
     assert code != 0
     assert "OPWEST_BUNDLE_LLEXT" in built.log
     assert reason in re.sub(r"\s+", " ", built.log)
