@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles on boards in QEMU: installation, refusals, resets, power cuts, threads, costs.
+
+All scripts are run by one image for each board (tests/zephyr/programs/bundles). The flash is memory that survives a
+warm reset; its driver, NVS and the manager are those of a board. The MPU is on, as in the boards' configurations.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundle_support import (
+    ADDED_IN_QEMU,
+    FLASH,
+    PACKAGE_OFFSET,
+    PROGRAM,
+    SLOT_SIZE,
+    TARGETS,
+    Board,
+    bundle,
+    digits_model,
+    held_out_cases,
+    private_key,
+    run_image,
+    signed_again,
+)
+from campaign import sized
+from zephyr_support import Workspace
+
+pytestmark = pytest.mark.zephyr
+BOARDS = ("mps2/an385", "mps3/corstone300/an547")
+OLD, NEW = held_out_cases(), held_out_cases(rolled=1)
+START = "start\ninstall 3\ncases 1\n"
+"""Part 1 contains the cases of the old model, part 2 those of the new one, part 3 the old model for slot 0."""
+STARTED = [
+    "start: -2",
+    "model: none",
+    "install: 0 good detail 0 found 0 expected 0",
+    "model: digits 1.0.0",
+    "cases: 360 of 360",
+]
+
+
+@dataclass
+class Models:
+    """Two models with one interface, and their bundles for a board."""
+
+    board: Board
+    folder: Path
+    old: Path
+    new: Path
+
+    def bundle(self, manifest: Path, slot: int, version: str, *options: object, key: str = "trusted") -> bytes:
+        """Return a bundle; options replace those before them."""
+        name = f"{manifest.parent.name}-{slot}-{version}-{key}-{len(options)}.bundle"
+        words = ["--slot", self.board.slot(slot), "--target", TARGETS[self.board.name], "--model-version", version]
+        words += ["--vectors", "5", "--key", str(private_key(self.folder, key)), "-o", str(self.folder / name)]
+        return bundle(manifest, *words, *options).read_bytes()
+
+
+@pytest.fixture(scope="module", params=BOARDS)
+def models(request: pytest.FixtureRequest, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Models:
+    folder = tmp_path_factory.mktemp("bundles")
+    board = Board(request.param, workspace.build(PROGRAM, request.param))
+    return Models(board, folder, digits_model(folder / "old"), digits_model(folder / "new", rolled=1))
+
+
+@pytest.fixture(scope="module")
+def old(models: Models) -> bytes:
+    return models.bundle(models.old, 0, "1.0.0")
+
+
+@pytest.fixture(scope="module")
+def new(models: Models) -> bytes:
+    return models.bundle(models.new, 1, "2.0.0")
+
+
+def without_addresses(lines: list[str]) -> list[str]:
+    """Return the lines without the addresses of descriptors, and without END."""
+    return [re.sub(r" at 0x\w+$", "", line) for line in lines if line != "END"]
+
+
+def refusal(reason: str, found: int = 0, expected: int = 0, detail: int = 0) -> str:
+    return f"install: -77 {reason} detail {detail} found {found:x} expected {expected:x}"
+
+
+def test_install_replace_and_roll_back(models: Models, old: bytes, new: bytes) -> None:
+    script = f"{START}state\nlist\nreset\nstart\ninstall 4\ncases 2\nlist\nreset\nstart\ncases 2\nrollback\ncases 2\n"
+    script += "options 0 1 0\nreset\noptions 0 1 0\nstart\nrollback\ncases 1\nreset\nstart\ncases 1\nstate\nstack\n"
+    lines = models.board.run(script, [OLD, NEW, old, new])
+    assert f"model: digits 2.0.0 at {FLASH[models.board.name] + SLOT_SIZE + 256:#x}" in lines
+    stack = int(re.fullmatch(r"stack: (\d+) bytes", lines[-2])[1])  # type: ignore[index]
+    assert stack <= 4096
+    installed = ["install: 0 good detail 0 found 0 expected 0", "model: digits 2.0.0", "cases: 360 of 360"]
+    assert without_addresses(lines)[:-1] == [
+        *STARTED,
+        "state: active 0 trying 255 previous 255 crashes 0 good",
+        "slot 0: 0 good active",
+        "slot 1: 0 no bundle target",
+        *["start: 0", "model: digits 1.0.0", *installed],
+        "slot 0: 0 downgrade previous target",
+        "slot 1: 0 good active",
+        *["start: 0", "model: digits 2.0.0", "cases: 360 of 360"],
+        "rollback: -77 downgrade detail 44 found 1000000 expected 2000000",
+        *["model: digits 2.0.0", "cases: 360 of 360"],
+        *["start: 0", "model: digits 2.0.0"],
+        *["rollback: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0", "cases: 360 of 360"],
+        *["start: 0", "model: digits 1.0.0", "cases: 360 of 360"],
+        "state: active 0 trying 255 previous 1 crashes 0 good",
+    ]
+
+
+def with_wrong_vector(models: Models) -> Path:
+    """Return the new model with a wrong label in golden vector 2."""
+    folder = models.folder / "wrong_vector"
+    shutil.copytree(models.new.parent, folder)
+    vectors = dict(np.load(folder / "vectors.npz"))
+    vectors["label"][2] += 1
+    np.savez(folder / "vectors.npz", **vectors)
+    return folder / "manifest.yaml"
+
+
+def test_refused_bundles(models: Models, old: bytes, new: bytes) -> None:
+    """Each refusal leaves the old model, also after a reset."""
+    hard = {"mps2/an385": "cortex-m4f", "mps3/corstone300/an547": "cortex-m55f"}[models.board.name]
+    slot = FLASH[models.board.name]
+    version = struct.unpack_from("<H", new, 142)[0]
+    machine = 243  # EM_RISCV
+    changed = bytearray(new)
+    changed[2000] ^= 1
+    refused = {
+        "changed byte": (bytes(changed), refusal("signature")),
+        "wrong signature": (models.bundle(models.new, 1, "2.0.0", key="other"), refusal("signature")),
+        "wrong slot": (models.bundle(models.new, 0, "2.0.0"), refusal("slot", slot, slot + SLOT_SIZE, 16)),
+        "other metadata": (signed_again(new, 142, "<H", version + 1), refusal("layout", version + 1, version, 142)),
+        "other machine": (signed_again(new, 136, "<H", machine), refusal("machine", machine, 40, 136)),
+        "other float ABI": (models.bundle(models.new, 1, "2.0.0", "--target", hard), refusal("float abi", 3, 1, 139)),
+        "wrong vector": (models.bundle(with_wrong_vector(models), 1, "2.0.0"), refusal("golden vector", detail=2)),
+        "downgrade": (models.bundle(models.new, 1, "0.9.0"), refusal("downgrade", 9 << 16, 1 << 24, 44)),
+        "too large": (new + bytes(SLOT_SIZE + 1 - len(new)), "install: -27 good detail 0 found 0 expected 0"),
+    }
+    script = START
+    expected = list(STARTED)
+    for index, (_, message) in enumerate(refused.values()):
+        script += f"install {index + 4}\ncases 1\nreset\nstart\ncases 1\n"
+        expected += [message, "model: digits 1.0.0", "cases: 360 of 360"]
+        expected += ["start: 0", "model: digits 1.0.0", "cases: 360 of 360"]
+    lines = models.board.run(script, [OLD, NEW, old, *(content for content, _ in refused.values())])
+    assert without_addresses(lines) == expected
+
+
+def test_sessions_with_too_little_memory(models: Models, old: bytes) -> None:
+    lines = models.board.run("memory 512\nstart\ninstall 3\nmemory 2048\nreset\nstart\ninstall 3\n", [OLD, NEW, old])
+    refused = re.fullmatch(r"install: -77 memory detail 0 found (\w+) expected 200", lines[2])
+    assert refused and 640 < int(refused[1], 16) < 2048, lines
+    assert without_addresses(lines)[-2:] == ["install: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0"]
+
+
+def test_resets_before_a_model_is_confirmed(models: Models, old: bytes, new: bytes) -> None:
+    script = f"{START}options 1 0 0\ninstall 4\ncases 2\nstate\nreset\n"  # the trial ends
+    script += "options 1 0 0\nstart\ncases 1\nstate\n"
+    script += "upload 4 2000\nreset\noptions 1 0 0\nstart\ncases 1\n"  # an upload ends
+    script += "install 4\nconfirm\nreset\nstart\ncases 2\nstate\nconfirm\n"
+    script += "damage 1 600\nreset\nstart\ncases 1\n"  # the active model is damaged
+    lines = without_addresses(models.board.run(script, [OLD, NEW, old, new]))
+    old_model, new_model = ["model: digits 1.0.0", "cases: 360 of 360"], ["model: digits 2.0.0", "cases: 360 of 360"]
+    installed = "install: 0 good detail 0 found 0 expected 0"
+    assert lines == [
+        *STARTED,
+        *[installed, *new_model, "state: active 0 trying 1 previous 255 crashes 0 good"],
+        *["start: 0", *old_model, "state: active 0 trying 255 previous 255 crashes 0 unconfirmed"],
+        *["upload: 0", "start: 0", *old_model],
+        *[installed, "model: digits 2.0.0", "confirm: 0", "start: 0", *new_model],
+        *["state: active 1 trying 255 previous 0 crashes 0 good", "confirm: -1"],
+        *["start: 0", *old_model],
+    ]
+
+
+def test_crashes_bring_the_previous_model_back(models: Models, old: bytes, new: bytes) -> None:
+    restart = "reset\noptions 0 0 2\nstart\n"
+    script = f"{START}install 4\nhealthy\n{restart}healthy\n{3 * restart}cases 1\n"
+    lines = without_addresses(models.board.run(script, [OLD, NEW, old, new]))
+    starts = [line for line in lines if line.startswith("model:")][2:]
+    assert starts[:-1] == (len(starts) - 1) * ["model: digits 2.0.0"], lines
+    assert lines[-2:] == ["model: digits 1.0.0", "cases: 360 of 360"]
+
+
+def test_every_key_of_the_firmware(models: Models, old: bytes) -> None:
+    """The second trusted key alone, and both signatures."""
+    second = models.bundle(models.new, 1, "2.0.0", key="next")
+    both = models.bundle(models.old, 0, "3.0.0", "--key", private_key(models.folder, "next"), key="other")
+    lines = without_addresses(
+        models.board.run(f"{START}install 4\ncases 2\ninstall 5\ncases 1\n", [OLD, NEW, old, second, both])
+    )
+    good = "install: 0 good detail 0 found 0 expected 0"
+    rest = [good, "model: digits 2.0.0", "cases: 360 of 360", good, "model: digits 3.0.0", "cases: 360 of 360"]
+    assert lines == [*STARTED, *rest]
+
+
+def test_threads_run_the_old_model_until_the_new_one(models: Models, old: bytes, new: bytes) -> None:
+    lines = models.board.run(f"{START}threads 4 1 2\ncases 2\n", [OLD, NEW, old, new], *ADDED_IN_QEMU)
+    seen = [re.fullmatch(r"thread \d: (\d+) old, (\d+) new, (\d+) bad, error 0", line) for line in lines]
+    counts = [tuple(map(int, one.groups())) for one in seen if one]
+    assert len(counts) == 2 and all(before and after and not bad for before, after, bad in counts), lines
+    whole = re.fullmatch(r"threads: 0 fault 0, (\d+) runs before, (\d+) in the installation", lines[-3])
+    assert whole and int(whole[2]) >= 20, lines
+
+
+CUTS = {
+    "install": ("install 4\nreset\n", "4 1 2"),
+    "confirm": ("", "4 1 2"),
+    "rollback": ("install 4\ncases 2\n", "4 2 1"),
+    "refused": ("", "5 1 2"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "full"), sized([("install", 162), ("rollback", 0)], [(kind, full) for kind in CUTS for full in (0, 162)])
+)
+def test_power_cuts(models: Models, old: bytes, new: bytes, kind: str, full: int) -> None:
+    """After a cut of every operation (here: of a sample), a start finds the old or the new model.
+
+    A block of the records is almost full with 162 of them: NVS then collects garbage in the transaction.
+    """
+    if models.board.name != BOARDS[0] and not sized(False, True):
+        pytest.skip("a sample of the power cuts is on one board")
+    other = models.bundle(models.new, 1, "2.0.0", key="other")
+    before, parts = CUTS[kind]
+    before = before.replace("install 4\nreset\n", "")
+    stride, tail = sized((331, 5), (1, 1))
+    script = f"{START}{before}fill {full}\ncampaign {kind} {parts} {stride} {tail}\n"
+    lines = models.board.run(script, [OLD, NEW, old, new, other], seconds=sized(240, 4 * 3600))
+    (models.folder / f"{kind}-{full}.log").write_text("\n".join(lines))
+    counted = next(line for line in lines if line.startswith(f"campaign {kind}: "))
+    summary = re.fullmatch(rf"campaign {kind}: (\d+) cuts, 0 bad", lines[-2])
+    assert summary, lines[-40:]
+    operations = int(re.search(r"(\d+) operations", counted)[1])  # type: ignore[index]
+    print(f"{models.board.name} {kind} {full}: {counted}; {lines[-2]}")
+    assert int(summary[1]) >= sized(12, 3 * operations)
+    assert {line.split()[-1] for line in lines if line.startswith("cut ")} <= {"o", "n"}
+
+
+def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old: bytes, tmp_path: Path) -> None:
+    """The instructions of a run, and the flash operations of an installation."""
+    if models.board.name != BOARDS[0]:
+        pytest.skip("one board: the code of run is the same")
+    program = PROGRAM.parent / "bundles_small"
+    linked = workspace.build(program, models.board.name, f"-DMANIFEST={models.old}")
+    (tmp_path / "input.bin").write_bytes(OLD[16 : 16 + 64])
+    address = FLASH[models.board.name] + PACKAGE_OFFSET
+    loader = f"loader,file={tmp_path / 'input.bin'},addr={address:#x},force-raw=on"
+    elf = linked.folder / "zephyr" / "zephyr.elf"
+    lines = run_image(models.board.name, elf, "^END$", "-device", loader, *ADDED_IN_QEMU)
+    found = re.search(r"^ticks: 0 (\d+) label (\d)$", "\n".join(lines), re.MULTILINE)
+    assert found and int(found[2]) == struct.unpack_from("<i", OLD, 16 + 360 * 64)[0]
+    lines = models.board.run("start\ninstall 3\noperations\nticks 1\n", [OLD, NEW, old], *ADDED_IN_QEMU)
+    ticks = int(re.fullmatch(r"ticks: 0 (\d+)", lines[-2])[1])  # type: ignore[index]
+    # 40 ns for a tick, 64 ns for an instruction: the bundle's run unpacks two arrays of pointers.
+    instructions = [number * 40 / 64 for number in (int(found[1]), ticks)]
+    print(f"instructions of a run: linked {instructions[0]:.0f}, bundle {instructions[1]:.0f}")
+    assert abs(instructions[1] - instructions[0]) <= 10
+    operations = re.fullmatch(r"operations: \d+, 64 blocks erased, (\d+) bytes in (\d+) writes", lines[-3])
+    assert operations and len(old) <= int(operations[1]) <= len(old) + 512, lines
