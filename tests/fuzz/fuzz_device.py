@@ -81,7 +81,13 @@ def _include(*folders: Path) -> list[str]:
 
 def build_shell(work: Path) -> Path:
     """Return the fuzzer of the shell's commands."""
-    sources = [HERE / "fuzz_shell.c", HERE / "subject.c", RUNTIME / "src/service.c", RUNTIME / "src/service_shell.c"]
+    sources = [
+        HERE / "fuzz_shell.c",
+        HERE / "subject.c",
+        RUNTIME / "src/errors.c",
+        RUNTIME / "src/service.c",
+        RUNTIME / "src/service_shell.c",
+    ]
     return _compile(work, "fuzz_shell", [*sources, RUNTIME / "src/metadata.c"], _include(HERE / "stubs"))
 
 
@@ -92,7 +98,13 @@ def build_smp(work: Path) -> Path:
     bulk = zephyr / "subsys/mgmt/mcumgr/util"
     if not (zcbor / "src").is_dir() or not bulk.is_dir():
         raise AbsentError("no Zephyr with zcbor (ZEPHYR_BASE)")
-    sources = [HERE / "fuzz_smp.c", HERE / "subject.c", RUNTIME / "src/service.c", RUNTIME / "src/service_smp.c"]
+    sources = [
+        HERE / "fuzz_smp.c",
+        HERE / "subject.c",
+        RUNTIME / "src/errors.c",
+        RUNTIME / "src/service.c",
+        RUNTIME / "src/service_smp.c",
+    ]
     sources += [RUNTIME / "src/metadata.c", bulk / "src/zcbor_bulk.c"]
     sources += [zcbor / "src" / f"zcbor_{part}.c" for part in ("common", "decode", "encode")]
     options = ["-DZCBOR_CANONICAL=1", "-Wno-unused-parameter", "-Wno-pointer-sign", "-Wno-unused-but-set-variable"]

@@ -10,6 +10,8 @@
 #include <zephyr/shell/shell.h>
 #include <zephyr/sys/util.h>
 
+#include <opwest/errors.h>
+
 #include "service_internal.h"
 
 /* The size of a command line without the data of "opwest write": names and numbers. */
@@ -20,7 +22,7 @@ BUILD_ASSERT(CHUNK > 0, "CONFIG_SHELL_CMD_BUFF_SIZE is too small for data: 1024 
 
 static int refuse(const struct shell *sh, int error)
 {
-	shell_print(sh, "@opwest error %d %s", error, opwest_service_error_name(error));
+	shell_print(sh, "@opwest error %d %s", error, opwest_error_name(error));
 	return error;
 }
 

@@ -4,6 +4,8 @@
 #include <zephyr/sys/atomic.h>
 #include <zephyr/sys/iterable_sections.h>
 
+#include <opwest/errors.h>
+
 #include "service_internal.h"
 
 /* One job at a time: the holder of the mutex owns it. */
@@ -157,7 +159,7 @@ static void report_job(struct opwest_service_report *report)
 
 	*report = (struct opwest_service_report){
 		.result = job.result,
-		.error = opwest_service_error_name(job.result),
+		.error = opwest_error_name(job.result),
 		.hook = "",
 		.device = "",
 		.operator_name = "",

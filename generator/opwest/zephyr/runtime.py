@@ -127,6 +127,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_PROFILE",
     ),
+    "errors": Feature((*_headers("errors"), *_sources("errors.c")), option="CONFIG_OPWEST_ERROR_NAMES"),
     "service": Feature(
         (
             *_headers("service"),
@@ -134,7 +135,7 @@ FEATURES: Mapping[str, Feature] = {
             *_sources("service_shell.c", "service_smp.c", "service_zephyr.c"),
             "snippets/opwest-service/",
         ),
-        needs=("shell",),
+        needs=("errors", "shell"),
         option="CONFIG_OPWEST_SERVICE",
     ),
     "service_call": Feature(
@@ -147,7 +148,7 @@ FEATURES: Mapping[str, Feature] = {
             *("bundle/CMakeLists.txt", "bundle/Kconfig", "cmake/opwest_bundle.cmake", "scripts/bundle_keys.py"),
             *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
         ),
-        needs=("drivers", "state", "vectors"),
+        needs=("drivers", "errors", "state", "vectors"),
         option="CONFIG_OPWEST_BUNDLE",
     ),
     "flash_emul": Feature(

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opwest/errors.h>
+
 #include "service_internal.h"
 #include "subject.h"
 
@@ -114,6 +116,6 @@ void opwest_service_do(const struct opwest_served_model *model, enum opwest_serv
 
 	*report = (struct opwest_service_report){.hook = "", .device = "", .operator_name = "", .step = -1};
 	report->result = action == OPWEST_SERVICE_OPEN ? opwest_service_open(model) : actions[action]();
-	report->error = opwest_service_error_name(report->result);
+	report->error = opwest_error_name(report->result);
 	report->nanoseconds = runs;
 }

@@ -81,7 +81,7 @@ def models_of(folder, name, *edits):
         ("vectors", {"core", "sources", "vectors"}),
         ("asynchronous", {"core", "sources", "devices", "syscalls", "drivers"}),
         ("conventions", {"core", "sources", "devices", "syscalls", "drivers", "tvm", "halide", "memref"}),
-        ("many_kinds", {"core", "sources", "service", "shell", "model_list"}),
+        ("many_kinds", {"core", "errors", "sources", "service", "shell", "model_list"}),
         ("several", {"core", "sources", "shell", "model_list", "profile"}),
     ],
 )

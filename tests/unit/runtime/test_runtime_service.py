@@ -15,7 +15,10 @@ from requirements_support import need_compiler
 @pytest.mark.parametrize("flags", [(), ("-m32",)])
 def test_requests_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined", *flags), link=True)
-    sources = [Path(__file__).parent / "programs" / "service.c", RUNTIME / "src" / "service.c"]
+    sources = [
+        Path(__file__).parent / "programs" / "service.c",
+        *(RUNTIME / "src" / name for name in ("errors.c", "service.c")),
+    ]
     run(["gcc", *SANITIZED, *flags, f"-I{RUNTIME / 'include'}", *sources, "-o", "service"], tmp_path)
     done = subprocess.run([tmp_path / "service"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -25,7 +28,7 @@ def test_requests_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
 def test_calls_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined", *flags), link=True)
     program = Path(__file__).parent / "programs" / "service.c"
-    sources = [program, *(RUNTIME / "src" / name for name in ("service.c", "service_call.c", "metadata.c"))]
+    sources = [program, *(RUNTIME / "src" / name for name in ("errors.c", "service.c", "service_call.c", "metadata.c"))]
     options = [f"-I{RUNTIME / 'include'}", "-DCONFIG_OPWEST_SERVICE_CALL=1", "-Wno-unused-function"]
     # The program defines opwest_find() for operators without a registry.
     registry = [RUNTIME / "src" / "registry.c", "-Dopwest_find=unused_find"]
@@ -36,10 +39,10 @@ def test_calls_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_every_error_of_the_runtime_has_a_name() -> None:
-    text = (RUNTIME / "src" / "service.c").read_text()
-    named = dict(re.findall(r"case -(E[A-Z]+):\s+return \"(\w+)\";", text))
+    text = (RUNTIME / "src" / "errors.c").read_text()
+    named = dict(re.findall(r"\{-(E[A-Z]+), \"(\w+)\"\}", text))
     assert all(error == name for error, name in named.items())
-    files = [path for path in RUNTIME.rglob("*.[ch]") if path.name != "service.c"]
+    files = [path for path in RUNTIME.rglob("*.[ch]") if path.name != "errors.c"]
     used = {error for path in files for error in re.findall(r"(?<![\w\"])-(E[A-Z]{3,})\b", path.read_text())}
     assert {"EXDEV", "ENOEXEC"} <= used
     assert used - named.keys() == set()

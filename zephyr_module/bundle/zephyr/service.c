@@ -8,6 +8,8 @@
 #include <zephyr/sys/crc.h>
 #include <zephyr/sys/util.h>
 
+#include <opwest/errors.h>
+
 #include "service_internal.h"
 
 /* Bytes of the digest in the checksum of a part. */
@@ -66,30 +68,6 @@ void opwest_bundles_serve(struct opwest_bundles *bundles)
 	(void)k_mutex_unlock(&mutex);
 }
 
-/* The numbers of errors differ between C libraries. */
-static const char *error_name(int error)
-{
-	static const struct {
-		int error;
-		const char *name;
-	} names[] = {
-		{-EACCES, "EACCES"},       {-EAGAIN, "EAGAIN"}, {-EALREADY, "EALREADY"},
-		{-EBADMSG, "EBADMSG"},     {-EBUSY, "EBUSY"},   {-EFAULT, "EFAULT"},
-		{-EFBIG, "EFBIG"},         {-EILSEQ, "EILSEQ"}, {-EINVAL, "EINVAL"},
-		{-EIO, "EIO"},             {-ENODEV, "ENODEV"}, {-EMSGSIZE, "EMSGSIZE"},
-		{-ENOENT, "ENOENT"},       {-ENOMEM, "ENOMEM"}, {-ENOSPC, "ENOSPC"},
-		{-ENOTSUP, "ENOTSUP"},     {-EPERM, "EPERM"},   {-EROFS, "EROFS"},
-		{-ETIMEDOUT, "ETIMEDOUT"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (names[i].error == error) {
-			return names[i].name;
-		}
-	}
-	return "";
-}
-
 /* Names of bundles without a valid signature are any bytes. */
 static void copy_name(char *to, const char *from)
 {
@@ -128,7 +106,7 @@ static void put_bytes(const struct opwest_bundle_sink *sink, const char *key, co
 static void put_result(const struct opwest_bundle_sink *sink, int result)
 {
 	put_signed(sink, "result", result);
-	put_text(sink, "error", error_name(result));
+	put_text(sink, "error", opwest_error_name(result));
 }
 
 static const char *fault_name(uint8_t fault)

@@ -193,15 +193,6 @@ int opwest_service_read(const struct opwest_served_model *served, uint16_t index
 int opwest_service_call(const struct opwest_served_model *served, uint32_t index, uint32_t device);
 #endif
 
-/**
- * @brief Return the name of an error, whose number depends on the C library.
- *
- * @param error A negative errno.
- *
- * @return Its name ("EBUSY"), or "" if it is not an error of the runtime
- */
-const char *opwest_service_error_name(int error);
-
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opwest/errors.h>
 #include <opwest/service.h>
 
 #define CHECK(condition)                                                                           \
@@ -137,10 +138,10 @@ static int reads(void)
 
 static int names(void)
 {
-	CHECK(strcmp(opwest_service_error_name(-EBUSY), "EBUSY") == 0);
-	CHECK(strcmp(opwest_service_error_name(-ETIMEDOUT), "ETIMEDOUT") == 0);
-	CHECK(strcmp(opwest_service_error_name(0), "") == 0);
-	CHECK(strcmp(opwest_service_error_name(-4711), "") == 0);
+	CHECK(strcmp(opwest_error_name(-EBUSY), "EBUSY") == 0);
+	CHECK(strcmp(opwest_error_name(-ETIMEDOUT), "ETIMEDOUT") == 0);
+	CHECK(strcmp(opwest_error_name(0), "") == 0);
+	CHECK(strcmp(opwest_error_name(-4711), "") == 0);
 	return 0;
 }
 
