@@ -331,3 +331,17 @@ def test_libraries_that_are_no_archives(tmp_path: Path) -> None:
     for content in (b"", b"!<arch>\n", b"GROUP ( libc.a )", b"!<thin>\n"):
         path.write_bytes(content)
         assert Library(path).member("memcpy") is None
+
+
+def test_files_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cc")
+    need_x86_64()
+    words = [DIGITS, *AT, "--target", "x86-64", "--unsigned", "-o"]
+    assert errors(capsys, *words, str(tmp_path / "absent" / "x")) == [
+        "cannot write the file: No such file or directory"
+    ]
+    (tmp_path / "file").write_text("")
+    assert errors(capsys, *words, str(tmp_path / "x"), "--header", str(tmp_path / "file")) == [
+        "cannot create the directory: File exists"
+    ]
+    assert not list(tmp_path.glob(".*"))

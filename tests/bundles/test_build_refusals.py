@@ -144,3 +144,29 @@ def test_a_compiler_that_fails(tmp_path: Path) -> None:
     found = refused(manifest(tmp_path, GOOD.replace("b[0] =", "b[0] = undeclared +")))
     assert "the compiler failed: cc " in found[0].message
     assert "undeclared" in found[0].message
+
+
+def test_functions_of_tvm(tmp_path: Path) -> None:
+    """An operator with a workspace of TVM, and one that allocates by TVM's function."""
+    head = HEAD.replace("returns: void{more}", "returns: status{more}")
+    text = head.format(objects="  - {files: [one.c]}\n", more=", workspace: 64") + VECTORS
+    source = "#include <stdint.h>\nvoid *TVMBackendAllocWorkspace(int, int, uint64_t, int, int);\n"
+    source += "int32_t add(const int8_t *a, int8_t *b) { b[0] = *(int8_t *)TVMBackendAllocWorkspace(1, 0, 8, 2, 8); "
+    source += "return a[0]; }\n"
+    found = lines(refused(small_model(tmp_path, text, {"one.c": source})))
+    assert found == [(6, "operator 'add' uses functions of TVM's runtime, which a bundle cannot call")]
+    found = lines(refused(small_model(tmp_path, text.replace(", workspace: 64", ""), {"one.c": source})))
+    message = "'one.c' has the undefined symbol 'TVMBackendAllocWorkspace': a bundle calls only its own functions"
+    assert found == [(4, message)]
+
+
+def test_steps_need_a_model_that_runs_here(tmp_path: Path) -> None:
+    """The functions of the float model compile here, but their results are in memory of the caller."""
+    need("cc")
+    with pytest.raises(OpwestError) as caught:
+        bundle(float_model(tmp_path), "cortex-m3", HOST_SLOT, steps=True)
+    assert "no step of model 'functions' writes a whole tensor of the workspace" in str(caught.value)
+    source = "#ifndef __arm__\n#error only for Arm\n#endif\n" + GOOD
+    with pytest.raises(OpwestError) as caught:
+        bundle(manifest(tmp_path, source), "cortex-m3", HOST_SLOT, steps=True)
+    assert "--steps requires a model that runs on this machine" in str(caught.value)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bundle_images import (
     EXAMPLES,
@@ -17,7 +19,11 @@ from bundle_images import (
     run_on_host,
     small_model,
 )
+from opwest.bundles.build import BundleRequest, make_bundle
 from opwest.bundles.capabilities import names
+from opwest.bundles.format import LLEXT
+from opwest.diagnostics import Diagnostics
+from opwest.objects.elf import ET_REL, parse_elf
 from requirements_support import need, need_x86_64
 
 OPENED = ": open 0, again "
@@ -110,3 +116,27 @@ def test_observable_images_contain_no_results(tmp_path: Path) -> None:
     assert "steps 0, wrong 0\n" in run_on_host(made, tmp_path)
     assert made.content.abi.layout == 1
     assert bundle(manifest, "x86-64", HOST_SLOT).content.abi.layout == 0
+
+
+def test_devices_and_placed_tensors_of_two_accelerators(tmp_path: Path) -> None:
+    """Its runs on accelerators are tested on Zephyr."""
+    need("arm-none-eabi-gcc")
+    shutil.copytree(EXAMPLES / "two_npus", tmp_path / "npus")
+    manifest = tmp_path / "npus" / "manifest.yaml"
+    image, label = np.zeros((1, 1, 8, 8, 1), np.int8), np.zeros((1, 1), np.int32)
+    np.savez(tmp_path / "npus" / "v.npz", image=image, label=label)
+    manifest.write_text(f"{manifest.read_text()}\ntests: {{vectors: v.npz}}\n")
+    made = bundle(manifest, "cortex-m3", HOST_SLOT)
+    abi = made.content.abi
+    assert (abi.device_count, abi.slot_size, abi.input_count, abi.output_count) == (2, 40, 1, 1)
+    assert abi.pools_size == 320
+    sources = [line.split()[2] for line in made.content.sbom.splitlines()]
+    assert sources[:2] == ["operators/stretch.c", "operators/npu_conv.c"]
+
+
+def test_images_for_llext_are_relocatable_objects() -> None:
+    need("arm-none-eabi-gcc")
+    request = BundleRequest(EXAMPLES / "digits" / "manifest.yaml", None, target="cortex-m3")
+    content = make_bundle(request, Diagnostics()).content
+    assert (content.kind, content.slot_address, content.descriptor) == (LLEXT, 0, 0)
+    assert parse_elf(content.image).type == ET_REL

@@ -13,7 +13,6 @@ IMAGE = ".image"
 DESCRIPTOR = "opwest_bundle"
 _FACTS = ".opwest_bundle.facts"
 _PT_LOAD = 1
-_WEAK = 2
 
 
 class Facts(NamedTuple):
@@ -50,27 +49,13 @@ def named_symbols(elf: Elf) -> list[tuple[str, RawSymbol]]:
     return [(names.name(raw.name), raw) for raw in elf.raw_symbols(table)]
 
 
-def undefined_symbols(elf: Elf) -> list[str]:
-    """Return the symbols without a definition, except for weak ones, sorted."""
-    return sorted(
-        {name for name, raw in named_symbols(elf) if name and raw.section == UNDEFINED and raw.info >> 4 != _WEAK}
-    )
-
-
 def foreign_sections(elf: Elf) -> list[tuple[str, int]]:
-    """Return the index-independent names and sizes of sections in memory besides the image."""
+    """Return the names and sizes of sections in memory besides the image."""
     return [
         (section.name, section.size)
         for section in elf.sections
         if section.flags & SHF_ALLOC and section.size and section.name != IMAGE
     ]
-
-
-def symbols_in(elf: Elf, section: str) -> list[tuple[str, int]]:
-    """Return the names and sizes of the objects in a section, the largest first."""
-    index = next((i for i, one in enumerate(elf.sections) if one.name == section), None)
-    found = {name: raw.size for name, raw in named_symbols(elf) if name and raw.section == index and raw.size}
-    return sorted(found.items(), key=lambda row: (-row[1], row[0]))
 
 
 def image_of(elf: Elf, address: int) -> bytes:
