@@ -92,7 +92,7 @@ def test_loads_installs_and_replaces(workspace: Workspace, make: Callable[..., b
 def test_firmware_without_it_refuses_its_bundles(workspace: Workspace, make: Callable[..., bytes]) -> None:
     """Also prints the flash of the firmware with and without the loader."""
     digits = make("digits", "mps2/an385")
-    loader = ("-DCONFIG_LLEXT=y", "-DCONFIG_OPWEST_BUNDLE_LLEXT=y")
+    loader = ("-DCONFIG_LLEXT=y", "-DCONFIG_OPWEST_BUNDLE_LLEXT=y", "-DCONFIG_LLEXT_HEAP_SIZE=16")
     for text, options in (("with an MPU", ()), ("without MPU", (NO_MPU,))):
         without = build(workspace, "mps2/an385", *options, app=PROGRAM)
         assert "install: -77 kind detail 12 found 1 expected 0" in without.run("start\ninstall 1", [digits])
