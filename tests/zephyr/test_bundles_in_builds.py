@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bundle_support import PROGRAM, private_key
+from bundle_support import private_key
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import unpack
 from opwest.bundles.linked import named_symbols
@@ -16,6 +16,7 @@ from opwest.objects.elf import parse_elf
 from zephyr_support import ROOT, Built, Workspace, again
 
 pytestmark = pytest.mark.zephyr
+OVERLAYS = ROOT / "examples" / "two_models_ota" / "application" / "boards"
 LINES = """cmake_minimum_required(VERSION 3.20.0)
 find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
 project(bundled)
@@ -48,7 +49,7 @@ def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, 
     app = tmp_path / "bundled"
     shutil.copytree(ROOT / "examples" / "digits", app / "digits")
     (app / "boards").mkdir()
-    shutil.copy(PROGRAM / "boards" / "mps2_an385.overlay", app / "boards")
+    shutil.copy(OVERLAYS / "mps2_an385.overlay", app / "boards")
     private_key(app, "trusted")
     (app / "CMakeLists.txt").write_text(LINES if signs else LINES.replace("KEY trusted.pem", "UNSIGNED"))
     (app / "main.c").write_text(MAIN)
