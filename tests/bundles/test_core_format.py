@@ -112,16 +112,16 @@ def test_parts_outside_of_the_file(tmp_path: Path) -> None:
     # sound ones
     assert faults([changed(data, sbom_size=0), changed(data, sbom_offset=length, sbom_size=0)], tmp_path) == [GOOD] * 2
     llext = changed(data, kind=1, slot_address=0, descriptor_offset=0)
-    assert faults([llext, changed(llext, slot_address=64), changed(llext, descriptor_offset=HEADER)], tmp_path) == [
-        *(GOOD, BAD_HEADER, BAD_HEADER)
-    ]
+    wrong = [changed(llext, slot_address=64), changed(llext, descriptor_offset=HEADER), changed(llext, image_size=0)]
+    wrong += [changed(llext, image_offset=HEADER + 32, image_size=64), changed(llext, image_offset=192)]
+    assert faults([llext, *wrong], tmp_path) == [GOOD] + [BAD_HEADER] * len(wrong)
 
 
 def test_reserved_bytes_and_names(tmp_path: Path) -> None:
     data = signed_part(Variant())
     files = [with_byte(data, at, 1) for at in range(RESERVED, HEADER)] + [changed(data, abi_reserved=1)]
     files += [with_byte(data, NAME, 0), with_byte(data, NAME + 4, 1), with_byte(data, NAME + 47, 1)]
-    files += [data[:NAME] + b"a" * 48 + data[NAME + 48 :]]
+    files += [data[:NAME] + name + data[NAME + 48 :] for name in (b"a" * 48, bytes(48))]
     files += [changed(data, big_endian=2)]
     files += [changed(data, workspace_align=value) for value in (0, 3, 2**32 - 1)]
     files += [changed(data, pools_align=value) for value in (0, 3, 2**32 - 1)]
