@@ -49,9 +49,9 @@ static struct image *find(const struct opwest_bundle_storage *storage, uint8_t s
 
 #ifdef CONFIG_MPU
 /*
- * The MPU does not permit to execute RAM: a partition of the default domain covers the code. Threads
- * in supervisor mode can access everything else without partitions, which are few. A thread gets
- * the regions of its domain when the kernel switches to it: also the current one.
+ * The MPU does not permit to execute RAM: a partition of the default domain covers the code.
+ * Threads in supervisor mode can access everything else without partitions, which are few. A thread
+ * gets the regions of its domain when the kernel switches to it: also the current one.
  */
 static void switch_context(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damaged images: what a signature permits only from a defective builder. None must harm the firmware. */
+/* Damaged images, which only a defective builder signs. None must harm the firmware. */
 #include <errno.h>
 #include <string.h>
 

@@ -21,7 +21,10 @@ enum part_index {
 };
 
 static struct opwest_bundle_slot slots[2];
-static const struct opwest_bundle_storage storage = {.slots = slots, .slot_count = ARRAY_SIZE(slots)};
+static const struct opwest_bundle_storage storage = {
+	.slots = slots,
+	.slot_count = ARRAY_SIZE(slots),
+};
 
 static uint8_t memory[2][8192] __aligned(64);
 static uint8_t results[1024] __aligned(16);
@@ -90,8 +93,9 @@ static uint32_t equal_vectors(const struct opwest_bundle_descriptor *descriptor,
 		}
 		agrees = descriptor->run(vector->inputs, outputs, workspace, NULL) == 0;
 		for (uint16_t k = 0U; k < model->output_count; k++) {
-			agrees = agrees &&
-				 memcmp(outputs[k], vector->outputs[k], model->outputs[k].size) == 0;
+			const size_t size = model->outputs[k].size;
+
+			agrees = agrees && memcmp(outputs[k], vector->outputs[k], size) == 0;
 		}
 		equal += agrees ? 1U : 0U;
 	}
