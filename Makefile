@@ -101,7 +101,7 @@ boards: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm
 
 bundles: $(VENV)/.installed-all
-	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/zephyr/test_bundle*.py \
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/unit/board/test_bundle*.py tests/zephyr/test_bundle*.py \
 		tests/zephyr/test_two_models_ota_on_zephyr.py
 
 plans: $(VENV)/.installed-dev
