@@ -150,13 +150,15 @@ def run_image(board: str, elf: Path, until: str, *options: str, seconds: float =
     pytest.fail(f"{board}: no {until!r} within {seconds} s:\n{console.decode(errors='replace')[-6000:]}")
 
 
-def signed_again(content: bytes, offset: int, form: str, value: int) -> bytes:
-    """Return a bundle with another number in its header, signed with the first trusted key."""
+def signed_again(content: bytes, offset: int = 0, form: str = "", value: int = 0, seed: str = "trusted") -> bytes:
+    """Return a bundle with another number in its header, signed with one key."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     changed = bytearray(content)
-    struct.pack_into(form, changed, offset, value)
+    if form:
+        struct.pack_into(form, changed, offset, value)
     (length,) = struct.unpack_from("<I", changed, 8)
-    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(SEEDS["trusted"]))
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(SEEDS[seed]))
+    changed[length + 8 : length + 16] = hashlib.sha512(key.public_key().public_bytes_raw()).digest()[:8]
     changed[length + 24 : length + 88] = key.sign(bytes(changed[:length]))
     return bytes(changed)
