@@ -92,7 +92,7 @@ def test_record_of_the_abi(make_board: Callable[..., Board]) -> None:
 
 BROKEN = sorted(
     set(re.findall(r"\b[A-Z_]+\b", re.search(r"enum broken \{(.*?)\}", (PROGRAMS / "stand_in.c").read_text(), re.S)[1]))
-    - {"NOTHING", "FOREIGN"}
+    - {"NOTHING", "FOREIGN", "OUTPUT_LAST"}
 )
 
 
@@ -125,6 +125,12 @@ def test_descriptor_behind_the_image(make_board: Callable[..., Board]) -> None:
     image = image_of(TWO)
     for offset in (HEADER + image.descriptor + 4, HEADER + len(image.data) - 8, HEADER + 8):
         refused(board, board.install(board.bundle(TWO, descriptor_offset=offset)), Fault.DESCRIPTOR)
+
+
+def test_last_bytes_of_the_image(make_board: Callable[..., Board]) -> None:
+    """An expected output that ends with the image is read, and differs."""
+    board = with_one(make_board())
+    assert board.install(board.bundle(dataclasses.replace(TWO, broken="OUTPUT_LAST"))).fault == Fault.VECTOR
 
 
 def test_layout_of_steps_and_its_function(make_board: Callable[..., Board]) -> None:

@@ -257,6 +257,7 @@ def test_damaged_active_model(make_board: Callable[..., Board]) -> None:
     assert restarted(board) == 1000, "the keys of an older firmware accept it again"
     board("flip", 0, 400, 0x10)
     assert board.start() == code("ENOENT")
+    assert board.send(board.bundle(ONE), slot=0) == code("EBUSY"), "the record refers to it"
     assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
     assert board.state() == State(active=1), "a model that could not be used is no previous one"
     assert board.session() == 0 and board.mark() == 2000
@@ -328,6 +329,9 @@ def test_damaged_record_is_like_none(make_board: Callable[..., Board], record: s
     assert board.start() == code("ENOENT")
     assert board.state() == State()
     assert board.listed(0) == (Fault.GOOD, "one", "---N")
+    stores = int(board("operations")[4])
+    assert board.rc("begin", NONE, board.bundle(ONE)) == 0
+    assert int(board("operations")[4]) == stores + (record != ""), "another firmware may read it"
     assert board.install(board.bundle(ONE)).rc == 0
     assert board.session() == 0 and board.mark() == 1000 and restarted(board) == 1000
 

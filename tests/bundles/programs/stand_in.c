@@ -29,7 +29,7 @@ enum broken {
 	BUFFERS, BUFFER_POOL, BUFFER_OFFSET, BUFFER_SIZE, BUFFER_NAME, BUFFER_DTYPE,
 	VECTORS_POINTER, TOLERANCES, TOLERANCES_ALIGN, VECTOR_INPUTS, VECTOR_OUTPUTS,
 	INPUT_NULL, INPUT_OUTSIDE, OUTPUT_OUTSIDE, OUTPUT_END,
-	STEP_TABLE, STEP_BUFFER, STEP_STEP, STEP_EXPECTED, FOREIGN,
+	STEP_TABLE, STEP_BUFFER, STEP_STEP, STEP_EXPECTED, FOREIGN, OUTPUT_LAST,
 };
 
 #define IS(part)             (BROKEN == (part))
@@ -265,6 +265,7 @@ static const void *const in0[] = {IS(INPUT_NULL)      ? NULL
 						      : (const void *)x0};
 static const void *const out0[] = {IS(OUTPUT_OUTSIDE) ? (const void *)8
 				   : IS(OUTPUT_END)   ? (const void *)&last[-8]
+				   : IS(OUTPUT_LAST)  ? (const void *)&last[-12]
 						      : (const void *)y0,
 				   z0};
 static const void *const in1[] = {x1};
