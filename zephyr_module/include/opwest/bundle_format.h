@@ -216,7 +216,10 @@ struct opwest_bundle_verdict {
 	 * descriptor.
 	 */
 	int32_t detail;
-	/** What the bundle has, and what the firmware has or accepts; 0 where it does not apply. */
+	/**
+	 * What the bundle has, and what the firmware has or accepts; 0 where it does not apply. For
+	 * a golden vector: the output that differs, and its first different element.
+	 */
 	uint64_t found;
 	uint64_t expected;
 };
