@@ -177,6 +177,13 @@ def test_memory_of_sessions_and_of_trials(make_board: Callable[..., Board]) -> N
     assert board.install(board.bundle(ONE)).rc == 0 and board.mark() == 1000
 
 
+def test_buffer_at_the_end_of_its_pool(make_board: Callable[..., Board]) -> None:
+    board = with_one(make_board())
+    assert board.install(board.bundle(dataclasses.replace(TWO, pool_size=80))).rc == 0 and board.mark() == 2000
+    smaller = dataclasses.replace(ONE, pool_size=79)
+    assert board.install(board.bundle(smaller)).fault == Fault.DESCRIPTOR
+
+
 def test_smallest_memory(make_board: Callable[..., Board]) -> None:
     """opwest_bundles_needs() is enough at any alignment; the sanitizer finds accesses behind it."""
     board = make_board(trial=0)

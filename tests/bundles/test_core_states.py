@@ -357,6 +357,10 @@ def test_configurations_that_cannot_work(make_board: Callable[..., Board]) -> No
     for name, value in (
         *(("keys", 0), ("slot_count", 1), ("slot_count", 0), ("slot_shift", 32), ("write_size", 3), ("write_size", 0)),
         *(("write_size", 128), ("host_version", 0), ("slot_size", 0x4001)),
+        *(
+            ("remove", part)
+            for part in "storage api slots keys host devices erase write synchronise load store".split()
+        ),
     ):
         board = make_board()
         board("set", name, value)

@@ -24,7 +24,7 @@ def test_no_run_fails_or_mixes_models(trial: int, tmp_path: Path) -> None:
     for mark, slot, wrong in ((1000, 0, 0), (2000, 1, 0), (3000, 1, 1)):
         paths.append(tmp_path / f"{mark}.bundle")
         paths[-1].write_bytes(signer.bundle(signed_part(Variant(mark=mark, slot=slot, wrong=wrong))))
-    rounds = sized(60, 3000)
+    rounds = sized(60, 1000)
     program = built("threads", ["threads", "simulated"], THREADED)
     text = run([program, *paths, signer.public.hex(), str(rounds), str(trial)], tmp_path)
     print(text)

@@ -116,6 +116,42 @@ static void set_devices(const char *text)
 	config.device_count = (uint8_t)count;
 }
 
+/* Remove a part of the configuration. */
+static void remove_part(const char *name)
+{
+	static struct opwest_bundle_storage_api api;
+
+	api = *simulated_storage.api;
+	if (strcmp(name, "storage") == 0) {
+		config.storage = NULL;
+	} else if (strcmp(name, "api") == 0) {
+		simulated_storage.api = NULL;
+		return;
+	} else if (strcmp(name, "slots") == 0) {
+		simulated_storage.slots = NULL;
+	} else if (strcmp(name, "keys") == 0) {
+		config.keys = NULL;
+	} else if (strcmp(name, "host") == 0) {
+		config.host = NULL;
+	} else if (strcmp(name, "devices") == 0) {
+		config.devices = NULL;
+		config.device_count = 1U;
+	} else if (strcmp(name, "erase") == 0) {
+		api.erase = NULL;
+	} else if (strcmp(name, "write") == 0) {
+		api.write = NULL;
+	} else if (strcmp(name, "synchronise") == 0) {
+		api.synchronise = NULL;
+	} else if (strcmp(name, "load") == 0) {
+		api.load = NULL;
+	} else if (strcmp(name, "store") == 0) {
+		api.store = NULL;
+	} else {
+		exit(2);
+	}
+	simulated_storage.api = &api;
+}
+
 static void set(const char *name, const char *value)
 {
 	const long number = strtol(value, NULL, 0);
@@ -159,6 +195,8 @@ static void set(const char *name, const char *value)
 		simulated.slots[1].memory += number;
 	} else if (strcmp(name, "write_size") == 0) {
 		simulated.slots[1].write_size = (uint32_t)number;
+	} else if (strcmp(name, "remove") == 0) {
+		remove_part(value);
 	} else if (strcmp(name, "slot_count") == 0) {
 		simulated_storage.slot_count = (uint8_t)number;
 	} else {
