@@ -11,6 +11,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from bundle_support import (
     signed_again,
 )
 from campaign import sized
+from models.real import model_file
+from requirements_support import need
 from zephyr_support import Built, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -166,6 +169,27 @@ def test_sessions_with_too_little_memory(models: Models, old: bytes) -> None:
     refused = re.fullmatch(r"install: -77 memory detail -1 found (\w+) expected 200", lines[2])
     assert refused and 640 < int(refused[1], 16) < 2048, lines
     assert without_addresses(lines)[-2:] == ["install: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0"]
+
+
+def test_imported_model_replaces_another_interface(models: Models, old: bytes, tmp_path: Path) -> None:
+    """The keyword model of MLPerf Tiny, int8: its golden vectors on the board, then its outputs in sessions."""
+    need("tflite")
+    folder = tmp_path / "kws"
+    command = [sys.executable, "-m", "opwest", "import", "tflite", model_file("kws_int8.tflite"), "-o", folder]
+    subprocess.run([*command, "--kernels", "portable"], check=True, capture_output=True)
+    vectors = dict(np.load(folder / "vectors.npz"))
+    inputs, outputs = vectors["input_1"], vectors["output"]
+    head = struct.pack("<4I", len(inputs), inputs[0].nbytes, outputs[0].nbytes, 0)
+    cases = head + inputs.tobytes() + outputs.tobytes()
+    imported = models.bundle(folder / "manifest.yaml", 1, "1.0.0")
+    script = f"{START}install 4\ncases 2\nreset\nstart\ncases 2\nrollback\ncases 1\n"
+    lines = without_addresses(models.board.run(script, [OLD, cases, old, imported]))
+    model, done = (
+        ["model: kws_int8 1.0.0", f"cases: {len(inputs)} of {len(inputs)}"],
+        "0 good detail 0 found 0 expected 0",
+    )
+    back = [f"rollback: {done}", "model: digits 1.0.0", "cases: 360 of 360"]
+    assert lines == [*STARTED, f"install: {done}", *model, "start: 0", *model, *back]
 
 
 def test_resets_before_a_model_is_confirmed(models: Models, old: bytes, new: bytes) -> None:
