@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,9 +19,13 @@ from opwest.model.targets import make_target
 from opwest.targets import named_targets
 from opwest.tuning.emulator import HERE as QEMU
 from opwest.tuning.machines import MACHINES
+from session_support import made_once, session_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+DIGITS_KEY = "digits-with-objects"
+DIGITS = session_folder() / DIGITS_KEY / "digits" / "manifest.yaml"
+"""The example with compiled operators, after make_digits(): for tests with the fixture digits_objects."""
 MODULE = ROOT / "zephyr_module"
 PROGRAMS = Path(__file__).parent / "programs"
 FLOATS = np.array(
@@ -76,6 +81,17 @@ RUNS = {
         Run("rv32", "rv32imac", 0x83000000),
     )
 }
+
+
+def make_digits() -> None:
+    """Copy the digits example and compile its operators, once in a session."""
+
+    def make(folder: Path) -> None:
+        copy = folder / DIGITS.parent.name
+        shutil.copytree(EXAMPLES / "digits", copy, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+        subprocess.run([sys.executable, copy / "compile_operators.py"], check=True, capture_output=True)
+
+    made_once(DIGITS_KEY, make)
 
 
 def small_model(folder: Path, text: str, sources: Mapping[str, str]) -> Path:

@@ -33,3 +33,13 @@ def make_board(tmp_path: Path) -> Iterator[Callable[..., Board]]:
     yield make
     for board in boards:
         board.close()
+
+
+@pytest.fixture(scope="session")
+def digits_objects() -> None:
+    """Compile the operators of the digits example for all targets whose compiler is installed: bundle_images.DIGITS."""
+    from bundle_images import make_digits
+    from requirements_support import need
+
+    need("cc")
+    make_digits()

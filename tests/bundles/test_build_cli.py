@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from bundle_images import EXAMPLES, HOST_SLOT, small_model
+from bundle_images import DIGITS as MANIFEST_OF_DIGITS
+from bundle_images import HOST_SLOT, small_model
 from opwest.bundles.format import unpack
 from opwest.bundles.libraries import Library
 from opwest.bundles.toolchain import machine_options
@@ -19,7 +20,8 @@ from requirements_support import need, need_x86_64
 from test_build_format import CONTENT, keys
 from test_build_refusals import GOOD, HEAD, VECTORS, manifest
 
-DIGITS = str(EXAMPLES / "digits" / "manifest.yaml")
+pytestmark = pytest.mark.usefixtures("digits_objects")
+DIGITS = str(MANIFEST_OF_DIGITS)
 AT = ["--slot", f"{HOST_SLOT:#x}"]
 
 

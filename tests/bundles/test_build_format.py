@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundle_images import EXAMPLES, HOST_SLOT, bundle
+from bundle_images import DIGITS, EXAMPLES, HOST_SLOT, bundle
 from campaign import sized
 from opwest.bundles.capabilities import OTHER, capabilities, names
 from opwest.bundles.explanation import as_json, as_text
@@ -185,8 +185,9 @@ def test_the_numbers_are_those_of_the_c_headers() -> None:
     assert sum("define OPWEST_BUNDLE_CPU_" in line for line in text.splitlines()) == 20
 
 
+@pytest.mark.usefixtures("digits_objects")
 def test_the_interface_hash_is_that_of_its_text() -> None:
-    ((model, _plan),) = check([EXAMPLES / "digits" / "manifest.yaml"], Diagnostics())
+    ((model, _plan),) = check([DIGITS], Diagnostics())
     text = "input image int8 [1, 8, 8, 1] [1.0] [0] -1\noutput label int32 [1] [] [] -1\n"
     assert interface_text(model) == text
     assert interface_hash(model) == int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")

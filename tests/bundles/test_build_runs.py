@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bundle_images import (
+    DIGITS,
     EXAMPLES,
     HOST_SLOT,
     MACHINES,
@@ -26,6 +27,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.objects.elf import ET_REL, parse_elf
 from requirements_support import need, need_x86_64
 
+pytestmark = pytest.mark.usefixtures("digits_objects")
 OPENED = ": open 0, again "
 PLACED = """version: 1
 model: placed
@@ -76,7 +78,7 @@ def test_a_model_with_state(target: str, cpu: list[str], tmp_path: Path) -> None
 
 def test_objects_of_the_manifest(tmp_path: Path) -> None:
     tools("cortex-m3")
-    made = bundle(EXAMPLES / "digits" / "manifest.yaml", "cortex-m3", RUNS["cortex-m3"].slot, cases=1000)
+    made = bundle(DIGITS, "cortex-m3", RUNS["cortex-m3"].slot, cases=1000)
     assert f"digits{OPENED}" in (output := run(made, "cortex-m3", tmp_path))
     assert f"good {made.vectors} of {made.vectors}\nclose 0" in output
     assert "steps" not in output
@@ -85,7 +87,7 @@ def test_objects_of_the_manifest(tmp_path: Path) -> None:
 def test_objects_on_this_machine(tmp_path: Path) -> None:
     need("cc")
     need_x86_64()
-    made = bundle(EXAMPLES / "digits" / "manifest.yaml", "x86-64", HOST_SLOT, steps=True)
+    made = bundle(DIGITS, "x86-64", HOST_SLOT, steps=True)
     output = run_on_host(made, tmp_path)
     assert f"digits{OPENED}" in output
     assert "good 10 of 10\nsteps 3, wrong 0\n" in output
@@ -111,7 +113,7 @@ def test_inputs_and_outputs_in_the_workspace_are_copied(tmp_path: Path) -> None:
 def test_observable_images_contain_no_results(tmp_path: Path) -> None:
     need("cc")
     need_x86_64()
-    manifest = EXAMPLES / "digits" / "manifest.yaml"
+    manifest = DIGITS
     made = bundle(manifest, "x86-64", HOST_SLOT, observable=True)
     assert "steps 0, wrong 0\n" in run_on_host(made, tmp_path)
     assert made.content.abi.layout == 1
@@ -136,7 +138,7 @@ def test_devices_and_placed_tensors_of_two_accelerators(tmp_path: Path) -> None:
 
 def test_images_for_llext_are_relocatable_objects() -> None:
     need("arm-none-eabi-gcc")
-    request = BundleRequest(EXAMPLES / "digits" / "manifest.yaml", None, target="cortex-m3")
+    request = BundleRequest(DIGITS, None, target="cortex-m3")
     content = make_bundle(request, Diagnostics()).content
     assert (content.kind, content.slot_address, content.descriptor) == (LLEXT, 0, 0)
     assert parse_elf(content.image).type == ET_REL

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bundle_support import private_key
+from bundle_support import digits_model, private_key
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import unpack
 from opwest.bundles.linked import named_symbols
@@ -47,7 +47,7 @@ int opwest_session_run(struct opwest_session *session, uint64_t hash, const void
 def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, tmp_path: Path) -> None:
     signs = _is_importable(workspace, "cryptography")
     app = tmp_path / "bundled"
-    shutil.copytree(ROOT / "examples" / "digits", app / "digits")
+    digits_model(app / "digits")
     (app / "boards").mkdir()
     shutil.copy(OVERLAYS / "mps2_an385.overlay", app / "boards")
     private_key(app, "trusted")
