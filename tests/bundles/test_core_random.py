@@ -6,8 +6,8 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from bundle_files import Signer, Variant, signed_part, version_of
@@ -277,11 +277,11 @@ def step(board: Board, model: Model, choice: random.Random, every: list[File], o
     return offset
 
 
-def play(seed: int, turn: int, every: list[File], make_board: Callable[..., Board]) -> None:
+def play(seed: int, turn: int, every: list[File], work: Path) -> None:
     choice = random.Random(f"{seed} {turn}")
     waits, allows, limit = bool(turn & 1), choice.random() < 0.25, choice.choice((0, 0, 2))
     write_size = choice.choice((1, 4, 32))
-    board = make_board(slots=SLOTS, write_size=write_size, waits=int(waits), downgrade=int(allows), crash_limit=limit)
+    board = Board(work, slots=SLOTS, write_size=write_size, waits=int(waits), downgrade=int(allows), crash_limit=limit)
     model = Model(waits, allows, limit)
     assert board.start() == model.start() and board.session() == 0
     offset = 0
@@ -290,13 +290,14 @@ def play(seed: int, turn: int, every: list[File], make_board: Callable[..., Boar
     for slot in range(SLOTS):
         letters = board.listed(slot)[2]
         assert ("A" in letters) == (slot == model.state.active) and ("N" in letters) == (slot == model.target())
+    board.close()
 
 
-def test_random_schedules(make_board: Callable[..., Board]) -> None:
+def test_random_schedules(tmp_path: Path) -> None:
     every = files()
     for seed in range(sized(6, 200)):
         for turn in range(4):
-            play(seed, turn, every, make_board)
+            play(seed, turn, every, tmp_path)
     print(EVENTS)
     reached = {key.split()[1] for key in EVENTS if key.startswith("install ")}
     missing = {fault.name for fault in Fault} - reached

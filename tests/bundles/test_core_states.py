@@ -342,7 +342,9 @@ def test_reset_during_an_upload(make_board: Callable[..., Board]) -> None:
     name = board.bundle(ONE, version=version_of(2))
     assert board("begin", NONE, name) == ["0", "0"]
     assert board.state() == State(active=1), "the slot of the previous model is erased"
-    assert board("write", name, 0, 500) == ["0", "500"]
+    assert board("write", name, 0, 100) == ["0", "100"]
+    assert board.listed(0) == (Fault.HEADER, "-", "---N"), "a name without an end is not shown"
+    assert board("write", name, 100, 400) == ["0", "500"]
     assert restarted(board) == 3000
     assert board.rc("write", name, 500, 100) == code("EPERM") and board.rc("install") == code("EPERM")
     assert board("begin", NONE, name) == ["0", "0"]

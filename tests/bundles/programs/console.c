@@ -13,7 +13,7 @@
 #include "bundle_internal.h"
 #include "simulated.h"
 
-#define MOST_FILES    64
+#define MOST_FILES    128
 #define MOST_SESSIONS 3
 #define MOST_KEYS     3
 #define PART          100U

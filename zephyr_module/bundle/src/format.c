@@ -145,6 +145,7 @@ enum opwest_bundle_fault opwest_bundle_parse(const uint8_t *data, size_t size,
 	}
 	read_header(data, header);
 	if (header->length < OPWEST_BUNDLE_HEADER_SIZE || !is_sound(data, header)) {
+		memset(header, 0, sizeof(*header)); /* its name may have no end */
 		return OPWEST_BUNDLE_HEADER;
 	}
 	return header->length > size ? OPWEST_BUNDLE_SIZE : OPWEST_BUNDLE_GOOD;

@@ -231,7 +231,7 @@ struct opwest_bundle_verdict {
  *
  * @param data   The file.
  * @param size   The number of readable bytes.
- * @param header Filled in.
+ * @param header Filled in; zeros if it is damaged.
  *
  * @return OPWEST_BUNDLE_GOOD, NO_BUNDLE, FORMAT, HEADER or SIZE
  */
