@@ -253,6 +253,7 @@ CUTS = {
 }
 
 
+@pytest.mark.parametrize("models", sized(BOARDS[:1], BOARDS), indirect=True)
 @pytest.mark.parametrize(
     ("kind", "full"), sized([("install", 162), ("rollback", 0)], [(kind, full) for kind in CUTS for full in (0, 162)])
 )
@@ -261,8 +262,6 @@ def test_power_cuts(models: Models, old: bytes, new: bytes, wrong: bytes, kind: 
 
     A block of the records is almost full with 162 of them: NVS then collects garbage in the transaction.
     """
-    if models.board.name != BOARDS[0] and not sized(False, True):
-        pytest.skip("a sample of the power cuts is on one board")
     before, parts = CUTS[kind]
     stride, tail = sized((331, 5), (1, 1))
     script = f"{START}{before}fill {full}\ncampaign {kind} {parts} {stride} {tail}\n"
@@ -299,10 +298,9 @@ def test_zephyr_3_4(workspace: Workspace, old_base: Path, tmp_path: Path) -> Non
     assert re.fullmatch(r"campaign install: \d\d+ cuts, 0 bad", lines[-2]), lines[-2]
 
 
+@pytest.mark.parametrize("models", BOARDS[:1], indirect=True)
 def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old: bytes, tmp_path: Path) -> None:
     """The instructions of a run, and the flash operations of an installation."""
-    if models.board.name != BOARDS[0]:
-        pytest.skip("one board: the code of run is the same")
     program = PROGRAM.parent / "bundles_small"
     linked = workspace.build(program, models.board.name, f"-DMANIFEST={models.old}")
     (tmp_path / "input.bin").write_bytes(OLD[16 : 16 + 64])
