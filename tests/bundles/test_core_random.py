@@ -128,7 +128,7 @@ class Model:
     def begin(self, slot: int, file: File) -> tuple[int, int]:
         if self.state.trying != NONE:
             return code("EBUSY"), 0
-        if self.upload is not None and self.upload[0] is file and slot in (NONE, self.upload[1]):
+        if self.upload is not None and self.upload[0].content == file.content and slot in (NONE, self.upload[1]):
             return 0, self.upload[2]
         slot = self.target() if slot == NONE else slot
         if slot >= SLOTS:
