@@ -298,6 +298,7 @@ def test_zephyr_3_4(workspace: Workspace, old_base: Path, tmp_path: Path) -> Non
     assert re.fullmatch(r"campaign install: \d\d+ cuts, 0 bad", lines[-2]), lines[-2]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("models", BOARDS[:1], indirect=True)
 def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old: bytes, tmp_path: Path) -> None:
     """The instructions of a run, and the flash operations of an installation."""

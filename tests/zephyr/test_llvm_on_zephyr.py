@@ -50,10 +50,12 @@ def test_same_predictions_as_with_c_metadata(
     assert predictions(workspace.build(digits_llvm, board).run(END)) == host_lines
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("options", "target"),
     [
-        *sized([], [(["-DCONFIG_FPU=n"], "cortex-m4"), (["-DCONFIG_FPU=y"], "cortex-m4f")]),
+        (["-DCONFIG_FPU=n"], "cortex-m4"),
+        (["-DCONFIG_FPU=y"], "cortex-m4f"),
         (["-DCONFIG_FPU=y", "-DCONFIG_FP_SOFTABI=y"], "cortex-m4f-softfp"),
     ],
 )
