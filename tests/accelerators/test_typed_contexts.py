@@ -71,6 +71,56 @@ SYSTEM = {
         r"\(void \*\)runner, NULL, NULL, config->priority, OPTIONS, K_NO_WAIT\);",
     ),
     "_suite.c": (r"static void [a-z_]+\(void \*fixture\)",),
+    # Bundles: pointers of an image before they are checked, tensors by their tables, memory of a session.
+    "_bundle.c": (
+        r"return \(const struct .*_devices \*\)\(const void \*\)devices;",
+        r"const struct .* \*const (from|to) = \(const struct .* \*\)\(const void \*\)(inputs|outputs);",
+        r"(if \(|.* && ).*(inputs|outputs)\[.*\] != \((const )?void \*\)workspace->model\.(input|output)\..*\) \{",
+        r"static const void \*const .*_(inputs|outputs)\[\] = \{",
+    ),
+    "bundle_internal.h": (r"void \*\*outputs;",),
+    "descriptor.c": (
+        r"static bool is_inside\(const struct examination \*at, const void \*pointer, uint64_t size,",
+        r"return is_inside\(at, \(const void \*\)\(\(uintptr_t\)function & ~\(uintptr_t\)1\), 2U, 1U\);",
+        r"static bool are_values\(const struct examination \*at, const void \*const \*values,",
+    ),
+    "placement.c": (
+        r"static uint64_t place_outputs\(const struct opwest_model \*model, uint64_t cursor, void \*\*outputs\)",
+        r".*sizeof\(void \*\).*",
+        r"placement->outputs = \(void \*\*\)\(uintptr_t\)table;",
+    ),
+    "steps.c": (
+        r"const void \*expected, uint32_t size\)",
+        r"struct watch \*const watch = \(struct watch \*\)\(void \*\)observer;",
+    ),
+    "bundle.h": (r"const void \*expected;",),
+    # Zephyr's flash, NVS, caches and LLEXT; records of the storage.
+    "bundle_port.h": (
+        r"int \(\*(load|store)\)\(const struct opwest_bundle_storage \*storage, uint16_t id, (const )?void \*data,",
+    ),
+    "storage.c": (
+        r"\(void\)sys_cache_data_invd_range\(\(void \*\)own->memory, own->size\);",
+        r"static int (load|store)\(const struct opwest_bundle_storage \*storage, uint16_t id, (const )?void \*data,",
+        r"static int replace\(struct nvs_fs \*nvs, uint16_t id, const void \*data, uint32_t size\)",
+    ),
+    "llext.c": (
+        r"static int read_symbols\(struct llext_loader \*loader, void \*data, size_t size\)",
+        r"static size_t room_(in|at)\(.*const void \*pointer\)",
+        r"const void \*found;",
+    ),
+    "llext_check.c": (
+        r"#define CLASS +\(sizeof\(void \*\) == 8U \? 2U : 1U\)",
+        r".*\(const elf_(ehdr|shdr|sym|rel)_t \*\)\(const void \*\).*",
+    ),
+    "flash_emul.c": (
+        r"static int flash_emul_\w+\(const struct device \*dev, off_t offset, (const )?void \*data, size_t size\)",
+    ),
+    "flash_emul_native.c": (
+        r"void \*const wanted = \(void \*\)address;",
+        r"void \*const found = mmap\(wanted, size, PROT_READ \| PROT_WRITE \| PROT_EXEC,",
+    ),
+    # The functions of the C library, for toolchains without one.
+    "memory.c": (r"(LOOPS )?(void \*|int )mem(cpy|move|set|cmp)\(.*\);?",),
 }
 # The untyped binary interfaces of TVM, Halide and MLIR. Devices are typed up to the bridge.
 _HANDLE = r"(int \*out_ret_tcode, )?void \*resource_handle\);?"
@@ -185,7 +235,8 @@ def emitted(typed, tmp_path_factory):
     found = [path for app in apps for path in app.rglob("*") if path.suffix in (".c", ".h")]
     operators = re.compile(r"/objects/")  # the user's own
     found = [path for path in found if not operators.search(str(path))]
-    found += [path for path in RUNTIME.rglob("*") if path.suffix in (".c", ".h")]
+    others = RUNTIME / "bundle" / "ext"
+    found += [path for path in RUNTIME.rglob("*") if path.suffix in (".c", ".h") and not path.is_relative_to(others)]
     return [*found, *(ROOT / "project_template").rglob("*.[ch].jinja")]
 
 

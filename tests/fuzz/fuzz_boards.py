@@ -18,6 +18,7 @@ from fuzz_yaml import mutate_yaml
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.board.session import check_tensors, find_model, run_model
+from opwest.board.shell_connection import ShellConnection
 from opwest.board.shell_link import ShellLink
 from opwest.host.arrays import Runs
 from opwest.zephyr.workspace import Workspace
@@ -38,13 +39,12 @@ _SHELL_WORDS = (
 ).split(" ")
 
 
-class _Shell(ShellLink):
+class _Answers(ShellConnection):
     """A shell with given responses: one for each command, then no response."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
         self.device = "/dev/board"
-        self._timeout = 0.01
-        self._chunk = 1
+        self.timeout = 0.01
         self._received = b""
         self._answers = list(answers)
         self._now = b""
@@ -67,6 +67,17 @@ class _Shell(ShellLink):
 
     def disconnect(self) -> None:
         pass
+
+
+class _Shell(ShellLink):
+    """The link of a shell with given responses."""
+
+    def __init__(self, answers: Sequence[bytes]) -> None:
+        self.device = "/dev/board"
+        self._timeout = 0.01
+        self._chunk = 1
+        self._connection = _Answers(answers)
+        self._ask = self._connection.ask
 
 
 _TENSORS = [
@@ -132,6 +143,7 @@ def _runner() -> asyncio.Runner:
 
 def start_smp(_folder: Path, use: Use = _run) -> Read:
     """Return the reader of an SMP server's responses: `use` uses the link."""
+    from opwest.board.smp_connection import SmpConnection
     from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
@@ -166,10 +178,12 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
     runner = _runner()
 
     def read(content: bytes) -> str:
+        connection = SmpConnection.__new__(SmpConnection)
+        connection.device, connection.timeout, connection._sequence = "/dev/board", 1.0, 0
+        connection._malformed, connection._console, connection._runner = None, b"", runner
+        connection._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
         link = SmpLink.__new__(SmpLink)
-        link.device, link._timeout, link._group, link._sequence = "/dev/board", 1.0, DEFAULT_GROUP, 0
-        link._malformed, link._console, link._runner = None, b"", runner
-        link._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
+        link.device, link._group, link._connection = "/dev/board", DEFAULT_GROUP, connection
         return use(link)
 
     return read

@@ -84,23 +84,23 @@ static void copy_name(char *to, const char *from)
 
 static void put_unsigned(const struct opwest_bundle_sink *sink, const char *key, uint64_t value)
 {
-	sink->put_unsigned(sink->context, key, value);
+	sink->put_unsigned(sink->writer, key, value);
 }
 
 static void put_signed(const struct opwest_bundle_sink *sink, const char *key, int32_t value)
 {
-	sink->put_signed(sink->context, key, value);
+	sink->put_signed(sink->writer, key, value);
 }
 
 static void put_text(const struct opwest_bundle_sink *sink, const char *key, const char *text)
 {
-	sink->put_text(sink->context, key, text);
+	sink->put_text(sink->writer, key, text);
 }
 
 static void put_bytes(const struct opwest_bundle_sink *sink, const char *key, const uint8_t *data,
 		      uint32_t size)
 {
-	sink->put_bytes(sink->context, key, data, size);
+	sink->put_bytes(sink->writer, key, data, size);
 }
 
 static void put_result(const struct opwest_bundle_sink *sink, int result)

@@ -59,14 +59,19 @@ struct opwest_bundle_request {
 	uint32_t data_size;
 };
 
+/** The response of a transport, which defines the structure. */
+struct opwest_bundle_writer;
+
 /** Receives the fields of a response. */
 struct opwest_bundle_sink {
-	void (*put_unsigned)(void *context, const char *key, uint64_t value);
-	void (*put_signed)(void *context, const char *key, int32_t value);
+	void (*put_unsigned)(struct opwest_bundle_writer *writer, const char *key, uint64_t value);
+	void (*put_signed)(struct opwest_bundle_writer *writer, const char *key, int32_t value);
 	/** Printable ASCII characters. */
-	void (*put_text)(void *context, const char *key, const char *text);
-	void (*put_bytes)(void *context, const char *key, const uint8_t *data, uint32_t size);
-	void *context;
+	void (*put_text)(struct opwest_bundle_writer *writer, const char *key, const char *text);
+	void (*put_bytes)(struct opwest_bundle_writer *writer, const char *key, const uint8_t *data,
+			  uint32_t size);
+	/** That of the transport; may be NULL. */
+	struct opwest_bundle_writer *writer;
 };
 
 /**

@@ -48,12 +48,12 @@ static void put_key(const char *key)
 	append("=");
 }
 
-static void put_unsigned(void *context, const char *key, uint64_t value)
+static void put_unsigned(struct opwest_bundle_writer *writer, const char *key, uint64_t value)
 {
 	char digits[21];
 	char *digit = &digits[sizeof(digits) - 1U];
 
-	ARG_UNUSED(context);
+	ARG_UNUSED(writer);
 	*digit = '\0'; /* not every printf of Zephyr has 64 bits */
 	do {
 		*--digit = (char)('0' + (char)(value % 10U));
@@ -63,20 +63,20 @@ static void put_unsigned(void *context, const char *key, uint64_t value)
 	append(digit);
 }
 
-static void put_signed(void *context, const char *key, int32_t value)
+static void put_signed(struct opwest_bundle_writer *writer, const char *key, int32_t value)
 {
 	char text[12];
 
-	ARG_UNUSED(context);
+	ARG_UNUSED(writer);
 	(void)snprintf(text, sizeof(text), "%" PRId32, value);
 	put_key(key);
 	append(text);
 }
 
 /* Spaces separate fields: they and "%" are percent-encoded. */
-static void put_text(void *context, const char *key, const char *text)
+static void put_text(struct opwest_bundle_writer *writer, const char *key, const char *text)
 {
-	ARG_UNUSED(context);
+	ARG_UNUSED(writer);
 	put_key(key);
 	for (; *text != '\0'; text++) {
 		const char c[2] = {*text, '\0'};
@@ -85,9 +85,10 @@ static void put_text(void *context, const char *key, const char *text)
 	}
 }
 
-static void put_bytes(void *context, const char *key, const uint8_t *data, uint32_t size)
+static void put_bytes(struct opwest_bundle_writer *writer, const char *key, const uint8_t *data,
+		      uint32_t size)
 {
-	ARG_UNUSED(context);
+	ARG_UNUSED(writer);
 	put_key(key);
 	for (uint32_t i = 0; i < size; i++) {
 		char text[3];

@@ -34,60 +34,53 @@ enum {
 /* The longest wait for a job before the response that it is not done. */
 #define WAIT_MILLISECONDS 200
 
-struct writer {
+struct opwest_bundle_writer {
 	zcbor_state_t *zse;
 	bool ok;
 };
 
-static void put_key(struct writer *writer, const char *key)
+static void put_key(struct opwest_bundle_writer *writer, const char *key)
 {
 	writer->ok = writer->ok && zcbor_tstr_encode_ptr(writer->zse, key, strlen(key));
 }
 
-static void put_unsigned(void *context, const char *key, uint64_t value)
+static void put_unsigned(struct opwest_bundle_writer *writer, const char *key, uint64_t value)
 {
-	struct writer *const writer = context;
-
 	put_key(writer, key);
 	writer->ok = writer->ok && zcbor_uint64_put(writer->zse, value);
 }
 
-static void put_signed(void *context, const char *key, int32_t value)
+static void put_signed(struct opwest_bundle_writer *writer, const char *key, int32_t value)
 {
-	struct writer *const writer = context;
-
 	put_key(writer, key);
 	writer->ok = writer->ok && zcbor_int32_put(writer->zse, value);
 }
 
-static void put_text(void *context, const char *key, const char *text)
+static void put_text(struct opwest_bundle_writer *writer, const char *key, const char *text)
 {
-	struct writer *const writer = context;
-
 	put_key(writer, key);
 	writer->ok = writer->ok && zcbor_tstr_encode_ptr(writer->zse, text, strlen(text));
 }
 
-static void put_bytes(void *context, const char *key, const uint8_t *data, uint32_t size)
+static void put_bytes(struct opwest_bundle_writer *writer, const char *key, const uint8_t *data,
+		      uint32_t size)
 {
-	struct writer *const writer = context;
-
 	put_key(writer, key);
 	writer->ok = writer->ok && zcbor_bstr_encode_ptr(writer->zse, (const char *)data, size);
 }
 
-static struct opwest_bundle_sink sink_of(struct writer *writer)
+static struct opwest_bundle_sink sink_of(struct opwest_bundle_writer *writer)
 {
 	return (struct opwest_bundle_sink){
 		.put_unsigned = put_unsigned,
 		.put_signed = put_signed,
 		.put_text = put_text,
 		.put_bytes = put_bytes,
-		.context = writer,
+		.writer = writer,
 	};
 }
 
-static int answered(int rc, const struct writer *writer)
+static int answered(int rc, const struct opwest_bundle_writer *writer)
 {
 	if (rc != 0) {
 		return MGMT_ERR_EACCESSDENIED;
@@ -97,7 +90,7 @@ static int answered(int rc, const struct writer *writer)
 
 static int read_info(struct smp_streamer *ctxt)
 {
-	struct writer writer = {.zse = ctxt->writer->zs, .ok = true};
+	struct opwest_bundle_writer writer = {.zse = ctxt->writer->zs, .ok = true};
 	const struct opwest_bundle_sink sink = sink_of(&writer);
 
 	return answered(opwest_bundle_put_info(&sink), &writer);
@@ -105,7 +98,7 @@ static int read_info(struct smp_streamer *ctxt)
 
 static int write_job(struct smp_streamer *ctxt)
 {
-	struct writer writer = {.zse = ctxt->writer->zs, .ok = true};
+	struct opwest_bundle_writer writer = {.zse = ctxt->writer->zs, .ok = true};
 	const struct opwest_bundle_sink sink = sink_of(&writer);
 	struct opwest_bundle_request request = {
 		.job = OPWEST_BUNDLE_JOBS,
@@ -143,7 +136,7 @@ static int write_job(struct smp_streamer *ctxt)
 
 static int write_part(struct smp_streamer *ctxt)
 {
-	struct writer writer = {.zse = ctxt->writer->zs, .ok = true};
+	struct opwest_bundle_writer writer = {.zse = ctxt->writer->zs, .ok = true};
 	const struct opwest_bundle_sink sink = sink_of(&writer);
 	struct zcbor_string data = {0};
 	uint32_t offset = 0;
