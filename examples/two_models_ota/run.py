@@ -60,16 +60,23 @@ def make_bundles(name: str, manifest: Path, version: str, private: Path, build: 
     return files
 
 
-def wrong_digits(work: Path) -> Path:
-    """Return the manifest of a copy of digits whose first golden vector expects another label."""
-    folder = work / "wrong"
+def digits_in_c(folder: Path, *, wrong: bool = False) -> Path:
+    """Return the manifest of a copy of digits with its operators as C sources, for any processor.
+
+    With `wrong`, its first golden vector expects another label.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(DIGITS, folder)
-    with np.load(DIGITS / "vectors.npz") as vectors:
-        arrays = {name: vectors[name].copy() for name in vectors.files}
-    arrays["label"].flat[0] = (arrays["label"].flat[0] + 1) % 10
-    np.savez(folder / "vectors.npz", **arrays)
-    return folder / "manifest.yaml"
+    sources = ", ".join(f"operators/{path.name}" for path in sorted((folder / "operators").glob("*.c")))
+    manifest = folder / "manifest.yaml"
+    objects = re.compile(r"^objects:\n(?: +\S.*\n)+", re.MULTILINE)
+    manifest.write_text(objects.sub(f"objects: [{{files: [{sources}]}}]\n", manifest.read_text()))
+    if wrong:
+        with np.load(DIGITS / "vectors.npz") as vectors:
+            arrays = {name: vectors[name].copy() for name in vectors.files}
+        arrays["label"].flat[0] = (arrays["label"].flat[0] + 1) % 10
+        np.savez(folder / "vectors.npz", **arrays)
+    return manifest
 
 
 @contextmanager
@@ -123,14 +130,13 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     build = work / "build"
     private, public = make_keys(work)
-    step("compiling the operators of digits", [sys.executable, str(DIGITS / "compile_operators.py")])
     shutil.rmtree(work / "kws", ignore_errors=True)
     words = ["import", str(given.model.resolve()), "-o", str(work / "kws"), "--model", "keyword_spotting"]
     step("importing keyword spotting", [*OPWEST, *words])
     build_firmware(workspace, given.board, public, build)
-    digits = make_bundles("digits", DIGITS / "manifest.yaml", "1.0.0", private, build)
+    digits = make_bundles("digits", digits_in_c(work / "digits"), "1.0.0", private, build)
     spotting = make_bundles("keyword_spotting", work / "kws" / "manifest.yaml", "1.0.0", private, build)
-    wrong = make_bundles("wrong_digits", wrong_digits(work), "2.0.0", private, build)
+    wrong = make_bundles("wrong_digits", digits_in_c(work / "wrong", wrong=True), "2.0.0", private, build)
     with running(given.board, build) as device:
         send("installing digits", digits, device)
         send("replacing it by keyword spotting", spotting, device)

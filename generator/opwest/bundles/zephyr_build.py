@@ -112,7 +112,13 @@ def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
             machine.append(word)
         else:
             options.append(word)
-    return machine, options
+    return [_without_unused(word, machine) for word in machine], options
+
+
+def _without_unused(word: str, machine: Sequence[str]) -> str:
+    """Name the extensions of a Cortex-M55 or M85 that code without an FPU does not use: GCC's attributes list all."""
+    soft = not any(one in machine for one in ("-mfloat-abi=hard", "-mfloat-abi=softfp"))
+    return f"{word}+nomve+nofp" if soft and word in ("-mcpu=cortex-m55", "-mcpu=cortex-m85") else word
 
 
 def choose(
