@@ -14,17 +14,9 @@ from pathlib import Path
 from opwest import activity
 from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.model.builds import Target
+from opwest.objects.compat import MARCH
 from opwest.records import dataclass
 
-_MARCH = {
-    "v6-M": "armv6-m",
-    "v6S-M": "armv6s-m",
-    "v7-M": "armv7-m",
-    "v7E-M": "armv7e-m",
-    "v8-M.baseline": "armv8-m.base",
-    "v8-M.mainline": "armv8-m.main",
-    "v8.1-M.mainline": "armv8.1-m.main",
-}
 _RISCV_ABI = {"soft": "", "single": "f", "double": "d", "quad": "q"}
 _COMPILERS = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc", "x86-64": "cc", "i386": "cc"}
 """The default compiler for a machine."""
@@ -148,7 +140,7 @@ def _arm(target: Target) -> tuple[str, ...]:
     cpu = target.llvm.cpu if target.llvm is not None else None
     name = cpu if cpu and cpu.startswith("cortex-m") else None
     parts = _extensions(target, name)
-    base = f"-mcpu={name}" if name else f"-march={_MARCH.get(target.arch or '', 'armv7-m')}"
+    base = f"-mcpu={name}" if name else f"-march={MARCH.get(target.arch or '', 'armv7-m')}"
     return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}")
 
 

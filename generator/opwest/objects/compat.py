@@ -30,7 +30,7 @@ WORD_SIZES = {"x86-64": 64, "i386": 32, "arm": 32, "aarch64": 64}
 """Word sizes in bits of machines with a single one."""
 FLOAT_ABIS: dict[str, tuple[FloatAbi, ...]] = {"arm": ("soft", "softfp", "hard"), "riscv": ("soft", "single", "double")}
 
-_MARCH = {
+MARCH = {
     "v6-M": "armv6-m",
     "v6S-M": "armv6s-m",
     "v7-M": "armv7-m",
@@ -143,8 +143,8 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
 def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
     command = _COMPILERS.get(target.machine)
     flag = ""
-    if target.machine == "arm" and target.arch in _MARCH:
-        flag = f" -march={_MARCH[target.arch]}"
+    if target.machine == "arm" and target.arch in MARCH:
+        flag = f" -march={MARCH[target.arch]}"
     if target.machine == "riscv":
         suffix = _RISCV_SUFFIX.get(target.float_abi or "soft", "")
         flag = f" -march={target.arch or f'rv{target.bits}imac'} -mabi={_riscv_abi(target.bits, suffix)}"
@@ -180,7 +180,7 @@ def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
         seen = f"EABI version {abi.eabi}" if abi.eabi else "the obsolete GNU ABI (EABI version 0)"
         faults.append(Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile with an arm-none-eabi compiler"))
     if abi.arch and target.arch and not runs_on(abi.arch, target.arch):
-        march = _MARCH.get(target.arch)
+        march = MARCH.get(target.arch)
         flag = f"with -march={march} -mthumb" if march else f"for Arm {target.arch}"
         faults.append(
             Fault(

@@ -38,8 +38,8 @@ static struct {
 } upload;
 
 /*
- * The latest job. Until it is done, its thread owns the members below `is_running`, and nobody else
- * changes those above.
+ * The latest job. While it runs, only its thread accesses the members below `is_running`, and no
+ * thread changes the members above.
  */
 static struct {
 	struct k_work work;

@@ -227,7 +227,7 @@ struct opwest_bundle_verdict {
 /**
  * @brief Read the header of a bundle, and check that every part is within the bundle.
  *
- * The content is hostile: nothing but the bytes below @p size is read.
+ * The content need not be a bundle. The function reads only the first @p size bytes.
  *
  * @param data   The file.
  * @param size   The number of readable bytes.
