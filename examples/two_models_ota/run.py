@@ -139,8 +139,8 @@ def main() -> int:
     wrong = make_bundles("wrong_digits", digits_in_c(work / "wrong", wrong=True), "2.0.0", private, build)
     with running(given.board, build) as device:
         send("installing digits", digits, device)
-        send("replacing it by keyword spotting", spotting, device)
-        send("sending a digits whose golden vectors are wrong", wrong, device, accepted=False)
+        send("replacing digits by keyword spotting", spotting, device)
+        send("sending digits 2.0.0 with wrong golden vectors", wrong, device, accepted=False)
         listing = [*OPWEST, "bundle", "--list", "--serial", device]
         step("listing the slots", listing, show=True)
     return 0

@@ -13,7 +13,7 @@ from core_support import Console
 
 
 class Fault(enum.IntEnum):
-    """enum opwest_bundle_fault, written from docs/bundle-format.md's header a second time."""
+    """enum opwest_bundle_fault, written from opwest/bundle_format.h a second time."""
 
     GOOD, NO_BUNDLE, FORMAT, HEADER, SIZE, READ_BACK, SIGNATURE, SLOT, MACHINE, FLOAT_ABI, CPU = range(11)
     LAYOUT, DESCRIPTOR, MEMORY, DEVICES, DOWNGRADE, RUN, VECTOR, UNCONFIRMED, KIND, STORAGE = range(11, 21)

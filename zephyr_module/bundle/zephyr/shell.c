@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shell commands with which a host, or a person, sends and installs bundles. The response is one
- * line: "@opwest bundle key=value ... *CRC-32". Programs add a last word to each command, "@" with
- * session, number, poll and the CRC-32 of the words before, with which the command can be repeated.
+ * line: "@opwest bundle key=value ... *CRC-32". Programs add a last word to each command of a job:
+ * "@" with session, number, poll and the CRC-32 of the words before. It permits repetitions.
  */
 #include <errno.h>
 #include <inttypes.h>

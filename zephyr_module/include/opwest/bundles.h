@@ -317,8 +317,8 @@ int opwest_bundles_write(struct opwest_bundles *bundles, uint32_t offset, const 
 /**
  * @brief Verify the uploaded bundle, try it, and make it the current model.
  *
- * In this order: read-back, format, signature, slot, ABI record, descriptor, memory of all
- * sessions, devices, version; then runs are drained, and the golden vectors run.
+ * In this order: read-back, format, signature, slot, kind, ABI record, descriptor, devices, memory
+ * of all sessions, version, end of the file; then runs are drained, and the golden vectors run.
  *
  * @param bundles The manager.
  * @param verdict Set to the reason of a refusal.
