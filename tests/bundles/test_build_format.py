@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import struct
 import subprocess
 from dataclasses import replace
@@ -17,6 +18,7 @@ from campaign import sized
 from opwest.bundles.capabilities import OTHER, capabilities, names
 from opwest.bundles.explanation import as_json, as_text
 from opwest.bundles.format import (
+    FLOAT_ABI_NAMES,
     LLEXT,
     AbiRecord,
     BundleError,
@@ -183,6 +185,17 @@ def test_the_numbers_are_those_of_the_c_headers() -> None:
             )
             assert int(line.split()[2].rstrip("U"), 16) == 1 << bit
     assert sum("define OPWEST_BUNDLE_CPU_" in line for line in text.splitlines()) == 20
+
+
+def test_names_of_machines_and_float_abis() -> None:
+    """Machines as in `opwest inspect` of objects; float ABIs in the order of opwest/model.h."""
+    for number, name in ((40, "arm"), (62, "x86-64"), (243, "riscv"), (94, "xtensa"), (60_000, "machine-60000")):
+        content = replace(CONTENT, abi=CONTENT.abi._replace(machine=number))
+        assert as_json("x", unpack(pack(content)))["abi"]["machine"] == name
+    text = (EXAMPLES.parent / "zephyr_module/include/opwest/model.h").read_text()
+    enumerators = re.findall(r"OPWEST_FLOAT_ABI_(\w+) = (\d),", text.split("enum opwest_float_abi")[1].split("}")[0])
+    assert [int(number) for _, number in enumerators] == list(range(len(FLOAT_ABI_NAMES)))
+    assert [name.lower() for name, _ in enumerators[1:]] == list(FLOAT_ABI_NAMES[1:])
 
 
 @pytest.mark.usefixtures("digits_objects")

@@ -6,13 +6,19 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.bundles.capabilities import names
-from opwest.bundles.format import HEADER_SIZE, KINDS, LAYOUT_SHORT_ENUMS, LAYOUT_STEPS, LINKED, VERSION, Bundle
+from opwest.bundles.format import (
+    FLOAT_ABI_NAMES,
+    HEADER_SIZE,
+    KINDS,
+    LAYOUT_SHORT_ENUMS,
+    LAYOUT_STEPS,
+    LINKED,
+    VERSION,
+    Bundle,
+)
 from opwest.diagnostics import readable
+from opwest.objects.elf import machine_name
 
-_MACHINES = {2: "sparc", 3: "i386", 8: "mips", 40: "arm", 62: "x86-64", 94: "xtensa", 183: "aarch64", 195: "arc"} | {
-    243: "riscv"
-}
-_FLOAT_ABIS = ("the only one of the machine", "soft", "hard", "single", "double", "quad")
 _LAYOUTS = {LAYOUT_STEPS: "steps", LAYOUT_SHORT_ENUMS: "short enums"}
 
 
@@ -30,13 +36,13 @@ def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
         "image": {"offset": bundle.image_offset, "size": len(content.image)},
         "descriptor": bundle.image_offset + content.descriptor if content.kind == LINKED else None,
         "model": content.name,
-        "version": ".".join(map(str, content.version)),
+        "version": content.version_text,
         "model_hash": content.model_hash.hex(),
         "interface_hash": f"0x{content.interface_hash:016x}",
         "abi": {
-            "machine": _MACHINES.get(abi.machine, abi.machine),
+            "machine": machine_name(abi.machine),
             "pointer_size": abi.pointer_size,
-            "float_abi": _FLOAT_ABIS[abi.float_abi] if abi.float_abi < len(_FLOAT_ABIS) else abi.float_abi,
+            "float_abi": FLOAT_ABI_NAMES[abi.float_abi] if abi.float_abi < len(FLOAT_ABI_NAMES) else abi.float_abi,
             "big_endian": bool(abi.big_endian),
             "metadata_version": abi.metadata_version,
             "host_version": abi.host_version,

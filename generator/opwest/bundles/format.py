@@ -21,6 +21,8 @@ NAME_SIZE = 48
 """Bytes of the name of a model, with at least one zero."""
 LINKED, LLEXT = 0, 1
 KINDS = {LINKED: "linked at its slot", LLEXT: "LLEXT"}
+FLOAT_ABI_NAMES = ("the only one of the machine", "soft", "hard", "single", "double", "quad")
+"""enum opwest_float_abi."""
 ED25519 = 1
 LAYOUT_STEPS, LAYOUT_SHORT_ENUMS = 0x1, 0x2
 MOST_BYTES = 1 << 28
@@ -95,6 +97,11 @@ class Content:
     abi: AbiRecord
     image: bytes
     sbom: str
+
+    @property
+    def version_text(self) -> str:
+        """The version of the model: MAJOR.MINOR.PATCH."""
+        return ".".join(map(str, self.version))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from opwest.bundles.libraries import Libraries, Library
 from opwest.bundles.toolchain import Toolchain
 from opwest.diagnostics import Location
 from opwest.model.builds import ANY_TARGET, TargetBuild
+from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
@@ -109,8 +110,9 @@ class ImageBuilder:
 
     def _location_of(self, member: Member) -> Location:
         """Return the place of the first operator of an object; that of the model without one."""
+        names = CNames(self.model.name)
         for operator in self.model.operators:
-            if f"{self.model.name}__{operator.symbol}" in member.defined:
+            if names.operator(operator.symbol) in member.defined:
                 return operator.location
         return self.model.location
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from opwest.bundles.format import MOST_BYTES, Bundle, BundleError, unpack
+from opwest.bundles.format import MAGIC, MOST_BYTES, Bundle, BundleError, unpack
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 
@@ -56,6 +56,6 @@ def is_bundle(path: Path) -> bool:
     """Whether a file begins as a bundle."""
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"OPWB"
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False

@@ -109,9 +109,7 @@ def _verify(options: argparse.Namespace, found: Bundle, faults: Diagnostics) -> 
     faults.raise_if_errors()
     content = found.content
     names = [str(options.public_key[index]) for index in valid]
-    text = (
-        f"{options.file}: {content.name} {'.'.join(map(str, content.version))}: valid signature by {', '.join(names)}"
-    )
+    text = f"{options.file}: {content.name} {content.version_text}: valid signature by {', '.join(names)}"
     return Result(text, {**as_json(str(options.file), found), "valid": names})
 
 
@@ -191,11 +189,10 @@ def _check_size(slot: Slot | None, data: bytes, made: Made, faults: Diagnostics)
 
 def _made_text(output: Path, made: Made, data: bytes) -> str:
     content = made.content
-    version = ".".join(map(str, content.version))
     signatures = len(unpack(data).signatures)
     place = "for LLEXT" if made.slot is None else f"for the slot at 0x{content.slot_address:x}"
     return (
-        f"{output}: {content.name} {version} {place}: {len(data)} bytes, "
+        f"{output}: {content.name} {content.version_text} {place}: {len(data)} bytes, "
         f"{_count(made.vectors, 'golden vector')}, {_count(signatures, 'signature')}"
     )
 

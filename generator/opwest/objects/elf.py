@@ -54,6 +54,11 @@ def machine_number(name: str) -> int:
     return numbers[name] if name in numbers else {other: number for number, other in _machines().items()}[name]
 
 
+def machine_name(number: int) -> str:
+    """Return the name of a machine in this package, by e_machine of ELF."""
+    return _FRIENDLY.get(number) or _machines().get(number) or f"machine-{number}"
+
+
 def damaged(message: str) -> ObjectError:
     """Return the error for an inconsistent file."""
     return ObjectError(message, "a complete ELF object", _AGAIN)
@@ -152,8 +157,7 @@ class Elf:
     @property
     def machine_name(self) -> str:
         """The name of the machine in this package."""
-        number = self.machine
-        return _FRIENDLY.get(number) or _machines().get(number) or f"machine-{number}"
+        return machine_name(self.machine)
 
     def data(self, section: Section) -> bytes:
         """Return the bytes of a section."""
