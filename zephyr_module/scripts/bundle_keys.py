@@ -31,7 +31,10 @@ class KeyFileError(Exception):
 def keys_of(text: str) -> list[bytes]:
     """Return the keys in the text of a PEM file, 32 bytes each."""
     keys = []
-    for label, body in _BLOCK.findall(text):
+    blocks = _BLOCK.findall(text)
+    if text.count("-----BEGIN ") != len(blocks):
+        raise KeyFileError("incomplete PEM block")
+    for label, body in blocks:
         if "PRIVATE KEY" in label:
             raise KeyFileError("found a private key: firmware contains only public keys")
         if label != "PUBLIC KEY":
@@ -74,7 +77,7 @@ def source_of(keys: Sequence[tuple[str, bytes]]) -> str:
     for name, key in keys:
         numbers = [f"0x{byte:02x}," for byte in key]
         lines = [" ".join(numbers[i : i + 8]) for i in range(0, KEY_BYTES, 8)]
-        rows.append(f"\t/* {name.replace('*/', '')} */\n\t{{{{" + "\n\t  ".join(lines)[:-1] + "}},\n")
+        rows.append(f"\t/* {name} */\n\t{{{{" + "\n\t  ".join(lines)[:-1] + "}},\n")
     return (
         "/* SPDX-License-Identifier: Apache-2.0 */\n#include <opwest/bundle_keys.h>\n\n"
         "const struct opwest_bundle_key opwest_bundle_keys[OPWEST_BUNDLE_KEY_COUNT] = {\n" + "".join(rows) + "};\n"

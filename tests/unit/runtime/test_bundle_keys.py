@@ -62,6 +62,9 @@ def test_c_array_contains_the_keys_of_all_files(tmp_path):
         (pem(PREFIX + KEY[:-1]), "found a public key of another algorithm"),
         (pem(PREFIX + KEY + b"\0"), "found a public key of another algorithm"),
         (PUBLIC.replace("MCow", "MC*w"), "damaged base64"),
+        (PUBLIC + PUBLIC[:-10], "incomplete PEM block"),
+        (PUBLIC[:-10] + pem(PREFIX + bytes(32)), "incomplete PEM block"),
+        (PUBLIC.replace("END PUBLIC", "END PRIVATE"), "incomplete PEM block"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, found):
