@@ -32,6 +32,15 @@ def test_arguments_of_runs(make_board: Callable[..., Board]) -> None:
     assert board("status", 0) == ["0", str(code("EINVAL")), "65535"]
 
 
+def test_session_that_is_not_added(make_board: Callable[..., Board]) -> None:
+    board = make_board()
+    assert board.start() == code("ENOENT") and board.install(board.bundle(ONE)).rc == 0
+    assert board.session(size=16) == code("ENOMEM")
+    assert board.mark() == code("EPERM")
+    assert board.rc("hold", 0) == code("EPERM") and board.rc("reset", 0) == code("EPERM")
+    assert board.session() == 0 and board.mark() == 1000
+
+
 def test_failed_run(make_board: Callable[..., Board]) -> None:
     """x[0] = -128 fails in the stand-in."""
     board = with_model(make_board(), dataclasses.replace(ONE, state=True))

@@ -18,8 +18,9 @@
 function(opwest_add_bundle name)
   cmake_parse_arguments(PARSE_ARGV 1 given "LLEXT;UNSIGNED;STEPS;OBSERVABLE"
     "MANIFEST;SLOT;VERSION;VARIANT;VECTORS;OUTPUT" "KEY")
-  if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS OR NOT (given_SLOT OR given_LLEXT)
-      OR NOT (given_KEY OR given_UNSIGNED))
+  # DEFINED: SLOT 0 is an address.
+  if(NOT DEFINED given_MANIFEST OR DEFINED given_UNPARSED_ARGUMENTS OR NOT (DEFINED given_SLOT OR given_LLEXT)
+      OR NOT (DEFINED given_KEY OR given_UNSIGNED))
     message(FATAL_ERROR "opwest_add_bundle(${name}): expected MANIFEST <file> SLOT <slot> or LLEXT, KEY <file>... or "
       "UNSIGNED, [VERSION <version>] [VARIANT <name>] [VECTORS <n>] [STEPS] [OBSERVABLE] [OUTPUT <file>], found: ${ARGN}")
   endif()
@@ -28,13 +29,13 @@ function(opwest_add_bundle name)
   endif()
   get_filename_component(manifest "${given_MANIFEST}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   set(output "${CMAKE_BINARY_DIR}/${name}.bundle")
-  if(given_OUTPUT)
+  if(DEFINED given_OUTPUT)
     get_filename_component(output "${given_OUTPUT}" ABSOLUTE BASE_DIR "${CMAKE_BINARY_DIR}")
   endif()
   set(headers "${CMAKE_CURRENT_BINARY_DIR}/opwest_bundle/${name}/include")
 
   set(options --build "${CMAKE_BINARY_DIR}" --output "${output}" --header "${headers}" --depfile "${output}.d")
-  if(given_SLOT)
+  if(DEFINED given_SLOT)
     list(APPEND options --slot ${given_SLOT})
   endif()
   foreach(flag IN ITEMS LLEXT UNSIGNED STEPS OBSERVABLE)
@@ -49,13 +50,13 @@ function(opwest_add_bundle name)
     list(APPEND keys "${key}")
     list(APPEND options --key "${key}")
   endforeach()
-  if(given_VERSION)
+  if(DEFINED given_VERSION)
     list(APPEND options --model-version ${given_VERSION})
   endif()
-  if(given_VARIANT)
+  if(DEFINED given_VARIANT)
     list(APPEND options --variant ${given_VARIANT})
   endif()
-  if(given_VECTORS)
+  if(DEFINED given_VECTORS)
     list(APPEND options --vectors ${given_VECTORS})
   endif()
 
@@ -68,11 +69,22 @@ function(opwest_add_bundle name)
     file(GLOB_RECURSE own "${generator}/opwest/*.py" "${generator}/../project_template/*" "${generator}/../schemas/*"
       "${generator}/../zephyr_module/bundle/image/*" "${generator}/../zephyr_module/include/opwest/*")
   endif()
+  set(python "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1" "${PYTHON_EXECUTABLE}")
+
+  # The headers have the name of the model, which an edit of the manifest can change.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+  execute_process(COMMAND ${python} -m opwest.manifest.model_name "${manifest}" OUTPUT_VARIABLE model
+    RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    message(FATAL_ERROR "opwest_add_bundle(${name}): cannot read the name of the model: see the messages above for "
+      "${manifest}.\nIf Python did not find a package, install the requirements of opwest: west packages pip --install")
+  endif()
+
   add_custom_command(OUTPUT "${output}"
-    COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
-      "${PYTHON_EXECUTABLE}" -m opwest bundle "${manifest}" ${options}
+    COMMAND ${python} -m opwest bundle "${manifest}" ${options}
     DEPENDS "${manifest}" ${keys} ${own} "${CMAKE_BINARY_DIR}/zephyr/.config" "${CMAKE_BINARY_DIR}/zephyr/zephyr.dts"
       zephyr_generated_headers
+    BYPRODUCTS "${headers}/${model}_bundle.h" "${headers}/${model}.h"
     DEPFILE "${output}.d"
     COMMENT "Making bundle ${name}"
     VERBATIM)

@@ -127,7 +127,7 @@ static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *
 		return simulated.load_code;
 	}
 	if (simulated.records[id].size != size) {
-		return -ENOENT;
+		return simulated.records[id].size == 0U ? -ENOENT : -EBADMSG;
 	}
 	memcpy(data, simulated.records[id].data, size);
 	return 0;

@@ -14,6 +14,8 @@
 #include <opwest/bundle_format.h>
 #include <opwest/bundles.h>
 
+#include "format_internal.h"
+
 /** The version of struct opwest_bundle_record. */
 #define OPWEST_BUNDLE_RECORD_VERSION 1U
 /** The identifiers of records in the storage: the state, then the floors. */
@@ -25,8 +27,8 @@ bool opwest_bundle_sha512(const uint8_t *data, size_t size,
 			  uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE]);
 
 /** @brief Verify one Ed25519 signature (RFC 8032, pure). */
-bool opwest_bundle_ed25519(const uint8_t signature[64], const struct opwest_bundle_key *key,
-			   const uint8_t *data, size_t size);
+bool opwest_bundle_ed25519(const uint8_t signature[OPWEST_BUNDLE_VALUE_SIZE],
+			   const struct opwest_bundle_key *key, const uint8_t *data, size_t size);
 
 /** @brief Set a verdict. Returns false, for `return opwest_bundle_refuse(...)`. */
 bool opwest_bundle_refuse(struct opwest_bundle_verdict *verdict, enum opwest_bundle_fault fault,

@@ -21,7 +21,7 @@ bool opwest_bundle_check_file(const struct opwest_bundles *bundles, uint8_t slot
 
 	if (fault == OPWEST_BUNDLE_FORMAT) {
 		return opwest_bundle_refuse(verdict, fault, OPWEST_BUNDLE_AT_FORMAT,
-					    data[OPWEST_BUNDLE_AT_FORMAT],
+					    opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_FORMAT]),
 					    OPWEST_BUNDLE_FORMAT_VERSION);
 	}
 	if (fault != OPWEST_BUNDLE_GOOD) {

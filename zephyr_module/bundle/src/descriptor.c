@@ -67,11 +67,6 @@ static bool is_function(const struct examination *at, any_function_t function)
 #define IS_FUNCTION(at, function)          is_function(at, (any_function_t)(function))
 #define IS_OPTIONAL_FUNCTION(at, function) ((function) == NULL || IS_FUNCTION(at, function))
 
-static bool is_power(uint32_t value)
-{
-	return value != 0U && (value & (value - 1U)) == 0U;
-}
-
 static bool are_functions(const struct examination *at,
 			  const struct opwest_bundle_descriptor *descriptor)
 {
@@ -127,7 +122,7 @@ static bool are_pools(const struct examination *at, const struct opwest_model *m
 	for (uint16_t i = 0U; i < model->pool_count; i++) {
 		const struct opwest_pool *const pool = &model->pools[i];
 
-		if (!is_power(pool->align)) {
+		if (!opwest_bundle_is_power(pool->align)) {
 			return wrong(at, pool->align, 1U, 0);
 		}
 		if (!is_string(at, pool->name)) {
@@ -335,6 +330,7 @@ bool opwest_bundle_describes(const struct opwest_bundle_descriptor *descriptor,
 			 OPWEST_BUNDLE_AT_DESCRIPTOR_OFFSET) &&
 	       is_number(&at, descriptor->version, header->abi.host_version,
 			 OPWEST_BUNDLE_AT_HOST_VERSION) &&
+	       /* Version 1, the only one, has this size. */
 	       is_number(&at, descriptor->size, sizeof(*descriptor),
 			 OPWEST_BUNDLE_AT_HOST_VERSION) &&
 	       is_number(&at, descriptor->workspace_size, header->abi.workspace_size,

@@ -7,14 +7,9 @@
 #define DESCRIPTOR_ALIGN 4U
 #define LENGTH_ALIGN     16U
 
-static uint16_t read16(const uint8_t *data)
-{
-	return (uint16_t)(data[0] | (uint16_t)data[1] << 8);
-}
-
 static uint32_t read32(const uint8_t *data)
 {
-	return read16(data) | (uint32_t)read16(&data[2]) << 16;
+	return opwest_bundle_read16(data) | (uint32_t)opwest_bundle_read16(&data[2]) << 16;
 }
 
 static uint64_t read64(const uint8_t *data)
@@ -32,26 +27,21 @@ static bool are_zero(const uint8_t *data, size_t size)
 	return true;
 }
 
-static bool is_power(uint32_t value)
-{
-	return value != 0U && (value & (value - 1U)) == 0U;
-}
-
 static void read_abi(const uint8_t *data, struct opwest_bundle_abi *abi)
 {
-	abi->machine = read16(&data[OPWEST_BUNDLE_AT_MACHINE]);
+	abi->machine = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_MACHINE]);
 	abi->pointer_size = data[OPWEST_BUNDLE_AT_POINTER_SIZE];
 	abi->float_abi = data[OPWEST_BUNDLE_AT_FLOAT_ABI];
 	abi->big_endian = data[OPWEST_BUNDLE_AT_BIG_ENDIAN];
 	abi->reserved = data[OPWEST_BUNDLE_AT_ABI_RESERVED];
-	abi->metadata_version = read16(&data[OPWEST_BUNDLE_AT_METADATA_VERSION]);
-	abi->host_version = read16(&data[OPWEST_BUNDLE_AT_HOST_VERSION]);
-	abi->layout = read16(&data[OPWEST_BUNDLE_AT_LAYOUT]);
+	abi->metadata_version = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_METADATA_VERSION]);
+	abi->host_version = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_HOST_VERSION]);
+	abi->layout = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_LAYOUT]);
 	abi->cpu = read32(&data[OPWEST_BUNDLE_AT_CPU]);
-	abi->slot_size = read16(&data[OPWEST_BUNDLE_AT_SLOT_SIZE]);
-	abi->device_count = read16(&data[OPWEST_BUNDLE_AT_DEVICE_COUNT]);
-	abi->input_count = read16(&data[OPWEST_BUNDLE_AT_INPUT_COUNT]);
-	abi->output_count = read16(&data[OPWEST_BUNDLE_AT_OUTPUT_COUNT]);
+	abi->slot_size = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_SLOT_SIZE]);
+	abi->device_count = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_DEVICE_COUNT]);
+	abi->input_count = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_INPUT_COUNT]);
+	abi->output_count = opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_OUTPUT_COUNT]);
 	abi->workspace_size = read32(&data[OPWEST_BUNDLE_AT_WORKSPACE_SIZE]);
 	abi->workspace_align = read32(&data[OPWEST_BUNDLE_AT_WORKSPACE_ALIGN]);
 	abi->pools_size = read32(&data[OPWEST_BUNDLE_AT_POOLS_SIZE]);
@@ -120,8 +110,8 @@ static bool is_sound(const uint8_t *data, const struct opwest_bundle_header *hea
 	       is_within(header->sbom_offset, header->sbom_size,
 			 header->image_offset + header->image_size, header->length) &&
 	       is_name(header->name) && abi->big_endian <= 1U && abi->reserved == 0U &&
-	       is_power(abi->workspace_align) &&
-	       (is_power(abi->pools_align) ||
+	       opwest_bundle_is_power(abi->workspace_align) &&
+	       (opwest_bundle_is_power(abi->pools_align) ||
 		(abi->pools_align == 0U && abi->pools_size == 0U)) &&
 	       are_zero(&data[OPWEST_BUNDLE_AT_RESERVED],
 			OPWEST_BUNDLE_HEADER_SIZE - OPWEST_BUNDLE_AT_RESERVED);
@@ -137,10 +127,10 @@ enum opwest_bundle_fault opwest_bundle_parse(const uint8_t *data, size_t size,
 	if (size < OPWEST_BUNDLE_HEADER_SIZE) {
 		return OPWEST_BUNDLE_SIZE;
 	}
-	if (read16(&data[OPWEST_BUNDLE_AT_FORMAT]) != OPWEST_BUNDLE_FORMAT_VERSION) {
+	if (opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_FORMAT]) != OPWEST_BUNDLE_FORMAT_VERSION) {
 		return OPWEST_BUNDLE_FORMAT;
 	}
-	if (read16(&data[OPWEST_BUNDLE_AT_HEADER_SIZE]) != OPWEST_BUNDLE_HEADER_SIZE) {
+	if (opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_HEADER_SIZE]) != OPWEST_BUNDLE_HEADER_SIZE) {
 		return OPWEST_BUNDLE_HEADER;
 	}
 	read_header(data, header);
@@ -159,13 +149,13 @@ size_t opwest_bundle_total(const uint8_t *data, size_t size,
 	}
 
 	const uint8_t *const block = &data[header->length];
-	const size_t count = read16(&block[OPWEST_BUNDLE_AT_SIGNATURE_COUNT]);
+	const size_t count = opwest_bundle_read16(&block[OPWEST_BUNDLE_AT_SIGNATURE_COUNT]);
 	const size_t bytes =
 		OPWEST_BUNDLE_SIGNATURES_SIZE + count * OPWEST_BUNDLE_SIGNATURE_SIZE;
 
 	if (read32(block) != OPWEST_BUNDLE_SIGNATURES_MAGIC || count == 0U ||
 	    count > OPWEST_BUNDLE_MOST_SIGNATURES ||
-	    read16(&block[OPWEST_BUNDLE_AT_SIGNATURES_RESERVED]) != 0U ||
+	    opwest_bundle_read16(&block[OPWEST_BUNDLE_AT_SIGNATURES_RESERVED]) != 0U ||
 	    size - header->length < bytes) {
 		return 0U;
 	}

@@ -6,6 +6,7 @@
 #ifndef OPWEST_BUNDLE_FORMAT_INTERNAL_H_
 #define OPWEST_BUNDLE_FORMAT_INTERNAL_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,21 @@
 #define OPWEST_BUNDLE_AT_VALUE_SIZE          10U
 #define OPWEST_BUNDLE_AT_SIGNATURE_RESERVED  12U
 #define OPWEST_BUNDLE_AT_VALUE               16U
+
+/** Bytes of an Ed25519 signature. */
+#define OPWEST_BUNDLE_VALUE_SIZE 64U
+
+/** @brief Read a little-endian number of 16 bits. */
+static inline uint16_t opwest_bundle_read16(const uint8_t *data)
+{
+	return (uint16_t)(data[0] | (uint16_t)data[1] << 8);
+}
+
+/** @brief Return whether a number is a power of two. */
+static inline bool opwest_bundle_is_power(uint32_t value)
+{
+	return value != 0U && (value & (value - 1U)) == 0U;
+}
 
 /** @brief Return a signature of a file with a valid block of signatures. */
 static inline const uint8_t *opwest_bundle_signature(const uint8_t *data,

@@ -46,7 +46,7 @@ static bool check(const struct opwest_bundles *bundles, struct candidate *candid
 	return false;
 }
 
-/* The record after the trial. `previous` is a slot only if its model was the current one. */
+/* The record after the trial. `previous` is the slot to return to. */
 static struct opwest_bundle_record confirmed(const struct opwest_bundles *bundles, uint8_t slot,
 					     uint8_t previous)
 {

@@ -111,6 +111,7 @@ int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *se
 	int rc = 0;
 
 	if (!bundles->started) {
+		*session = (struct opwest_session){.memory = session->memory};
 		return -EPERM;
 	}
 	opwest_port_mutex_lock(&bundles->installation);
@@ -119,6 +120,7 @@ int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *se
 	}
 	if (*last == NULL && bundles->current != NULL &&
 	    !opwest_bundle_place(&session->memory, bundles->current, false, &placement, &verdict)) {
+		*session = (struct opwest_session){.memory = session->memory};
 		rc = -ENOMEM;
 	} else if (*last == NULL) {
 		*session = (struct opwest_session){
@@ -204,6 +206,9 @@ int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
 	struct opwest_bundles *const bundles = session->bundles;
 	int rc;
 
+	if (bundles == NULL) {
+		return -EPERM; /* not added */
+	}
 	if (session->held) {
 		return -EBUSY;
 	}
@@ -230,6 +235,9 @@ int opwest_session_hold(struct opwest_session *session,
 	struct opwest_bundles *const bundles = session->bundles;
 	int rc;
 
+	if (bundles == NULL) {
+		return -EPERM; /* not added */
+	}
 	if (session->held) {
 		return -EBUSY;
 	}
@@ -267,7 +275,7 @@ void opwest_session_release(struct opwest_session *session)
 int opwest_session_reset(struct opwest_session *session)
 {
 	struct opwest_bundles *const bundles = session->bundles;
-	int rc = session->held ? 0 : enter(bundles);
+	int rc = bundles == NULL ? -EPERM : session->held ? 0 : enter(bundles);
 
 	if (rc != 0) {
 		return rc;

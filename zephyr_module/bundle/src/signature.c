@@ -4,13 +4,6 @@
 #include "bundle_internal.h"
 #include "format_internal.h"
 
-#define VALUE_SIZE 64U
-
-static uint16_t read16(const uint8_t *data)
-{
-	return (uint16_t)(data[0] | (uint16_t)data[1] << 8);
-}
-
 static bool names(const uint8_t *signature, const struct opwest_bundle_key *key)
 {
 	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
@@ -28,13 +21,13 @@ bool opwest_bundle_signed(const uint8_t *data, size_t size,
 	}
 
 	const size_t signatures =
-		read16(&data[header->length + OPWEST_BUNDLE_AT_SIGNATURE_COUNT]);
+		opwest_bundle_read16(&data[header->length + OPWEST_BUNDLE_AT_SIGNATURE_COUNT]);
 
 	for (size_t i = 0U; i < signatures; i++) {
 		const uint8_t *const signature = opwest_bundle_signature(data, header, i);
 
-		if (read16(&signature[OPWEST_BUNDLE_AT_ALGORITHM]) != OPWEST_BUNDLE_ED25519 ||
-		    read16(&signature[OPWEST_BUNDLE_AT_VALUE_SIZE]) != VALUE_SIZE) {
+		if (opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_ALGORITHM]) != OPWEST_BUNDLE_ED25519 ||
+		    opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_VALUE_SIZE]) != OPWEST_BUNDLE_VALUE_SIZE) {
 			continue;
 		}
 		for (size_t k = 0U; k < count; k++) {

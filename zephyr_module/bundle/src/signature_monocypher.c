@@ -6,6 +6,7 @@
 #include "../ext/libsodium/opwest_sha512.h"
 #include "../ext/monocypher/opwest_monocypher.h"
 #include "bundle_internal.h"
+#include "format_internal.h"
 
 #define POINT_SIZE 32U
 
@@ -16,8 +17,8 @@ bool opwest_bundle_sha512(const uint8_t *data, size_t size,
 }
 
 /* RFC 8032, 5.1.7: the hash of R, the key and the message, modulo the order; then the equation. */
-bool opwest_bundle_ed25519(const uint8_t signature[64], const struct opwest_bundle_key *key,
-			   const uint8_t *data, size_t size)
+bool opwest_bundle_ed25519(const uint8_t signature[OPWEST_BUNDLE_VALUE_SIZE],
+			   const struct opwest_bundle_key *key, const uint8_t *data, size_t size)
 {
 	crypto_hash_sha512_state state;
 	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];

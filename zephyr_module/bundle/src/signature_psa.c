@@ -6,9 +6,9 @@
 #include <psa/crypto.h>
 
 #include "bundle_internal.h"
+#include "format_internal.h"
 
-#define KEY_BITS   255U
-#define VALUE_SIZE 64U
+#define KEY_BITS 255U
 
 bool opwest_bundle_sha512(const uint8_t *data, size_t size,
 			  uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE])
@@ -20,8 +20,8 @@ bool opwest_bundle_sha512(const uint8_t *data, size_t size,
 	       written == OPWEST_BUNDLE_DIGEST_SIZE;
 }
 
-bool opwest_bundle_ed25519(const uint8_t signature[64], const struct opwest_bundle_key *key,
-			   const uint8_t *data, size_t size)
+bool opwest_bundle_ed25519(const uint8_t signature[OPWEST_BUNDLE_VALUE_SIZE],
+			   const struct opwest_bundle_key *key, const uint8_t *data, size_t size)
 {
 	psa_key_attributes_t attributes = PSA_KEY_ATTRIBUTES_INIT;
 	psa_key_id_t id = 0;
@@ -35,7 +35,7 @@ bool opwest_bundle_ed25519(const uint8_t signature[64], const struct opwest_bund
 	}
 
 	const psa_status_t verified =
-		psa_verify_message(id, PSA_ALG_PURE_EDDSA, data, size, signature, VALUE_SIZE);
+		psa_verify_message(id, PSA_ALG_PURE_EDDSA, data, size, signature, OPWEST_BUNDLE_VALUE_SIZE);
 
 	(void)psa_destroy_key(id);
 	return verified == PSA_SUCCESS;

@@ -32,8 +32,7 @@
 #include <string.h>
 
 #include "bundle_internal.h"
-
-#define MOST_WRITE_SIZE 64U
+#include "format_internal.h"
 
 /* Records are stored and compared as bytes. */
 OPWEST_STATIC_ASSERT(sizeof(struct opwest_bundle_record) == 12U, "the record has no padding");
@@ -82,10 +81,10 @@ static int load_record(const struct opwest_bundle_storage *storage,
 	const int rc =
 		storage->api->load(storage, OPWEST_BUNDLE_RECORD_ID, record, sizeof(*record));
 
-	if (rc != 0 && rc != -ENOENT) {
+	if (rc != 0 && rc != -ENOENT && rc != -EBADMSG) {
 		return rc;
 	}
-	if (rc == -ENOENT || !is_record(storage, record)) {
+	if (rc != 0 || !is_record(storage, record)) {
 		*record = (struct opwest_bundle_record){
 			.version = OPWEST_BUNDLE_RECORD_VERSION,
 			.active = OPWEST_BUNDLE_NO_SLOT,
@@ -99,8 +98,8 @@ static int load_record(const struct opwest_bundle_storage *storage,
 static bool is_usable_slot(const struct opwest_bundle_slot *slot)
 {
 	return slot->memory != NULL && (uintptr_t)slot->memory % OPWEST_BUNDLE_IMAGE_ALIGN == 0U &&
-	       slot->write_size > 0U && slot->write_size <= MOST_WRITE_SIZE &&
-	       (slot->write_size & (slot->write_size - 1U)) == 0U &&
+	       slot->write_size > 0U && slot->write_size <= OPWEST_BUNDLE_MOST_WRITE_SIZE &&
+	       opwest_bundle_is_power(slot->write_size) &&
 	       slot->size % slot->write_size == 0U;
 }
 

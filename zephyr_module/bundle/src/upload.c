@@ -48,7 +48,8 @@ static int forget(struct opwest_bundles *bundles, uint8_t slot)
 	if (rc == -ENOENT && record.active == OPWEST_BUNDLE_NO_SLOT) {
 		return 0; /* the first model */
 	}
-	return rc != 0 && rc != -ENOENT ? rc : opwest_bundle_store(bundles, &record);
+	return rc != 0 && rc != -ENOENT && rc != -EBADMSG ? rc
+							   : opwest_bundle_store(bundles, &record);
 }
 
 static int begin(struct opwest_bundles *bundles, uint8_t slot, uint32_t size,

@@ -49,7 +49,7 @@ static struct image *find(const struct opwest_bundle_storage *storage, uint8_t s
 
 #ifdef CONFIG_MPU
 /*
- * The MPU does not permit to execute RAM: a partition of the default domain covers the code.
+ * The MPU does not permit execution from RAM: a partition of the default domain covers the code.
  * Threads in supervisor mode can access everything else without partitions, which are few. A thread
  * gets the regions of its domain when the kernel switches to it: also the current one.
  */
@@ -172,7 +172,7 @@ descriptor_of(const struct llext *extension, const uint8_t *image, size_t size)
 {
 	const void *found;
 
-	/* A name without an end would lead the search outside of the image. */
+	/* The search would read behind the image for a name without a NUL. */
 	for (size_t i = 0U; i < extension->exp_tab.sym_cnt; i++) {
 		const char *const name = extension->exp_tab.syms[i].name;
 		const size_t room = MAX(room_in(image, size, name), room_at(extension, name));

@@ -26,7 +26,7 @@ struct opwest_llext_tables {
  * @brief Check everything of a relocatable ELF file that LLEXT uses as an offset, size or index.
  *
  * LLEXT of Zephyr 4.2 does not: sizes of entries, offsets of relocations and indices of symbols
- * lead it outside of its memory. It does not compare the machine with the processor either.
+ * are used unchecked. It does not compare the machine with the processor either.
  *
  * @param image  The file, aligned for its headers.
  * @param size   Bytes.

@@ -64,7 +64,7 @@ static struct {
 void opwest_bundles_serve(struct opwest_bundles *bundles)
 {
 	(void)k_mutex_lock(&mutex, K_FOREVER);
-	served = bundles;
+	served = bundles != NULL && bundles->started ? bundles : NULL;
 	(void)k_mutex_unlock(&mutex);
 }
 

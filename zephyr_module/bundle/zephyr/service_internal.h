@@ -17,6 +17,9 @@
 /** Bytes of the longest part of a tensor in a job. */
 #define OPWEST_BUNDLE_JOB_DATA 512U
 
+/** The longest wait for a job before the response that it is not done, milliseconds. */
+#define OPWEST_BUNDLE_WAIT_MS 200
+
 /** The jobs. */
 enum opwest_bundle_job {
 	/** Read the records: opwest_bundles_state(). */
@@ -39,7 +42,7 @@ enum opwest_bundle_job {
 struct opwest_bundle_request {
 	/** enum opwest_bundle_job */
 	uint32_t job;
-	/** The host that asks: a random number. */
+	/** Identifies the host: a random number. */
 	uint32_t session;
 	/** The number of the job, which increases within a session; 0: a job without repeats. */
 	uint32_t number;

@@ -23,8 +23,6 @@
 #define CHUNK ((CONFIG_SHELL_CMD_BUFF_SIZE - WORDS) / 4 * 3)
 BUILD_ASSERT(CHUNK > 0, "CONFIG_SHELL_CMD_BUFF_SIZE is too small for data: 1024 is enough");
 
-#define WAIT_MILLISECONDS 200
-
 /* A response. Commands of several shells take turns. */
 static K_MUTEX_DEFINE(mutex);
 static struct line {
@@ -192,8 +190,8 @@ static int run_job(const struct shell *sh, const struct opwest_bundle_request *r
 {
 	begin_line();
 	if (rc == 0) {
-		/* A person waits for the end. */
-		rc = opwest_bundle_put_job(request, request->number == 0U ? -1 : WAIT_MILLISECONDS,
+		/* A command without a mark returns at the end of the job. */
+		rc = opwest_bundle_put_job(request, request->number == 0U ? -1 : OPWEST_BUNDLE_WAIT_MS,
 					   &sink);
 	}
 	return end_line(sh, rc);

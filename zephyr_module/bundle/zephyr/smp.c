@@ -31,9 +31,6 @@ enum {
 	COMMAND_PART = 2,
 };
 
-/* The longest wait for a job before the response that it is not done. */
-#define WAIT_MILLISECONDS 200
-
 struct opwest_bundle_writer {
 	zcbor_state_t *zse;
 	bool ok;
@@ -131,7 +128,7 @@ static int write_job(struct smp_streamer *ctxt)
 	}
 	request.data = data.value;
 	request.data_size = (uint32_t)data.len;
-	return answered(opwest_bundle_put_job(&request, WAIT_MILLISECONDS, &sink), &writer);
+	return answered(opwest_bundle_put_job(&request, OPWEST_BUNDLE_WAIT_MS, &sink), &writer);
 }
 
 static int write_part(struct smp_streamer *ctxt)

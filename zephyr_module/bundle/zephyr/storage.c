@@ -180,7 +180,7 @@ static int find(struct nvs_fs *nvs, uint16_t id, uint32_t size, struct entry *ne
 		return 0;
 	}
 	/* A single damaged entry is the first one of a record, torn. */
-	return damaged < COPIES ? -ENOENT : -EIO;
+	return damaged < COPIES ? -ENOENT : -EBADMSG;
 }
 
 static bool is_valid(uint16_t id, uint32_t size)
@@ -222,7 +222,7 @@ static int replace(struct nvs_fs *nvs, uint16_t id, const void *data, uint32_t s
 	if (rc == 0 && memcmp(newest.data, data, size) == 0) {
 		return 0;
 	}
-	if (rc != 0 && rc != -ENOENT && rc != -EIO) {
+	if (rc != 0 && rc != -ENOENT && rc != -EBADMSG) {
 		return rc;
 	}
 	entry.sequence = newest.sequence + 1U;

@@ -270,7 +270,7 @@ struct opwest_bundle_key {
 /**
  * @brief Verify that one of the signatures of a bundle is valid for one of the keys.
  *
- * The only function that calls cryptography.
+ * The only function that verifies signatures.
  *
  * @param data   The file.
  * @param size   The number of readable bytes.

@@ -18,13 +18,16 @@
 extern "C" {
 #endif
 
+/** The largest size of a write, bytes. */
+#define OPWEST_BUNDLE_MOST_WRITE_SIZE 64U
+
 /** A slot in memory-mapped flash. */
 struct opwest_bundle_slot {
 	/** The address at which the processor reads and executes it. */
 	const uint8_t *memory;
 	/** Bytes. */
 	uint32_t size;
-	/** The size and alignment of writes, bytes: a power of two, at most 64. */
+	/** The size and alignment of writes, bytes: a power of two up to the largest one. */
 	uint32_t write_size;
 	/** The value of erased bytes. */
 	uint8_t erased;
@@ -41,7 +44,7 @@ struct opwest_bundle_storage_api {
 		     const uint8_t *data, uint32_t size);
 	/** Makes written flash visible to data and instruction fetches of the processor. */
 	int (*synchronise)(const struct opwest_bundle_storage *storage, uint8_t slot);
-	/** Reads a record of exactly `size` bytes; -ENOENT if there is none. */
+	/** Reads a record of exactly `size` bytes; -ENOENT without one, -EBADMSG if it is damaged. */
 	int (*load)(const struct opwest_bundle_storage *storage, uint16_t id, void *data,
 		    uint32_t size);
 	/** Replaces a record: after a reset at any time it is the old or the new one. */

@@ -3,7 +3,7 @@
  * @file
  * @brief Let a host send, install, confirm and roll back bundles (CONFIG_OPWEST_BUNDLE_SERVICE).
  *
- * The shell and an MCUmgr command group are the transports. See docs/bundles.md.
+ * The shell and an MCUmgr command group are the transports. See docs/bundle-service.md.
  */
 #ifndef OPWEST_BUNDLE_SERVICE_H_
 #define OPWEST_BUNDLE_SERVICE_H_
@@ -24,8 +24,10 @@ extern "C" {
  * authentication: a host that reaches a transport of the image can fill and erase inactive slots,
  * confirm, roll back to a model that is in flash, and read the names and versions of models.
  *
- * @param bundles The manager, started; NULL to accept no more commands. A command that has begun
- *                is completed.
+ * While the application itself installs a model or rolls back, commands and this function wait.
+ *
+ * @param bundles The manager; NULL, or a manager whose start failed, to accept no more commands. A
+ *                command that has begun is completed.
  */
 void opwest_bundles_serve(struct opwest_bundles *bundles);
 

@@ -161,7 +161,7 @@ struct opwest_bundles {
 	uint32_t upload_size;
 	uint32_t upload_offset;
 	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
-	uint8_t rest[64];
+	uint8_t rest[OPWEST_BUNDLE_MOST_WRITE_SIZE];
 	/** @endcond */
 };
 
@@ -224,6 +224,7 @@ int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *se
  * @param outputs        A pointer for each output.
  *
  * @retval 0           The outputs are written.
+ * @retval -EPERM      The session is not added.
  * @retval -ENOENT     There is no current model.
  * @retval -EPROTOTYPE The current model has another interface.
  * @retval -EINVAL     An argument is NULL or misaligned.
@@ -237,13 +238,16 @@ int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
  * @brief Keep the current model until opwest_session_release().
  *
  * For code that reads the description of the model before it runs it. An installation waits for
- * the release.
+ * the release. Until then the thread calls only opwest_session_run_held(), opwest_session_reset(),
+ * opwest_session_status(), opwest_bundles_state() and opwest_session_release(): all other functions
+ * of the manager may wait for an installation, which waits for this thread.
  *
  * @param session    The session.
  * @param descriptor Set to the current model.
  * @param header     Set to its header; may be NULL.
  *
  * @retval 0       Held, and the workspace is open.
+ * @retval -EPERM  The session is not added.
  * @retval -ENOENT There is no current model.
  * @retval -EBUSY  It is held already.
  * @return Another negative errno of open
@@ -270,8 +274,8 @@ int opwest_session_status(struct opwest_session *session, struct opwest_status *
  *
  * @param header The header.
  *
- * @return Bytes, for memory with any alignment, if no pool has a memory of its own; with the outputs,
- *         so the memory can be that of the trial, too
+ * @return Bytes, for memory with any alignment, if no pool has a memory of its own and no output is
+ *         aligned to more than 64 bytes. Includes the outputs, for the memory of the trial
  */
 uint32_t opwest_bundles_needs(const struct opwest_bundle_header *header);
 
@@ -343,14 +347,14 @@ int opwest_bundles_confirm(struct opwest_bundles *bundles);
 /**
  * @brief Make the previous model the current one.
  *
- * Ends a trial that is not confirmed: the active model is the current one again. Without a trial, the
- * previous model is tried like a new one, and confirmed.
+ * Ends a trial that is not confirmed: the active model is the current one again. Without a trial,
+ * the previous model is tried like a new one, and confirmed.
  *
  * @param bundles The manager.
  * @param verdict Set to the reason of a refusal.
  *
  * @retval 0        It is the current model.
- * @retval -ENOENT  There is no previous one; a trial has ended nevertheless, without a current model.
+ * @retval -ENOENT  There is no previous one; a trial has ended nevertheless: no model is current.
  * @retval -EBADMSG It is refused, as by an installation: a confirmed model with a newer version of
  *                  the same name prevents it, unless allows_downgrade.
  */

@@ -3,7 +3,7 @@
  * @file
  * @brief The system's mutexes, semaphores, threads and time, for drivers.
  *
- * For drivers of accelerators only; models do not use it. On Zephyr these
+ * For drivers of accelerators and for bundles; models do not use it. On Zephyr these
  * are kernel objects, on a host POSIX threads. They allocate no memory.
  */
 #ifndef OPWEST_PORT_SYNC_H_
