@@ -121,6 +121,23 @@ def test_board_is_flashed(opwest, plug, files, app, west):
     assert [words[0] for words in west.calls] == ["build", "build", "flash"] and bundles.active == 1
 
 
+def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west, monkeypatch):
+    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
+    for board in (["native_sim", "--transport", "smp"], ["mps2/an385"]):
+        done = opwest("bundle", "--board", *board, "--application", app, "--list")
+        assert done.code == 1 and "missing Python packages: smpclient and pyserial are required" in done.err
+        assert not west.calls
+    device = plug(ShellBundles(Bundles(), Faults(), 1))
+    emulated = f"{SMP}CONFIG_QEMU_TARGET=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
+    west.tell(config=emulated, run=f"char device redirected to {device} (label serial0)")
+    done = opwest("bundle", "--board", "mps2/an385", "--application", app, "--transport", "shell", "--list")
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"{device}: 2 slots")
+    device = plug(ShellBundles(Bundles(), Faults(), 1))
+    done = opwest("bundle", "--serial", device, "--transport", "shell", "--list")
+    assert done.code == 0, done.err
+
+
 def test_image_that_cannot_accept_bundles(opwest, app, west):
     board = ["bundle", "--board", "nucleo", "--application", app, "--list"]
     west.tell(config="CONFIG_OPWEST=y\n")
@@ -149,7 +166,19 @@ def test_image_that_cannot_accept_bundles(opwest, app, west):
         (["--list", "--serial", "x", "--no-build"], "--no-build requires --board"),
         (["--list", "--serial", "x", "--application", "app"], "--application requires --board"),
         (["--list", "--board", "nucleo", "--application", "."], "'.' is not an application: no CMakeLists.txt found"),
-        (["m.yaml", "--list", "--serial", "x"], "'m.yaml' has no effect: the option takes no file before it"),
+        (
+            ["--list", "--board", "native_sim", "--application", "app", "--baud", "9600"],
+            "--baud has no effect on board 'native_sim'",
+        ),
+        (
+            ["m.yaml", "--list", "--serial", "x"],
+            "'m.yaml' has no effect with --list\n  expected: opwest bundle --list\n",
+        ),
+        (
+            ["m.yaml", "--serial", "x", "--install", "a.bundle"],
+            "'m.yaml' has no effect with --install\n  expected: opwest bundle --install FILE...\n",
+        ),
+        (["m.yaml", "--roll-back", "--serial", "x"], "'m.yaml' has no effect with --roll-back"),
         (
             ["--list", "--serial", "x", "--transport", "shell", "--group", "99"],
             "--group has no effect with --transport",
@@ -179,7 +208,8 @@ def test_wrong_options(opwest, files, tmp_path, monkeypatch, words, message):
     ("words", "message"),
     [
         (["--list", "--confirm"], "not allowed with argument --list"),
-        (["--list", "--group", "12"], "expected a number from 64 to 65535"),
+        (["--list", "--group", "12"], "--group: '12' is no command group; expected a number from 64 to 65535"),
+        (["--list", "--group", "x"], "--group: 'x' is no command group; expected a number from 64 to 65535"),
         (["--install"], "expected at least one argument"),
         (["--list", "--transport", "udp"], "invalid choice: 'udp'"),
     ],

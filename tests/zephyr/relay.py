@@ -114,7 +114,7 @@ class Relay:
             except OSError:
                 return
 
-    def wait(self, pattern: str, seconds: float = 20) -> re.Match[str]:
+    def wait(self, pattern: str, seconds: float = 60) -> re.Match[str]:
         """Wait for the last match of a pattern in the output of the image."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

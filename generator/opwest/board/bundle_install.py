@@ -88,22 +88,22 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
 @contextlib.contextmanager
 def _connected(options: argparse.Namespace, progress: Progress, faults: Diagnostics) -> Iterator[BundleClient]:
     """Start or flash an image with --board, or use the one behind --serial."""
+    is_native = options.board is not None and options.board.startswith("native_")
+    is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
+    if not is_shell:
+        need_smpclient()
     with contextlib.ExitStack() as stack:
         if options.board is not None:
             values = {"check_steps": False, "operator": None, "profile": False, "output_profile": None}
             given = argparse.Namespace(**{**vars(options), **values, "directory": options.application})
-            if not options.board.startswith("native_"):
-                need_smpclient()
             build = prepare(given, None, progress, faults, bundles=True)
             image = stack.enter_context(running(given, build, progress))
         else:
-            if options.transport != "shell":
-                need_smpclient()
             check_device(options.serial)
-            image = Running({}, options.serial, options.transport == "shell", started=False)
+            image = Running({}, options.serial, native=False, started=False)
         progress.show(f"waiting for the image on {image.device}")
         client = BundleClient(
-            _opener(options, image),
+            _opener(options, image, is_shell=is_shell),
             session=secrets.randbits(32),
             timeout=options.timeout,
             progress=progress,
@@ -113,12 +113,12 @@ def _connected(options: argparse.Namespace, progress: Progress, faults: Diagnost
         yield client
 
 
-def _opener(options: argparse.Namespace, image: Running) -> Callable[[], BundleLink]:
+def _opener(options: argparse.Namespace, image: Running, *, is_shell: bool) -> Callable[[], BundleLink]:
     def connect() -> BundleLink:
-        if (options.transport or ("shell" if image.native else "smp")) == "shell":
+        if is_shell:
             from opwest.board.bundle_shell import ShellBundleLink
 
-            return ShellBundleLink(image.device, options.timeout)
+            return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
         from opwest.board.bundle_smp import DEFAULT_GROUP, SmpBundleLink
 
         group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))

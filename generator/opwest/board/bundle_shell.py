@@ -29,9 +29,9 @@ _WORDS = {
 class ShellBundleLink:
     """The shell behind a serial device. Implements BundleLink."""
 
-    def __init__(self, device: str, timeout: float) -> None:
+    def __init__(self, device: str, timeout: float, baud: int | None = None) -> None:
         self.device = device
-        self._connection = ShellConnection(device, timeout)
+        self._connection = ShellConnection(device, timeout, baud)
         self._unknown: UnknownCommandError | None = None
         self._is_refused = False
         self._chunk = 1

@@ -20,19 +20,49 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 _KEPT = 1 << 16
 
 
-class ShellConnection:
-    """The shell behind a serial device."""
+_SLOWEST_SHOWN = 9600
+_RATES = sorted(int(name[1:]) for name in vars(termios) if re.fullmatch(r"B[1-9]\d*", name))
 
-    def __init__(self, device: str, timeout: float) -> None:
+
+class ShellConnection:
+    """The shell behind a serial device; without a baud rate, the device keeps its own."""
+
+    def __init__(self, device: str, timeout: float, baud: int | None = None) -> None:
         self.device = device
         self.timeout = timeout
         self._received = b""
+        if baud is not None and baud not in _RATES:
+            raise LinkError(
+                f"--baud: unsupported baud rate {baud}",
+                f"this machine supports {', '.join(str(rate) for rate in _RATES if rate >= _SLOWEST_SHOWN)}",
+            )
         try:
             self._file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            tty.setraw(self._file, termios.TCSANOW)
         except OSError as error:
             raise LinkError(f"cannot open the serial device '{device}': {error.strerror}") from error
+        try:
+            self._set_up(baud)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _set_up(self, baud: int | None) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            tty.setraw(self._file, termios.TCSANOW)
+            if baud is None:
+                return
+            speed = getattr(termios, f"B{baud}")
+            attributes = termios.tcgetattr(self._file)
+            attributes[tty.ISPEED] = attributes[tty.OSPEED] = speed
+            termios.tcsetattr(self._file, termios.TCSANOW, attributes)
+            accepted = termios.tcgetattr(self._file)[tty.OSPEED]  # tcsetattr succeeds if it can set anything
+        except OSError as error:
+            raise LinkError(f"cannot open the serial device '{self.device}': {error.strerror}") from error
+        except termios.error as error:
+            raise LinkError(f"cannot open the serial device '{self.device}': {error.args[-1]}") from error
+        if accepted != speed:
+            raise LinkError(f"--baud: the serial device '{self.device}' does not support the baud rate {baud}")
 
     def disconnect(self) -> None:
         """Close the device."""

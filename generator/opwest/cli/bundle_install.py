@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opwest.cli.run_options import add_connection, set_defaults
+from opwest.cli.run_options import add_connection, check_connection_options, set_defaults
 from opwest.diagnostics import Diagnostics
 from opwest.result import Result
 
@@ -61,9 +61,10 @@ def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.board.bundle_install import on_board
 
     if options.file is not None and not options.check_steps:
+        action = next(name for name in _ACTIONS if getattr(options, name)).replace("_", "-")
         faults.error(
-            f"'{options.file}' has no effect: the option takes no file before it",
-            expected="opwest bundle --install FILE..., or --list, --confirm, --roll-back without a file",
+            f"'{options.file}' has no effect with --{action}",
+            expected=f"opwest bundle --{action}{' FILE...' if options.install else ''}",
         )
     if options.board is None:
         if options.serial is None:
@@ -71,10 +72,12 @@ def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
         for name in _WITH_BOARD:
             if getattr(options, name):
                 faults.error(f"--{name.replace('_', '-')} requires --board")
-    elif options.application is None:
-        faults.error("--board requires --application", expected="the directory of the application")
-    elif not (options.application / "CMakeLists.txt").is_file():
-        faults.error(f"'{options.application}' is not an application: no CMakeLists.txt found")
+    else:
+        if options.application is None:
+            faults.error("--board requires --application", expected="the directory of the application")
+        elif not (options.application / "CMakeLists.txt").is_file():
+            faults.error(f"'{options.application}' is not an application: no CMakeLists.txt found")
+        check_connection_options(options, faults)
     if options.group is not None and options.transport == "shell":
         faults.error("--group has no effect with --transport shell")
     faults.raise_if_errors()
@@ -83,7 +86,7 @@ def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def _group(text: str) -> int:
-    number = int(text)
-    if not 64 <= number <= 65535:
-        raise argparse.ArgumentTypeError("expected a number from 64 to 65535")
-    return number
+    """Return the number of a command group. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not 64 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no command group; expected a number from 64 to 65535")
+    return int(text)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 import re
 import struct
+import termios
+import tty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -179,7 +181,7 @@ def test_names_of_files_that_nobody_signed(plug: Plug, kind: str) -> None:
 def test_application_that_does_not_serve_bundles(plug: Plug, kind: str) -> None:
     board = plug(server(kind, Bundles(serves=False)))
     with pytest.raises(LinkError) as caught:
-        client_of(kind, board, timeout=0.5)
+        client_of(kind, board, timeout=3)
     assert caught.value.message == f"the application on '{board.device}' does not serve its bundles"
     assert caught.value.hint == "the application calls opwest_bundles_serve() after opwest_bundles_start()"
 
@@ -187,20 +189,53 @@ def test_application_that_does_not_serve_bundles(plug: Plug, kind: str) -> None:
 def test_image_without_bundles(plug: Plug) -> None:
     board = plug(SmpBundles(Bundles(), Faults(), 1, group=28535))
     with pytest.raises(LinkError) as caught:
-        client_of("smp", board, timeout=1)
+        client_of("smp", board, timeout=3)
     assert caught.value.message == (
         f"the image on '{board.device}' does not accept bundles: its SMP server has no command group 28536"
     )
     assert caught.value.hint == ("build the image with CONFIG_OPWEST_BUNDLE_SERVICE=y, or give its number with --group")
     board = plug(ShellBundles(Bundles(), Faults(), 1, has_service=False))
     with pytest.raises(LinkError) as caught:
-        client_of("shell", board, timeout=0.3)
+        client_of("shell", board, timeout=3)
     assert caught.value.message == (
         f"the image on '{board.device}' does not accept bundles: its shell has no command 'opwest bundle'"
     )
     board = plug(lambda _: b"temperature: 21\r\n")
     with pytest.raises(LinkError, match=r"timeout after .* waiting for a description of the slots; received"):
         client_of("shell", board, timeout=0.3)
+
+
+@pytest.mark.parametrize("baud", [9600, 921600])
+def test_baud_rate_of_the_shell(plug: Plug, monkeypatch: pytest.MonkeyPatch, baud: int) -> None:
+    board = plug(ShellBundles(Bundles(), Faults(), 1))
+    speed = vars(termios)[f"B{baud}"]
+    before = termios.tcgetattr(board._slave)[tty.ISPEED : tty.OSPEED + 1]
+    link = ShellBundleLink(board.device, 3)
+    assert termios.tcgetattr(board._slave)[tty.ISPEED : tty.OSPEED + 1] == before
+    link.disconnect()
+    link = ShellBundleLink(board.device, 3, baud)
+    assert termios.tcgetattr(board._slave)[tty.ISPEED : tty.OSPEED + 1] == [speed, speed]
+    assert link.info(3) is not None
+    link.disconnect()
+    with pytest.raises(LinkError, match=r"^--baud: unsupported baud rate 12345$") as caught:
+        ShellBundleLink(board.device, 3, 12345)
+    assert caught.value.hint is not None and f" {baud}, " in caught.value.hint
+    set_all = termios.tcsetattr
+
+    def keep_speed(file: int, when: int, attributes: list[object]) -> None:
+        kept = termios.tcgetattr(file)
+        kept[: tty.ISPEED] = attributes[: tty.ISPEED]
+        set_all(file, when, kept)
+
+    set_all(board._slave, termios.TCSANOW, [*termios.tcgetattr(board._slave)[:4], *before, [b"\0"] * 32])
+    monkeypatch.setattr(termios, "tcsetattr", keep_speed)
+    with pytest.raises(LinkError, match=rf"^--baud: the serial device '.*' does not support the baud rate {baud}$"):
+        ShellBundleLink(board.device, 3, baud)
+
+
+def test_shell_of_a_file_that_is_no_serial_device() -> None:
+    with pytest.raises(LinkError, match=r"^cannot open the serial device '/dev/null': Inappropriate ioctl"):
+        ShellBundleLink("/dev/null", 3, 9600)
 
 
 def test_errors_of_the_smp_server(plug: Plug) -> None:
