@@ -71,6 +71,17 @@ def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, 
     manifest.write_text(manifest.read_text().replace("arg_max:", "arg_max:\n    description: changed", 1))
     assert "Making bundle first" in rebuilt(workspace, built)
     assert unpack((built.folder / "first.bundle").read_bytes()).content.image != first.content.image
+    # Firmware is compiled again, in the same build, if the interface of the model changes, and only then.
+    compiled = built.folder / "CMakeFiles" / "app.dir" / "main.c.obj"
+    before = compiled.stat().st_mtime_ns
+    manifest.write_text(manifest.read_text().replace("description: changed", "description: changed again"))
+    assert "Making bundle first" in rebuilt(workspace, built)
+    assert compiled.stat().st_mtime_ns == before
+    manifest.write_text(manifest.read_text().replace("scale: 1.0", "scale: 2.0", 1))
+    rebuilt(workspace, built)
+    other = unpack((built.folder / "first.bundle").read_bytes())
+    assert other.content.interface_hash != first.content.interface_hash
+    assert compiled.stat().st_mtime_ns > before
     # The model is not part of the firmware.
     elf = parse_elf((built.folder / "zephyr" / "zephyr.elf").read_bytes())
     assert "digits_run" not in {name for name, _ in named_symbols(elf)}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print the name of the model of a manifest, for opwest_add_bundle(): python -m opwest.manifest.model_name FILE."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics
+from opwest.manifest.load import load_manifest
+
+
+def main(path: str) -> int:
+    """Print the name, or the errors in the manifest, and return the exit code."""
+    faults = Diagnostics()
+    manifest = load_manifest(Path(path), faults)
+    for one in faults:
+        print(one, file=sys.stderr)
+    if manifest is None:
+        return 1
+    print(manifest["model"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
