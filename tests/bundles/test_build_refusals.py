@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from bundle_images import HOST_SLOT, bundle, float_model, small_model
-from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.bundles.steps import step_results
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from projects import check
 from requirements_support import need, need_x86_64
 
 HEAD = """version: 1
@@ -112,6 +114,15 @@ def test_a_model_without_vectors(tmp_path: Path) -> None:
     assert found.message == "model 'small' has no golden vectors: firmware refuses a bundle without them"
     assert found.location is not None
     assert found.location.line == 2
+
+
+def test_steps_of_a_model_without_vectors(tmp_path: Path) -> None:
+    """Those that `opwest bundle FILE --check-steps` sends."""
+    path = manifest(tmp_path, GOOD, tests="")
+    faults = Diagnostics()
+    ((model, _plan),) = check([path], faults)
+    with pytest.raises(OpwestError, match="model 'small' has no golden vectors: firmware refuses a bundle without"):
+        step_results(path, model, faults)
 
 
 def test_a_long_name(tmp_path: Path) -> None:

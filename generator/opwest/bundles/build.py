@@ -28,11 +28,12 @@ from opwest.bundles.llext import relocatable_image
 from opwest.bundles.sbom import sbom_of
 from opwest.bundles.selection import Selected, select
 from opwest.bundles.slots import Slot
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.model.fingerprint import model_hash
 from opwest.model.model import Model
 from opwest.objects.attributes import abi_of
-from opwest.objects.elf import parse_elf
+from opwest.objects.elf import SHF_ALLOC, Elf, parse_elf
+from opwest.objects.facts import ObjectError
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
@@ -107,13 +108,26 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
                 _write(work / str(file.path), file.content)
         for path, source in bundle_files(render, model, plan, request.cases, steps).items():
             _write(folder / path, source)
-        content = _link(request, chosen, folder, work, render, steps, faults)
+        try:
+            content = _link(request, chosen, folder, work, render, steps, faults)
+        except ObjectError as error:
+            message = f"cannot use an object of the image: {error.message}"
+            raise OpwestError([Diagnostic("error", message, model.location, error.expected, error.hint)]) from error
         headers = {
             f"{model.name}_bundle.h": render_bundle_header(render, model),
             f"{model.name}.h": (folder / "include" / f"{model.name}.h").read_bytes(),
         }
     cases = sum(min(one.count, request.cases) for one in model.suite.vectors)
     return Made(pack(content), content, model, headers, cases, len(steps), request.slot)
+
+
+def check_choice(request: BundleRequest) -> None:
+    """Report a manifest with errors, or an unknown variant, target or compiler. Raises OpwestError."""
+    faults = Diagnostics()
+    found = pipeline.run(Request((request.manifest,), None, vendored=False, layout="model"), faults, "plan").found
+    faults.raise_if_errors()
+    with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
+        select(found, request.build, request.target, request.cc, request.variant, Path(temporary), faults)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -152,13 +166,14 @@ def _link(
         defined = {name for unit in builder.units for name in unit.member.defined}
         needed = [name for unit in builder.units for name in unit.member.undefined_strong if name not in defined]
         whole = builder.link_relocatable(libraries.without_errno(needed, defined))
-        check_linked(parse_elf(whole.read_bytes()), model, builder.units, libraries, faults)
+        elf = parse_elf(whole.read_bytes())
+        check_linked(elf, model, builder.units, libraries, faults)
         faults.raise_if_errors()
         if request.slot is None:
             kind, slot, descriptor = LLEXT, 0, 0
-            elf = parse_elf(whole.read_bytes())
             image = relocatable_image(chosen.chain, whole, objects)
         else:
+            _check_space(request.slot, elf, faults)
             kind, slot = LINKED, request.slot.address
             address = slot + HEADER_SIZE
             script = objects / "image.ld"
@@ -192,6 +207,19 @@ def _link(
         image=image,
         sbom=sbom_of(builder.units),
     )
+
+
+def _check_space(slot: Slot, whole: Elf, faults: Diagnostics) -> None:
+    """Report a slot that ends after the last address of the machine. Raises OpwestError."""
+    allocated = sum(section.size for section in whole.sections if section.flags & SHF_ALLOC)
+    end = slot.address + (HEADER_SIZE + allocated if slot.size is None else slot.size)
+    if end > 1 << whole.layout.bits:
+        faults.error(
+            f"--slot: the slot at 0x{slot.address:x} ends at 0x{end:x}",
+            expected=f"at most 0x{1 << whole.layout.bits:x}: addresses of {whole.machine_name} have "
+            f"{whole.layout.bits} bits",
+        )
+        faults.raise_if_errors()
 
 
 def _pools(model: Model, plan: MemoryPlan) -> tuple[int, int]:

@@ -52,6 +52,11 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
                 device.location,
                 expected="a device of the devicetree: 'const struct device *'",
             )
+    check_vectors(model, faults)
+
+
+def check_vectors(model: Model, faults: Diagnostics) -> None:
+    """Report a model without golden vectors."""
     if not model.suite.vectors:
         faults.error(
             f"model {model.name!r} has no golden vectors: firmware refuses a bundle without them",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwest import pipeline
 from opwest.activity import stage
+from opwest.bundles.checks import check_vectors
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.project_data import project_record
 from opwest.host.steps import host_results
@@ -27,6 +28,8 @@ def step_results(manifest: Path, model: Model, faults: Diagnostics) -> list[Step
 
     The results of views and those in memory of the caller have no place in the descriptor.
     """
+    check_vectors(model, faults)
+    faults.raise_if_errors()
     with stage("run the steps on this machine"), tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
         project = Path(temporary) / "project"
         pipeline.run(Request((manifest,), project, vendored=False), Diagnostics())

@@ -93,6 +93,14 @@ def compiler(words: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(words)
 
 
+def command_of(cc: str) -> list[str]:
+    """Return the words of --cc. Raises OpwestError for unbalanced quotes."""
+    try:
+        return shlex.split(cc)
+    except ValueError as error:
+        raise OpwestError([Diagnostic("error", f"cannot parse --cc: {error}", expected="a command")]) from error
+
+
 def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
     """Return the toolchain for a target; `given` is the command of --cc, `work` a directory for files.
 
@@ -102,10 +110,7 @@ def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
     if given is None and default is None:
         message = f"no default compiler for machine {target.machine} of target {target.name!r}"
         raise OpwestError([Diagnostic("error", message, expected="--cc COMMAND")])
-    try:
-        words = shlex.split(given) if given is not None else [default or ""]
-    except ValueError as error:
-        raise OpwestError([Diagnostic("error", f"cannot parse --cc: {error}", expected="a command")]) from error
+    words = command_of(given) if given is not None else [default or ""]
     command = compiler(words, f"target {target.name!r}")
     return with_c_library(Toolchain(command, machine_options(target), has_c_library=not target.host), work)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opwest.bundles.toolchain import Toolchain, compiler, linked_archives
+from opwest.bundles.toolchain import Toolchain, command_of, compiler, linked_archives
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
 from opwest.model.builds import Target, TargetBuild
 from opwest.request import Examination, of_variant
@@ -67,7 +67,7 @@ def build_toolchain(folder: Path, cc: str | None, work: Path, *, is_host: bool) 
         raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
     while words and Path(words[0]).name in _LAUNCHERS:
         words = words[1:]
-    command = compiler(shlex.split(cc) if cc is not None else words[:1], f"the build {str(folder)!r}")
+    command = compiler(command_of(cc) if cc is not None else words[:1], f"the build {str(folder)!r}")
     machine, options = _options(words[1:])
     chain = Toolchain(command, tuple(machine), tuple(options), has_c_library=not is_host)
     if chain.has_c_library and linked_archives(chain, ("-lm", "-lc"), work) is None:
