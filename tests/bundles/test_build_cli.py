@@ -13,7 +13,9 @@ from opwest.bundles.format import unpack
 from opwest.bundles.libraries import Library
 from opwest.bundles.toolchain import machine_options
 from opwest.bundles.zephyr_build import _command, _options
+from opwest.cli.bundle_actions import MAKE, PERMITTED, SIGN
 from opwest.cli.main import main
+from opwest.cli.parser import parser
 from opwest.model.targets import make_target
 from opwest.targets import named_targets
 from requirements_support import need, need_x86_64
@@ -87,16 +89,29 @@ def test_a_version_is_recommended(tmp_path: Path, capsys: pytest.CaptureFixture[
             ],
         ),
         (
-            [DIGITS, *AT, "--llext", "--unsigned", "--key", "k", "-o", "x", "--verify", "--model-version", "1.2"],
             [
-                "--verify and --public-key require a bundle",
+                DIGITS,
+                *AT,
+                "--llext",
+                "--unsigned",
+                "--key",
+                "k",
+                "-o",
+                "x",
+                "--public-key",
+                "p",
+                "--model-version",
+                "1.2",
+            ],
+            [
+                "--public-key requires --verify",
                 "--llext excludes --slot: LLEXT places the image",
                 "--unsigned excludes --key",
                 "--model-version: invalid version '1.2'",
             ],
         ),
         (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--model-version", "256.0.0"],
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--model-version", "256.0.0", "--target", "x86-64"],
             ["--model-version: invalid version '256.0.0'"],
         ),
         ([DIGITS, *AT, "-o", "x", *["--key", "k"] * 5], ["5 keys are given"]),
@@ -156,12 +171,115 @@ def test_options_without_effect_on_a_bundle(tmp_path: Path, capsys: pytest.Captu
     path.write_bytes(pack(CONTENT))
     assert errors(capsys, str(path)) == ["a bundle is given: nothing to do"]
     assert errors(capsys, str(path), "--verify", "--slot", "0", "--steps", "-o", "y") == [
-        "--slot has no effect on a bundle",
-        "--steps has no effect on a bundle",
-        "--verify excludes --key and --output",
+        "--output has no effect with --verify",
+        "--slot has no effect with --verify",
+        "--steps has no effect with --verify",
+        "--verify requires --public-key",
     ]
+    assert errors(capsys, str(path), "--key", "k", "--slot", "0", "--unsigned", "--public-key", "p") == [
+        "--slot has no effect on a bundle",
+        "--unsigned has no effect on a bundle",
+        "no output is given",
+        "--public-key requires --verify",
+    ]
+    assert errors(capsys, str(path), "-o", "y") == ["no key is given"]
+
+
+def test_every_option_belongs_to_an_action() -> None:
+    command = next(one for one in parser()._actions if isinstance(one.choices, dict)).choices["bundle"]
+    output = {"help", "file", "json", "color", "quiet", "verbose"}
+    known = {name for names in PERMITTED.values() for name in names} | set(PERMITTED) - {MAKE, SIGN}
+    assert {action.dest for action in command._actions} - output == known
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            ["--export-key", "absent", "-o", "f", "--verify", "--slot", "z"],
+            [
+                "cannot read the key: No such file or directory",
+                "--output has no effect with --export-key",
+                "--slot has no effect with --export-key",
+                "--verify has no effect with --export-key",
+            ],
+        ),
+        (
+            [DIGITS, "--export-key", "absent"],
+            ["cannot read the key: No such file or directory", f"'{DIGITS}' has no effect with --export-key"],
+        ),
+        (
+            ["--list", "--serial", "x", "--slot", "z", "--unsigned", "--key", "k", "--no-build"],
+            [
+                "--slot has no effect with --list",
+                "--key has no effect with --list",
+                "--unsigned has no effect with --list",
+                "--no-build requires --board",
+            ],
+        ),
+        (
+            ["--check-steps", "--serial", "x", "--steps", "--variant", "v"],
+            ["--steps has no effect with --check-steps", "--variant requires a manifest"],
+        ),
+        (["--install", "x", "--verify", "--serial", "x"], ["--verify has no effect with --install"]),
+        (
+            [DIGITS, *AT, "-o", "x", "--unsigned", "--serial", "x", "--timeout", "3"],
+            [
+                f"--{name} requires --install, --list, --confirm, --roll-back or --check-steps"
+                for name in ("serial", "timeout")
+            ],
+        ),
+    ],
+)
+def test_options_without_effect(words: list[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     need("cryptography")
-    assert errors(capsys, str(path), "--verify") == ["--verify requires a public key"]
+    assert errors(capsys, *words) == expected
+
+
+def test_a_manifest_cannot_be_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cryptography")
+    keys(tmp_path, 1)
+    words = ["--verify", "--public-key", str(tmp_path / "public1.pem")]
+    assert errors(capsys, DIGITS, *words) == ["not a bundle: the file does not begin with 'OPWB'"]
+
+
+def test_faults_of_several_options_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("cryptography")
+    words = ["--slot", "0x10:16", "--target", "cortex-m34", "--key", str(tmp_path / "absent"), "-o", "x"]
+    expected = {
+        "--slot: address 0x10 is misaligned",
+        "--slot: the slot has 16 bytes",
+        "cannot read the key: No such file or directory",
+    }
+    path = str(manifest(tmp_path, GOOD))
+    assert set(errors(capsys, path, *words)) == {*expected, "--target: unknown target 'cortex-m34'"}
+    Path(path).write_text("version: 1\n")
+    assert {*expected, "missing key 'model' in the manifest"} < set(errors(capsys, path, *words))
+
+
+@pytest.mark.parametrize(
+    ("slot", "end"), [("0x100000000", None), ("0xffffffc0", None), ("0xfffff000:8K", 0x100001000), (f"{1 << 70}", None)]
+)
+def test_a_slot_after_the_last_address(
+    slot: str, end: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need("arm-none-eabi-gcc")
+    words = ["--slot", slot, "--target", "cortex-m3", "--unsigned", "-o", str(tmp_path / "x")]
+    (message,) = errors(capsys, str(manifest(tmp_path, GOOD)), *words)
+    assert message.startswith(f"--slot: the slot at 0x{int(slot.split(':')[0], 0):x} ends at 0x")
+    assert end is None or message.endswith(f" ends at 0x{end:x}")
+
+
+def test_an_image_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("cc")
+    need_x86_64()
+    path = str(manifest(tmp_path, GOOD))
+    monkeypatch.setattr("opwest.bundles.linked.DESCRIPTOR", "absent")
+    assert errors(capsys, path, *AT, "--target", "x86-64", "--unsigned", "-o", str(tmp_path / "x")) == [
+        "cannot use an object of the image: the image has no symbol 'absent'"
+    ]
 
 
 def test_unusable_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,14 +300,17 @@ def test_unusable_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     secret.write_bytes(own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x")))
     text.write_text("no key")
     long.write_bytes(bytes(1 << 17))
-    words = [word for key in (other, secret, text, tmp_path / "absent") for word in ("--key", str(key))]
+    target = ["--target", "x86-64"]
+    words = [*target, *(word for key in (other, secret, text, tmp_path / "absent") for word in ("--key", str(key)))]
     assert sorted(errors(capsys, DIGITS, *AT, "-o", "x", *words)) == [
         "a private key of another algorithm",
         "cannot read the key: No such file or directory",
         "not a private key in PEM",
         "the private key is encrypted",
     ]
-    assert errors(capsys, DIGITS, *AT, "-o", "x", "--key", str(long)) == ["the file of a key has more than 65536 bytes"]
+    assert errors(capsys, DIGITS, *AT, "-o", "x", *target, "--key", str(long)) == [
+        "the file of a key has more than 65536 bytes"
+    ]
     for key in (other, secret, text):
         assert errors(capsys, "--export-key", str(key)) == ["not a key of Ed25519 in PEM"]
 
@@ -247,10 +368,11 @@ def test_builds_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ]
     build = zephyr_build(tmp_path / "riscv", "CONFIG_RISCV=y\n")
     assert errors(capsys, DIGITS, *words, str(build)) == ["model digits has objects for no target of the build"]
+    path = str(manifest(tmp_path, GOOD))
+    assert errors(capsys, path, *words, str(build), "--cc", "'") == ["cannot parse --cc: No closing quotation"]
     assert errors(capsys, DIGITS, *words, str(build), "--target", "m3") == [
         "--target: model digits has no objects for 'm3'"
     ]
-    path = str(manifest(tmp_path, GOOD))
     assert errors(capsys, path, *words, str(build), "--target", "cortex-m3") == [
         "--target has no effect with --build: the operators are sources"
     ]

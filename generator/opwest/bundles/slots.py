@@ -42,13 +42,13 @@ def read_slot(text: str, build: Path | None, faults: Diagnostics) -> Slot | None
         if made is None:
             return None
         slot = made
-    if slot.address % IMAGE_ALIGN:
+    is_aligned = slot.address % IMAGE_ALIGN == 0
+    if not is_aligned:
         faults.error(f"--slot: address 0x{slot.address:x} is misaligned", expected=f"a multiple of {IMAGE_ALIGN}")
-        return None
-    if slot.size is not None and slot.size <= HEADER_SIZE:
+    is_large = slot.size is None or slot.size > HEADER_SIZE
+    if not is_large:
         faults.error(f"--slot: the slot has {slot.size} bytes", expected=f"more than {HEADER_SIZE}")
-        return None
-    return slot
+    return slot if is_aligned and is_large else None
 
 
 def _of_partition(name: str, build: Path, faults: Diagnostics) -> Slot | None:

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from opwest.bundles.build import BundleRequest, Made, make_bundle
+from opwest.bundles.build import BundleRequest, Made, check_choice, make_bundle
 from opwest.bundles.explanation import as_json
-from opwest.bundles.format import MOST_SIGNATURES, Bundle, unpack, with_signatures
+from opwest.bundles.format import MOST_SIGNATURES, unpack, with_signatures
 from opwest.bundles.signing import (
     c_initialiser,
     key_id,
@@ -26,20 +26,6 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.result import Result
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,5})")
-_ONLY_MAKING = (
-    "slot",
-    "llext",
-    "build",
-    "target",
-    "cc",
-    "variant",
-    "model_version",
-    "steps",
-    "observable",
-    "header",
-    "vectors",
-    "depfile",
-)
 
 
 def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -49,13 +35,15 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.file is None:
         faults.error("no file is given", expected="MANIFEST, or FILE.bundle")
         faults.raise_if_errors()
-    if is_bundle(options.file):
-        return _existing(options, faults)
-    return _make(options, faults)
+    if options.verify:
+        return _verify(options, faults)
+    return (_sign if is_bundle(options.file) else _make)(options, faults)
 
 
 def _export(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Print the public key of a file."""
+    if options.file is not None:
+        faults.error(f"'{options.file}' has no effect with --export-key")
     keys = read_public_keys([options.export_key], faults)
     faults.raise_if_errors()
     raw = raw_key(keys[0])
@@ -65,21 +53,17 @@ def _export(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result(text, {"key": key_id(raw).hex(), "bytes": list(raw)}, is_content=True)
 
 
-def _existing(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Verify a bundle, or sign it."""
-    for name in _ONLY_MAKING:
-        if vars(options)[name] not in (None, False):
-            faults.error(f"--{name.replace('_', '-')} has no effect on a bundle", Location(str(options.file)))
-    if options.verify and (options.key or options.output is not None):
-        faults.error("--verify excludes --key and --output")
-    if not options.verify and (not options.key or options.output is None):
-        faults.error(
-            "a bundle is given: nothing to do", Location(str(options.file)), expected="--verify, or --key KEY -o FILE"
-        )
+def _sign(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Add signatures to a bundle."""
+    at = Location(str(options.file))
+    if not options.key and options.output is None:
+        faults.error("a bundle is given: nothing to do", at, expected="--verify, or --key KEY -o FILE")
+    elif not options.key:
+        faults.error("no key is given", at, expected="--key FILE.pem")
+    elif options.output is None:
+        faults.error("no output is given", at, expected="-o FILE.bundle")
     faults.raise_if_errors()
     found = read_bundle(options.file)
-    if options.verify:
-        return _verify(options, found, faults)
     keys = read_private_keys(options.key, faults)
     faults.raise_if_errors()
     signatures = sign(found.signed, keys, found.signatures)
@@ -89,12 +73,14 @@ def _existing(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result(text, as_json(str(options.output), unpack(data)))
 
 
-def _verify(options: argparse.Namespace, found: Bundle, faults: Diagnostics) -> Result:
-    """Check the signatures of a bundle; its format is checked."""
+def _verify(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Check the format and the signatures of a bundle."""
     if not options.public_key:
-        faults.error("--verify requires a public key", expected="--public-key FILE.pem")
+        faults.error("--verify requires --public-key", expected="--public-key FILE.pem")
+        faults.raise_if_errors()
     keys = read_public_keys(options.public_key, faults)
     faults.raise_if_errors()
+    found = read_bundle(options.file)
     valid = valid_keys(found, keys)
     at = Location(str(options.file))
     if not found.signatures:
@@ -115,8 +101,6 @@ def _verify(options: argparse.Namespace, found: Bundle, faults: Diagnostics) -> 
 
 def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Make a bundle of a manifest."""
-    if options.verify or options.public_key:
-        faults.error("--verify and --public-key require a bundle", Location(str(options.file)))
     if options.output is None:
         faults.error("no output is given", expected="-o FILE.bundle")
     if options.slot is None and not options.llext:
@@ -133,11 +117,10 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error("--unsigned excludes --key")
     if len(options.key) > MOST_SIGNATURES:
         faults.error(f"{len(options.key)} keys are given", expected=f"at most {MOST_SIGNATURES}")
+    complete = not faults.has_errors
     version = _version(options.model_version, faults)
     slot = read_slot(options.slot, options.build, faults) if options.slot is not None else None
-    faults.raise_if_errors()
-    keys = read_private_keys(options.key, faults) if options.key else []
-    faults.raise_if_errors()
+    keys = read_private_keys(options.key, faults) if options.key and complete else []
     request = BundleRequest(
         options.file,
         slot,
@@ -151,6 +134,10 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         depfile=options.depfile,
         **({"cases": options.vectors} if options.vectors is not None else {}),
     )
+    if faults.has_errors:
+        if complete:
+            check_choice(request)
+        faults.raise_if_errors()
     made = make_bundle(request, faults)
     data = with_signatures(made.signed, sign(made.signed, keys))
     _check_size(slot, data, made, faults)

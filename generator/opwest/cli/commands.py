@@ -161,8 +161,10 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
     """
+    from opwest.cli.bundle_actions import check_bundle_options
     from opwest.cli.bundle_install import is_install
 
+    check_bundle_options(options, faults)
     if is_install(options):
         from opwest.cli.bundle_install import install
 
