@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from opwest.board.bundle_link import Fields
 from opwest.bundles.capabilities import names
+from opwest.bundles.format import FLOAT_ABI_NAMES
 from opwest.records import dataclass
 
 GOOD, NO_BUNDLE, FORMAT, HEADER, SIZE, READ_BACK, SIGNATURE, SLOT, MACHINE, FLOAT_ABI, CPU, LAYOUT = range(12)
@@ -23,7 +24,6 @@ _FIELDS = {
     152: "size of struct opwest_slot",
 }
 """The fields of the ABI record that have no fault of their own, by their offset in the file."""
-_FLOAT_ABIS = ("the only one", "soft", "hard", "single", "double", "quad")
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ def version_text(number: int) -> str:
     return f"{number >> 24}.{number >> 16 & 0xFF}.{number & 0xFFFF}"
 
 
+def _format(verdict: Verdict) -> str:
+    text = "the firmware does not read its version of the format"
+    return f"{text}; it reads version {verdict.expected}" if verdict.expected else text
+
+
 def _field(verdict: Verdict) -> str:
     what = _FIELDS.get(verdict.detail, f"field at {verdict.detail}")
     return f"the {what} is {verdict.found}, the firmware has {verdict.expected}"
@@ -90,7 +95,8 @@ def _machine(verdict: Verdict) -> str:
 
 def _float_abi(verdict: Verdict) -> str:
     both = (verdict.found, verdict.expected)
-    found, expected = (_FLOAT_ABIS[number] if number < len(_FLOAT_ABIS) else str(number) for number in both)
+    known = dict(enumerate(FLOAT_ABI_NAMES))
+    found, expected = (known.get(number, str(number)) for number in both)
     return f"its float ABI is {found}, that of the firmware {expected}"
 
 
@@ -108,7 +114,7 @@ _REASONS: Mapping[int, str | Callable[[Verdict], str]] = MappingProxyType(
     {
         GOOD: "it is accepted",
         NO_BUNDLE: "the slot contains no bundle",
-        FORMAT: lambda v: f"the firmware does not read its version of the format; it reads version {v.expected or 1}",
+        FORMAT: _format,
         HEADER: "its header is damaged",
         SIZE: lambda v: f"its parts need {v.found} bytes, there are {v.expected}",
         READ_BACK: "the content of the slot differs from the file that was sent",

@@ -163,9 +163,8 @@ def _after_restart(client: BundleClient, what: str, target: Slot, error: Forgott
     state = read_state(client)
     if target.index in (state.active, state.trying):
         return _installed(client, what, target)
-    fault = f"; the latest trial ended with: {state.fault_name}" if state.fault else ""
     raise ModelError(
-        f"{error.message}; {what} is not installed{fault}",
+        f"{error.message}; {what} is not installed{_trial(state)}",
         "if the board restarted, the model may have stopped it: run it with 'opwest run --board' first",
     ) from error
 
@@ -187,25 +186,58 @@ def _installed(client: BundleClient, what: str, target: Slot) -> Result:
 
 def confirm(client: BundleClient) -> Result:
     """Confirm the model that is being tried."""
-    done = client.do(Job.CONFIRM, "the confirmation")
+    before = read_state(client)
+    try:
+        done = client.do(Job.CONFIRM, "the confirmation")
+    except ForgottenError as error:
+        state, slots = read_state(client), read_slots(client)
+        if before.trying == NO_SLOT or state.active != before.trying:
+            raise _forgotten(error, "the model is not confirmed", state, slots) from error
+        return _confirmed(client, state, slots)
     if done.error == "EPERM":
         raise ModelError(f"{client.device}: no model waits for its confirmation")
     check(done, "cannot confirm the model", client.device)
-    state, slots = read_state(client), read_slots(client)
+    return _confirmed(client, read_state(client), read_slots(client))
+
+
+def _confirmed(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
     return Result(f"confirmed: {_model_text(slots, state.active)}", _state_json(client, state, slots))
 
 
 def roll_back(client: BundleClient, progress: Progress) -> Result:
     """Return to the previous model."""
     progress.show("returning to the previous model")
-    done = client.do(Job.ROLL_BACK, "the end of the roll-back")
+    before = read_state(client)
+    try:
+        done = client.do(Job.ROLL_BACK, "the end of the roll-back")
+    except ForgottenError as error:
+        state, slots = read_state(client), read_slots(client)
+        is_trial = before.trying != NO_SLOT  # a restart ends a trial, too
+        expected = before.active if is_trial else before.previous
+        if expected == NO_SLOT or (state.active, state.trying) != (expected, NO_SLOT):
+            raise _forgotten(error, "the previous model does not run", state, slots) from error
+        return _rolled_back(client, state, slots)
     if done.error == "ENOENT":
         raise ModelError(f"{client.device}: the board has no previous model")
     if done.error == "EBADMSG":
         raise _refused("the board refuses the previous model", read_verdict(done.fields), client.device)
     check(done, "cannot return to the previous model", client.device)
-    state, slots = read_state(client), read_slots(client)
+    return _rolled_back(client, read_state(client), read_slots(client))
+
+
+def _rolled_back(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
     return Result(f"current: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+
+
+def _trial(state: State) -> str:
+    return f"; the latest trial ended with: {state.fault_name}" if state.fault else ""
+
+
+def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[Slot]) -> ModelError:
+    """Return the error for a command whose result is lost, and that had no effect by the state of the board."""
+    return ModelError(
+        f"{error.message}; {what}{_trial(state)}; current: {_model_text(slots, state.active)}", error.hint
+    )
 
 
 def list_slots(client: BundleClient) -> Result:

@@ -42,6 +42,11 @@ class Job(IntEnum):
     STEPS = 6
     PART = 7
 
+    @property
+    def title(self) -> str:
+        """Its name as shown to the user."""
+        return self.name.lower().replace("_", " ")
+
 
 @dataclass(frozen=True)
 class Request:

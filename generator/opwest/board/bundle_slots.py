@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from opwest.board.bundle_client import BundleClient, Outcome
-from opwest.board.bundle_faults import Verdict, read_verdict, version_text
+from opwest.board.bundle_client import LARGER_HINT, BundleClient, Outcome
+from opwest.board.bundle_faults import NO_BUNDLE, Verdict, read_verdict, version_text
 from opwest.board.bundle_link import NO_SLOT, Job
 from opwest.board.link import LinkError
 from opwest.bundles.format import LLEXT, Bundle
@@ -45,7 +45,7 @@ class Slot:
         roles = f" ({', '.join(self.roles)})" if self.roles else ""
         text = f"slot {self.index} at 0x{self.address:x}, {self.size} bytes{roles}: "
         if self.model is None:
-            return text + ("empty" if self.verdict.name == "no bundle" else self.verdict.reason)
+            return text + ("empty" if self.verdict.fault == NO_BUNDLE else self.verdict.reason)
         text += f"{self.model.name} {version_text(self.model.version)}"
         return text if self.verdict.is_good else f"{text}; refused: {self.verdict.reason}"
 
@@ -106,7 +106,7 @@ def read_slots(client: BundleClient) -> list[Slot]:
     """Return the slots of a board."""
     found = []
     for index in range(client.info.slots):
-        done = check(client.do(Job.LIST, f"the description of slot {index}", slot=index), "cannot list", client.device)
+        done = check(client.ask(Job.LIST, f"the description of slot {index}", slot=index), "cannot list", client.device)
         fields = done.fields
         roles = fields.number("is")
         named = ((_ACTIVE, "active"), (_TRYING, "trying"), (_PREVIOUS, "previous"), (_TARGET, "next"))
@@ -126,7 +126,7 @@ def read_slots(client: BundleClient) -> list[Slot]:
 
 def read_state(client: BundleClient) -> State:
     """Return the records of a board."""
-    fields = check(client.do(Job.STATE, "the state of the slots"), "cannot read the state", client.device).fields
+    fields = check(client.ask(Job.STATE, "the state of the slots"), "cannot read the state", client.device).fields
     active, trying, previous, crashes, fault = map(fields.number, ("active", "trying", "previous", "crashes", "fault"))
     return State(active, trying, previous, crashes, fault, fields.text("fault_name"))
 
@@ -147,7 +147,8 @@ def choose(files: Sequence[File], slots: Sequence[Slot], format_version: int, de
             continue
         if len(file.bundle.data) > target.size:
             raise LinkError(
-                f"'{file.path}' has {len(file.bundle.data)} bytes, slot {target.index} of {device} {target.size}"
+                f"'{file.path}' has {len(file.bundle.data)} bytes, slot {target.index} of {device} {target.size}",
+                LARGER_HINT,
             )
         return file, target
     given = ", ".join(f"'{file.path}' for {file.place}" for file in files)

@@ -69,8 +69,7 @@ class SmpBundleLink:
         content |= {key: value for key, value in optional.items() if value}
         if request.slot is not None:
             content["slot"] = request.slot
-        awaited = f"the end of {request.job.name.lower().replace('_', ' ')}"
-        return self._ask(OP.WRITE, _JOB, content, awaited, seconds)
+        return self._ask(OP.WRITE, _JOB, content, f"the end of {request.job.title}", seconds)
 
     def part(self, offset: int, data: bytes, check: int, seconds: float) -> Fields | None:
         """Send a part of a file."""

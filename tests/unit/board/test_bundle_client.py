@@ -10,7 +10,7 @@ import pytest
 from campaign import sized
 from fake_bundles import Bundles, FakeLink, Faults
 from opwest.board.bundle_client import BundleClient, ForgottenError
-from opwest.board.bundle_link import Job
+from opwest.board.bundle_link import Info, Job
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 
@@ -19,8 +19,8 @@ QUIET = Progress(None)
 
 
 @pytest.fixture(autouse=True)
-def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the clock of the client: a request takes 10 ms, a pause its time."""
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Replace the clock of the client: a request takes 10 ms, a pause its time. Its element is the time."""
     now = [0.0]
 
     def monotonic() -> float:
@@ -32,6 +32,7 @@ def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("opwest.board.bundle_client.time.monotonic", monotonic)
     monkeypatch.setattr("opwest.board.bundle_client.time.sleep", sleep)
+    return now
 
 
 def client_of(*links: FakeLink, timeout: float = 10.0, session: int = 7, reconnects: bool = True) -> BundleClient:
@@ -138,7 +139,7 @@ def test_connection_that_does_not_return() -> None:
         client_of(link).upload(DATA)
     assert caught.value.message == (
         "lost the serial device '/dev/board'; it has not returned within 10 s, while waiting for the receipt of the "
-        "part at 1800"
+        "part at 1800: serial device '/dev/board' not found"
     )
     assert caught.value.hint == "plug in the board and repeat the command: an upload of the same file continues"
     link = FakeLink(Bundles(), Faults(), 1)
@@ -149,6 +150,89 @@ def test_connection_that_does_not_return() -> None:
     client.disconnect()
     client.disconnect()
     assert not link.is_open
+
+
+def test_slow_reconnection_is_no_silence(clock: list[float]) -> None:
+    """The time-out begins again after it."""
+    bundles = Bundles()
+    links = [FakeLink(bundles, Faults(), number) for number in range(3)]
+    links[0].lost_at = {9}
+    links[1].lost_at = {12}
+
+    def slow(link: FakeLink) -> None:
+        info = link.info
+
+        def late(seconds: float) -> Info | None:
+            clock[0] += 11.0
+            return info(seconds)
+
+        link.info = late  # type: ignore[method-assign]
+
+    slow(links[1])
+    slow(links[2])
+    client = client_of(*links)
+    client.upload(DATA)
+    assert bundles.received == DATA and not links[1].is_open
+    links = [FakeLink(Bundles(), Faults(), number) for number in range(2)]
+    links[0].lost_at = {2}
+    slow(links[1])
+    assert client_of(*links).do(Job.STATE, "the end").result == 0
+
+
+def test_slow_erase_is_no_silence() -> None:
+    """The slot is erased again after a restart of the board, for longer than the time-out; the next part is lost."""
+    bundles = Bundles(slow=1500)
+    link = FakeLink(bundles, Faults(), 1)
+    link.restart_at = {1510}
+    lost_part = 1510 + 1 + bundles.slow + 1
+    send = link._send
+
+    def losing(act):  # type: ignore[no-untyped-def]
+        answer = send(act)
+        return None if link.requests == lost_part else answer
+
+    link._send = losing  # type: ignore[method-assign]
+    client_of(link).upload(DATA)
+    assert bundles.received == DATA and bundles.done == [Job.BEGIN] * 2
+
+
+def test_restart_while_a_slot_is_erased() -> None:
+    bundles = Bundles(slow=1)
+    link = FakeLink(bundles, Faults(), 1)
+    link.restart_at = {3, 5}
+    client_of(link).upload(DATA)
+    assert bundles.received == DATA and bundles.done == [Job.BEGIN] * 3
+    link = FakeLink(bundles, Faults(), 1)
+    link.restart_at = set(range(3, 10**4, 2))
+    with pytest.raises(LinkError, match="the upload was interrupted 9 times"):
+        client_of(link, session=8).upload(DATA)
+
+
+def test_question_is_repeated_after_a_restart() -> None:
+    bundles = Bundles(slow=1)
+    link = FakeLink(bundles, Faults(), 1)
+    link.restart_at = {3, 5}
+    assert client_of(link).ask(Job.LIST, "the slot", slot=1).fields.number("address") == 0x18000
+    assert bundles.done == [Job.LIST] * 3
+    link = FakeLink(bundles, Faults(), 1)
+    link.restart_at = set(range(3, 10**4, 2))
+    with pytest.raises(ForgottenError) as caught:
+        client_of(link, session=8).ask(Job.STATE, "the state")
+    assert caught.value.message == "/dev/board: the board does not have the result of 'state'"
+    assert caught.value.hint is not None and "'opwest bundle --list' prints the current model" in caught.value.hint
+    assert bundles.done.count(Job.STATE) == 9
+
+
+def test_board_that_disappears_at_every_job() -> None:
+    links = [FakeLink(Bundles(), Faults(), number) for number in range(20)]
+    for link in links:
+        link.lost_at = {2}
+    with pytest.raises(LinkError) as caught:
+        client_of(*links).do(Job.STEPS, "the end")
+    assert caught.value.message == (
+        "lost the serial device '/dev/board'; it was lost 9 times while waiting for the end"
+    )
+    assert caught.value.hint == "the board restarts repeatedly: read its console"
 
 
 def test_silent_board() -> None:
@@ -172,17 +256,24 @@ def test_silent_board() -> None:
     ("error", "message", "hint"),
     [
         ("EBUSY", "the board accepts no upload: its slot is in use, or a model is not confirmed", "--confirm"),
-        ("EFBIG", "the bundle of 7001 bytes is larger than the slot", None),
-        ("ENOENT", "there is no such slot", None),
+        ("EFBIG", "the bundle of 7001 bytes is larger than slot 1", "or fewer golden vectors: --vectors N"),
+        ("ENOENT", "the board has no slot 1", "'opwest bundle --list' prints the slots"),
         ("EIO", "cannot erase the slot: EIO", "the flash or its driver failed; try again"),
     ],
 )
-def test_slot_that_cannot_be_used(error: str, message: str, hint: str | None) -> None:
+def test_slot_that_cannot_be_used(error: str, message: str, hint: str) -> None:
     bundles = Bundles(answers={Job.BEGIN: (error, {"off": 0, "slot": 255})})
+    client = client_of(FakeLink(bundles, Faults(), 1))
     with pytest.raises(LinkError) as caught:
-        client_of(FakeLink(bundles, Faults(), 1)).upload(DATA)
+        client.upload(DATA, 1)
     assert caught.value.message == f"/dev/board: {message}"
-    assert (hint or "") in (caught.value.hint or "")
+    assert hint in (caught.value.hint or "")
+    with pytest.raises(LinkError) as caught:
+        client.upload(DATA)
+    by_default = message.replace("than slot 1", "than the slot of the next upload").replace(
+        "no slot 1", "no slot for an upload"
+    )
+    assert caught.value.message == f"/dev/board: {by_default}"
 
 
 def test_offset_outside_of_the_file() -> None:

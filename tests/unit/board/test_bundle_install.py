@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fake_bundles import GOOD, Bundles, FakeLink, Faults
+from fake_bundles import EMPTY, GOOD, Bundles, FakeLink, Faults
 from fake_bundles import verdict as fields_of
 from opwest.board.bundle_client import BundleClient
 from opwest.board.bundle_faults import Verdict
@@ -96,7 +96,7 @@ def test_list() -> None:
     assert found.as_json["slots"][0]["model"]["interface_hash"] == "fffffffffffffffe"
     bundles.verdicts[1] = (3, "header", 8, 0, 0)
     assert list_slots(client_of(bundles)).as_text.splitlines()[2].endswith("(next): its header is damaged")
-    bundles.verdicts[1] = (1, "no bundle", 8, 0, 0)
+    bundles.verdicts[1] = EMPTY
     assert list_slots(client_of(bundles)).as_text.splitlines()[2].endswith("(next): empty")
 
 
@@ -109,10 +109,14 @@ def test_list() -> None:
             "'kws-40000.bundle' for 0x40000; slots: slot 0 at 0x8000, slot 1 at 0x18000; format version 1",
             "give one file for each slot: opwest bundle MANIFEST --slot ADDRESS",
         ),
-        ([bundle(0x18000, size=1 << 17)], "'digits-18000.bundle' has 131416 bytes, slot 1 of /dev/board 65536", None),
+        (
+            [bundle(0x18000, size=1 << 17)],
+            "'digits-18000.bundle' has 131416 bytes, slot 1 of /dev/board 65536",
+            "use a larger partition, or fewer golden vectors: --vectors N",
+        ),
     ],
 )
-def test_files_that_do_not_fit(files: Sequence[File], message: str, hint: str | None) -> None:
+def test_files_that_do_not_fit(files: Sequence[File], message: str, hint: str) -> None:
     with pytest.raises(LinkError) as caught:
         install(client_of(Bundles()), files, QUIET)
     assert (caught.value.message, caught.value.hint) == (message, hint)
@@ -130,6 +134,16 @@ def test_board_without_a_free_slot() -> None:
 @pytest.mark.parametrize(
     ("verdict", "reason", "hint"),
     [
+        (
+            (2, "format", 4, 2, 1),
+            "the firmware does not read its version of the format; it reads version 1",
+            "opwest of the firmware",
+        ),
+        (
+            (2, "format", 4, 2, 0),
+            "the firmware does not read its version of the format",
+            "opwest of the firmware",
+        ),
         ((4, "size", 0, 900, 800), "its parts need 900 bytes, there are 800", "larger slot"),
         ((5, "read-back", 0, 0, 0), "the content of the slot differs from the file that was sent", "send the file"),
         ((6, "signature", 0, 0, 1), "no signature is valid for a key of the firmware", "sign the bundle"),
@@ -145,6 +159,11 @@ def test_board_without_a_free_slot() -> None:
         ),
         ((8, "machine", 138, 8, 4), "the pointer size is 8, the firmware has 4", "build"),
         ((9, "float ABI", 139, 2, 1), "its float ABI is hard, that of the firmware soft", "build"),
+        (
+            (9, "float ABI", 139, 0, 2),
+            "its float ABI is the only one of the machine, that of the firmware hard",
+            "build",
+        ),
         ((9, "float ABI", 139, 77, 1), "its float ABI is 77, that of the firmware soft", "build"),
         ((10, "cpu", 148, 0x23, 3), "the processor does not have: ARM_DSP", "compile the model"),
         ((11, "layout", 142, 2, 1), "the version of the metadata is 2, the firmware has 1", "opwest of the firmware"),
@@ -250,6 +269,57 @@ def test_restart_during_the_installation(succeeds: bool) -> None:
         "the latest trial ended with: unconfirmed"
     )
     assert bundles.done.count(Job.INSTALL) == 1
+
+
+def client_of_restarting(bundles: Bundles, job: Job, *, is_done: bool) -> BundleClient:
+    """Return a client of a board that restarts while it does a job: after its effect, or before it."""
+    link = FakeLink(bundles, Faults(), 3)
+    send = link._send
+
+    def restarting(act):  # type: ignore[no-untyped-def]
+        before = (bundles.active, bundles.trying, bundles.previous)
+        answer = send(act)
+        if bundles.done[-1:] == [job] and bundles._running:
+            bundles.restart()
+            if not is_done:  # the start ends a trial
+                bundles.active, _, bundles.previous = before
+                bundles.trying = 255
+                bundles.fault = (18, "unconfirmed") if before[1] != 255 else bundles.fault
+        return answer
+
+    link._send = restarting  # type: ignore[method-assign]
+    return BundleClient(lambda: link, session=1, timeout=5.0, progress=QUIET, reconnects=False)
+
+
+def test_restart_during_the_confirmation() -> None:
+    client = client_of_restarting(Bundles(slow=2, trying=1, verdicts=[GOOD] * 2), Job.CONFIRM, is_done=True)
+    assert confirm(client).as_text == "confirmed: model1 1.2.3 in slot 1"
+    client = client_of_restarting(Bundles(slow=2, trying=1, verdicts=[GOOD] * 2), Job.CONFIRM, is_done=False)
+    with pytest.raises(ModelError) as caught:
+        confirm(client)
+    assert caught.value.message == (
+        "/dev/board: the board does not have the result of 'confirm'; the model is not confirmed; "
+        "the latest trial ended with: unconfirmed; current: model0 1.2.3 in slot 0"
+    )
+    assert "'opwest bundle --list' prints the current model" in (caught.value.hint or "")
+    client = client_of_restarting(Bundles(slow=2), Job.CONFIRM, is_done=False)
+    with pytest.raises(ModelError, match=r"the model is not confirmed; current: model0 1.2.3 in slot 0$"):
+        confirm(client)
+
+
+def test_restart_during_the_roll_back() -> None:
+    client = client_of_restarting(Bundles(slow=2, previous=1, verdicts=[GOOD] * 2), Job.ROLL_BACK, is_done=True)
+    assert roll_back(client, QUIET).as_text == "current: model1 1.2.3 in slot 1"
+    client = client_of_restarting(Bundles(slow=2, trying=1), Job.ROLL_BACK, is_done=False)
+    assert roll_back(client, QUIET).as_text == "current: model0 1.2.3 in slot 0", "the restart ended the trial"
+    for previous in (1, 255):
+        client = client_of_restarting(Bundles(slow=2, previous=previous), Job.ROLL_BACK, is_done=False)
+        with pytest.raises(ModelError) as caught:
+            roll_back(client, QUIET)
+        assert caught.value.message == (
+            "/dev/board: the board does not have the result of 'roll back'; the previous model does not run; "
+            "current: model0 1.2.3 in slot 0"
+        )
 
 
 def test_verdict_for_programs() -> None:
