@@ -17,7 +17,7 @@ from opwest.model.fingerprint import model_hash
 from opwest.pipeline import run
 from opwest.records import dataclass
 from opwest.render.bundle import StepResult
-from opwest.request import Request
+from opwest.request import Request, of_variant
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,7 @@ class StepCheck:
 def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> Expected:
     """Return the results of steps of a manifest, from a run on this machine. Raises OpwestError."""
     project = run(Request((manifest,), None, vendored=False, layout="model"), faults, "render")
-    chosen = next((one for one in project.found if (one.model.variant and one.model.variant.name) == variant), None)
-    if chosen is None:
-        faults.error(f"--variant: unknown variant '{variant}' of the model")
-        faults.raise_if_errors()
-        raise AssertionError
-    model = chosen.model
+    model = of_variant(project.found, variant, faults)[0].model
     results = tuple(sorted(step_results(manifest, model, faults), key=lambda one: one.point))
     faults.raise_if_errors()
     steps = [step.operator.name for step in model.steps]

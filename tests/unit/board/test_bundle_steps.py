@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_bundles import Bundles, FakeLink, Faults
 from opwest.board.bundle_client import BundleClient
 from opwest.board.bundle_link import Job
-from opwest.board.bundle_steps import Expected, check_own, check_sent
+from opwest.board.bundle_steps import Expected, check_own, check_sent, expected_steps
 from opwest.board.link import LinkError, ModelError
 from opwest.board.progress import Progress
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.model.dtypes import DTYPES
 from opwest.render.bundle import StepResult
 
 QUIET = Progress(None)
+VARIANTS = Path(__file__).resolve().parents[2] / "golden" / "variants" / "manifest.yaml"
 SENT = tuple(
     StepResult(point, step, buffer, DTYPES["int32"], bytes(range(200)) * 8)
     for point, step, buffer in ((1, 0, 0), (3, 2, 1))
@@ -84,6 +87,13 @@ def test_results_are_sent_in_parts_of_whole_elements() -> None:
     assert {len(data) for *_, data in seen} == {220, 1600 % 220}
     assert b"".join(data for point, _, _, data in seen if point == 1) == SENT[0].content
     assert [(point, buffer, offset) for point, buffer, offset, _ in seen[-3:]] == [(3, 1, 0), (3, 1, 220), (3, 1, 440)]
+
+
+def test_unknown_variant() -> None:
+    with pytest.raises(OpwestError) as caught:
+        expected_steps(VARIANTS, "msp", Diagnostics())
+    (found,) = caught.value.diagnostics
+    assert found.message == "--variant: unknown variant 'msp'" and found.hint is not None and "'dsp'" in found.hint
 
 
 def test_another_model_on_the_board() -> None:
