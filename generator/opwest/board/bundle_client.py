@@ -122,10 +122,7 @@ class BundleClient:
                 self._usable()
                 polls = True
             elif state == REFUSED and error == "ENOENT":
-                raise ForgottenError(
-                    f"{self.device}: the board does not have the result of '{job.title}'",
-                    "it restarted, or another host sent a command; 'opwest bundle --list' prints the current model",
-                )
+                raise self.forgotten(job)
             elif state != REFUSED or error != "EBUSY":
                 raise LinkError(f"{self.device}: the board refuses '{job.title}': {error or result}")
             else:
@@ -138,6 +135,13 @@ class BundleClient:
                     "a thread of the application may hold the model (opwest_session_hold), or never sleep; "
                     "'opwest bundle --list' shows the result",
                 )
+
+    def forgotten(self, job: Job) -> ForgottenError:
+        """Return the error for a job whose result is unknown."""
+        return ForgottenError(
+            f"{self.device}: the board does not have the result of '{job.title}'",
+            "it restarted, or another host sent a command; 'opwest bundle --list' prints the current model",
+        )
 
     def ask(self, job: Job, awaited: str, *, slot: int | None = None) -> Outcome:
         """Do a job that changes nothing: it is repeated if its result is unknown."""

@@ -208,11 +208,14 @@ def roll_back(client: BundleClient, progress: Progress) -> Result:
     """Return to the previous model."""
     progress.show("returning to the previous model")
     before = read_state(client)
+    is_trial = before.trying != NO_SLOT  # a restart ends a trial, too
     try:
-        done = client.do(Job.ROLL_BACK, "the end of the roll-back")
+        # With the slot of the current model, the same request after a restart does not return to this model.
+        done = client.do(Job.ROLL_BACK, "the end of the roll-back", slot=before.trying if is_trial else before.active)
+        if done.error == "EALREADY":
+            raise client.forgotten(Job.ROLL_BACK)
     except ForgottenError as error:
         state, slots = read_state(client), read_slots(client)
-        is_trial = before.trying != NO_SLOT  # a restart ends a trial, too
         expected = before.active if is_trial else before.previous
         if expected == NO_SLOT or (state.active, state.trying) != (expected, NO_SLOT):
             raise _forgotten(error, "the previous model does not run", state, slots) from error

@@ -120,11 +120,20 @@ class Bundles:
                 self.previous, self.active, self.trying = self.active, self.trying, 255
                 return "", {}
             case Job.ROLL_BACK:
-                if self.previous == 255:
-                    return "ENOENT", verdict(GOOD)
-                self.active, self.previous = self.previous, 255
-                return "", verdict(GOOD)
+                return self._roll_back(request.get("slot", 255)), verdict(GOOD)
         return "ENOTSUP", {}
+
+    def _roll_back(self, slot: int) -> str:
+        current = self.active if self.trying == 255 else self.trying
+        if slot not in (255, current):
+            return "EALREADY"
+        if self.trying != 255:
+            self.trying = 255
+            return "ENOENT" if self.active == 255 else ""
+        if self.previous == 255:
+            return "ENOENT"
+        self.active, self.previous = self.previous, self.active
+        return ""
 
     @property
     def target(self) -> int:
@@ -351,6 +360,8 @@ class ShellBundles:
         request: dict[str, Any] = {"session": int(session, 16), "number": int(number, 16), "poll": int(poll)}
         request["do"] = names[verb]
         if verb == "list":
+            request["slot"] = int(rest[0])
+        if verb == "rollback" and len(rest) == 2:
             request["slot"] = int(rest[0])
         if verb == "begin":
             request |= {"size": int(rest[0]), "sha": bytes.fromhex(rest[1])}

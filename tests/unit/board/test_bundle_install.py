@@ -77,8 +77,9 @@ def test_model_that_waits_for_its_confirmation() -> None:
     with pytest.raises(ModelError, match=r"^/dev/board: no model waits for its confirmation$"):
         confirm(client)
     assert roll_back(client, QUIET).as_text == "current: model0 1.2.3 in slot 0"
+    assert roll_back(client, QUIET).as_text == "current: model1 1.2.3 in slot 1"
     with pytest.raises(ModelError, match=r"^/dev/board: the board has no previous model$"):
-        roll_back(client, QUIET)
+        roll_back(client_of(Bundles()), QUIET)
 
 
 def test_list() -> None:
@@ -320,6 +321,29 @@ def test_restart_during_the_roll_back() -> None:
             "/dev/board: the board does not have the result of 'roll back'; the previous model does not run; "
             "current: model0 1.2.3 in slot 0"
         )
+
+
+@pytest.mark.parametrize("trying", [255, 1])
+def test_restart_after_the_roll_back_without_any_response(trying: int) -> None:
+    """The host repeats the request, and the board does not roll back a second time."""
+    bundles = Bundles(previous=255 if trying == 1 else 1, trying=trying, verdicts=[GOOD] * 2)
+    link = FakeLink(bundles, Faults(), 3)
+    send = link._send
+    restarts = []
+
+    def restarting(act):  # type: ignore[no-untyped-def]
+        answer = send(act)
+        if bundles.done[-1:] == [Job.ROLL_BACK] and not restarts:
+            restarts.append(True)
+            bundles.restart()
+            return None
+        return answer
+
+    link._send = restarting  # type: ignore[method-assign]
+    client = BundleClient(lambda: link, session=1, timeout=5.0, progress=QUIET, reconnects=False)
+    current = "model0 1.2.3 in slot 0" if trying == 1 else "model1 1.2.3 in slot 1"
+    assert roll_back(client, QUIET).as_text == f"current: {current}"
+    assert bundles.done.count(Job.ROLL_BACK) == 2 and bundles.trying == 255
 
 
 def test_verdict_for_programs() -> None:

@@ -10,6 +10,7 @@
 
 #include <opwest/errors.h>
 
+#include "jobs_internal.h"
 #include "service_internal.h"
 
 /* Bytes of the digest in the checksum of a part. */
@@ -50,15 +51,7 @@ static struct {
 	uint32_t serial;
 	bool is_running;
 	int result;
-	struct opwest_bundle_record record;
-	struct opwest_bundle_info info;
-	struct opwest_bundle_verdict verdict;
-	struct opwest_bundle_difference difference;
-	/* Copies: the names are in a slot that a later upload erases. */
-	char operator_name[OPWEST_BUNDLE_NAME_SIZE];
-	char tensor[OPWEST_BUNDLE_NAME_SIZE];
-	uint32_t offset;
-	uint8_t slot;
+	struct opwest_bundle_findings findings;
 } job;
 
 void opwest_bundles_serve(struct opwest_bundles *bundles)
@@ -68,196 +61,15 @@ void opwest_bundles_serve(struct opwest_bundles *bundles)
 	(void)k_mutex_unlock(&mutex);
 }
 
-/* Names of bundles without a valid signature are any bytes. */
-static void copy_name(char *to, const char *from)
-{
-	size_t length = 0;
-
-	while (from != NULL && length < OPWEST_BUNDLE_NAME_SIZE - 1U && from[length] != '\0') {
-		const char c = from[length];
-
-		to[length] = c > ' ' && c < 0x7f ? c : '?';
-		length++;
-	}
-	to[length] = '\0';
-}
-
 static void put_unsigned(const struct opwest_bundle_sink *sink, const char *key, uint64_t value)
 {
 	sink->put_unsigned(sink->writer, key, value);
 }
 
-static void put_signed(const struct opwest_bundle_sink *sink, const char *key, int32_t value)
-{
-	sink->put_signed(sink->writer, key, value);
-}
-
-static void put_text(const struct opwest_bundle_sink *sink, const char *key, const char *text)
-{
-	sink->put_text(sink->writer, key, text);
-}
-
-static void put_bytes(const struct opwest_bundle_sink *sink, const char *key, const uint8_t *data,
-		      uint32_t size)
-{
-	sink->put_bytes(sink->writer, key, data, size);
-}
-
 static void put_result(const struct opwest_bundle_sink *sink, int result)
 {
-	put_signed(sink, "result", result);
-	put_text(sink, "error", opwest_error_name(result));
-}
-
-static const char *fault_name(uint8_t fault)
-{
-	const char *const name = opwest_bundle_fault_name(fault);
-
-	return name != NULL ? name : "";
-}
-
-static void put_verdict(const struct opwest_bundle_sink *sink,
-			const struct opwest_bundle_verdict *verdict)
-{
-	put_unsigned(sink, "fault", verdict->fault);
-	put_text(sink, "fault_name", fault_name(verdict->fault));
-	put_signed(sink, "detail", verdict->detail);
-	put_unsigned(sink, "found", verdict->found);
-	put_unsigned(sink, "expected", verdict->expected);
-}
-
-static void put_record(const struct opwest_bundle_sink *sink)
-{
-	put_unsigned(sink, "active", job.record.active);
-	put_unsigned(sink, "trying", job.record.trying);
-	put_unsigned(sink, "previous", job.record.previous);
-	put_unsigned(sink, "crashes", job.record.crashes);
-	put_unsigned(sink, "fault", job.record.fault);
-	put_text(sink, "fault_name", fault_name(job.record.fault));
-}
-
-/* Whether the verdict is one about a header that was read. */
-static bool has_header(const struct opwest_bundle_info *info)
-{
-	switch (info->verdict.fault) {
-	case OPWEST_BUNDLE_NO_BUNDLE:
-	case OPWEST_BUNDLE_FORMAT:
-	case OPWEST_BUNDLE_HEADER:
-	case OPWEST_BUNDLE_SIZE:
-		return false;
-	default:
-		return true;
-	}
-}
-
-static void put_slot(const struct opwest_bundle_sink *sink)
-{
-	const struct opwest_bundle_info *const info = &job.info;
-
-	put_unsigned(sink, "address", info->address);
-	put_unsigned(sink, "size", info->size);
-	put_unsigned(sink, "is",
-		     (info->is_active ? 1U : 0U) | (info->is_trying ? 2U : 0U) |
-			     (info->is_previous ? 4U : 0U) | (info->is_target ? 8U : 0U));
-	put_verdict(sink, &info->verdict);
-	if (!has_header(info)) {
-		return;
-	}
-	copy_name(job.tensor, info->header.name);
-	put_text(sink, "name", job.tensor);
-	put_unsigned(sink, "version", info->header.version);
-	put_unsigned(sink, "length", info->header.length);
-	put_unsigned(sink, "kind", info->header.kind);
-	put_unsigned(sink, "interface", info->header.interface_hash);
-	put_bytes(sink, "model", info->header.model_hash, sizeof(info->header.model_hash));
-}
-
-static void put_difference(const struct opwest_bundle_sink *sink)
-{
-	put_text(sink, "operator", job.operator_name);
-	put_text(sink, "tensor", job.tensor);
-	put_unsigned(sink, "step", job.difference.step);
-	put_unsigned(sink, "element", job.difference.element);
-	put_unsigned(sink, "count", job.difference.count);
-}
-
-static void put_fields(const struct opwest_bundle_sink *sink)
-{
-	switch (job.request.job) {
-	case OPWEST_BUNDLE_JOB_STATE:
-		put_record(sink);
-		break;
-	case OPWEST_BUNDLE_JOB_LIST:
-		if (job.result == 0) {
-			put_slot(sink);
-		}
-		break;
-	case OPWEST_BUNDLE_JOB_BEGIN:
-		put_unsigned(sink, "off", job.offset);
-		put_unsigned(sink, "slot", job.slot);
-		break;
-	case OPWEST_BUNDLE_JOB_INSTALL:
-	case OPWEST_BUNDLE_JOB_ROLL_BACK:
-		put_verdict(sink, &job.verdict);
-		break;
-	case OPWEST_BUNDLE_JOB_STEPS:
-	case OPWEST_BUNDLE_JOB_PART:
-		if (job.result == -EILSEQ) {
-			put_difference(sink);
-		}
-		break;
-	default:
-		break;
-	}
-}
-
-static int begin(struct opwest_bundles *bundles, const struct opwest_bundle_request *request)
-{
-	int rc;
-
-	rc = opwest_bundles_begin(bundles, (uint8_t)request->slot, request->size, request->digest,
-				  &job.offset);
-	job.slot = rc == 0 ? bundles->upload_slot : OPWEST_BUNDLE_NO_SLOT;
-	return rc;
-}
-
-static int check(struct opwest_bundles *bundles, const struct opwest_bundle_request *request)
-{
-	int rc;
-
-	if (request->job == OPWEST_BUNDLE_JOB_STEPS) {
-		rc = opwest_bundles_check_steps(bundles, &job.difference);
-	} else {
-		rc = opwest_bundles_check_part(bundles, (uint16_t)request->point,
-					       (uint16_t)request->buffer, request->offset, job.data,
-					       request->data_size, &job.difference);
-	}
-	if (rc == -EILSEQ) {
-		copy_name(job.operator_name, job.difference.operator_name);
-		copy_name(job.tensor, job.difference.tensor);
-	}
-	return rc;
-}
-
-static int execute(struct opwest_bundles *bundles, const struct opwest_bundle_request *request)
-{
-	switch (request->job) {
-	case OPWEST_BUNDLE_JOB_STATE:
-		opwest_bundles_state(bundles, &job.record);
-		return 0;
-	case OPWEST_BUNDLE_JOB_LIST:
-		return opwest_bundles_list(bundles, (uint8_t)request->slot, &job.info);
-	case OPWEST_BUNDLE_JOB_BEGIN:
-		return begin(bundles, request);
-	case OPWEST_BUNDLE_JOB_INSTALL:
-		return opwest_bundles_install(bundles, &job.verdict);
-	case OPWEST_BUNDLE_JOB_CONFIRM:
-		return opwest_bundles_confirm(bundles);
-	case OPWEST_BUNDLE_JOB_ROLL_BACK:
-		return opwest_bundles_roll_back(bundles, &job.verdict);
-	default:
-		return check(bundles, request);
-	}
+	sink->put_signed(sink->writer, "result", result);
+	sink->put_text(sink->writer, "error", opwest_error_name(result));
 }
 
 static void work(struct k_work *item)
@@ -266,11 +78,8 @@ static void work(struct k_work *item)
 
 	ARG_UNUSED(item);
 
-	job.info = (struct opwest_bundle_info){0};
-	job.verdict = (struct opwest_bundle_verdict){0};
-	job.difference = (struct opwest_bundle_difference){0};
-	job.offset = 0;
-	result = execute(job.bundles, &job.request);
+	memset(&job.findings, 0, sizeof(job.findings));
+	result = opwest_bundle_execute(job.bundles, &job.request, job.data, &job.findings);
 	(void)k_mutex_lock(&mutex, K_FOREVER);
 	job.result = result;
 	if (job.request.job == OPWEST_BUNDLE_JOB_BEGIN) {
@@ -383,7 +192,7 @@ int opwest_bundle_put_job(const struct opwest_bundle_request *request, int32_t m
 	put_unsigned(sink, "state", rc != 0 ? REFUSED : job.is_running ? RUNNING : DONE);
 	put_result(sink, rc != 0 ? rc : job.is_running ? 0 : job.result);
 	if (rc == 0 && !job.is_running) {
-		put_fields(sink);
+		opwest_bundle_put_findings(sink, job.request.job, job.result, &job.findings);
 	}
 	(void)k_mutex_unlock(&mutex);
 	return 0;

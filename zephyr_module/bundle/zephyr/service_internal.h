@@ -30,6 +30,7 @@ enum opwest_bundle_job {
 	OPWEST_BUNDLE_JOB_BEGIN = 2,
 	OPWEST_BUNDLE_JOB_INSTALL = 3,
 	OPWEST_BUNDLE_JOB_CONFIRM = 4,
+	/** Return to the previous model: opwest_bundles_roll_back(). */
 	OPWEST_BUNDLE_JOB_ROLL_BACK = 5,
 	/** Compare the results of steps with those in the bundle: opwest_bundles_check_steps(). */
 	OPWEST_BUNDLE_JOB_STEPS = 6,
@@ -48,7 +49,11 @@ struct opwest_bundle_request {
 	uint32_t number;
 	/** Not 0: do not start it, only return its result. */
 	uint32_t polls;
-	/** LIST, BEGIN: the slot; OPWEST_BUNDLE_NO_SLOT in BEGIN: the one for the next upload. */
+	/**
+	 * LIST, BEGIN: the slot; OPWEST_BUNDLE_NO_SLOT in BEGIN: the one for the next upload.
+	 * ROLL_BACK: that of the current model, so that a request repeated after a restart does
+	 * not roll back twice; OPWEST_BUNDLE_NO_SLOT: whatever the current model is.
+	 */
 	uint32_t slot;
 	/** BEGIN: bytes of the file. */
 	uint32_t size;

@@ -304,7 +304,17 @@ static int cmd_confirm(const struct shell *sh, size_t argc, char **argv)
 
 static int cmd_rollback(const struct shell *sh, size_t argc, char **argv)
 {
-	return plain(sh, argc, argv, OPWEST_BUNDLE_JOB_ROLL_BACK);
+	struct opwest_bundle_request request = {
+		.job = OPWEST_BUNDLE_JOB_ROLL_BACK,
+		.slot = OPWEST_BUNDLE_NO_SLOT,
+	};
+	int rc;
+
+	rc = take_mark(&argc, argv, &request);
+	if (rc == 0 && ((argc == 2U && !read_number(argv[1], &request.slot)) || argc > 2U)) {
+		rc = -EINVAL;
+	}
+	return run_job(sh, &request, rc);
 }
 
 static int cmd_steps(const struct shell *sh, size_t argc, char **argv)
@@ -350,7 +360,10 @@ SHELL_STATIC_SUBCMD_SET_CREATE(
 	SHELL_CMD_ARG(install, NULL, "Verify, try and activate the uploaded bundle.", cmd_install,
 		      1, 1),
 	SHELL_CMD_ARG(confirm, NULL, "Confirm the model that is being tried.", cmd_confirm, 1, 1),
-	SHELL_CMD_ARG(rollback, NULL, "Return to the previous model.", cmd_rollback, 1, 1),
+	SHELL_CMD_ARG(rollback, NULL,
+		      "Return to the previous model, if the current one is in SLOT.\n"
+		      "Usage: opwest bundle rollback [SLOT]",
+		      cmd_rollback, 1, 2),
 	SHELL_CMD_ARG(steps, NULL, "Compare the results of steps with those in the bundle.",
 		      cmd_steps, 1, 1),
 	SHELL_CMD_ARG(part, NULL,
