@@ -15,7 +15,7 @@ from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from plan_checks import Wrong, check_memory, check_order, conflict, shared_line
 from planned_graphs import Planned, execute
 
-GRAPHS = sized(300, 3000)
+GRAPHS = sized(150, 3000)
 
 
 @pytest.fixture(scope="module")

@@ -231,4 +231,4 @@ def test_runtime_headers_are_self_contained(tmp_path):
             options = [f"-I{ROOT / 'zephyr_module' / 'include'}", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
             if header.name == "bundle_image.h":
                 options.append("-DOPWEST_BUNDLE_IMAGE")
-            run([compiler, f"-std={standard}", *options, "-c", text], tmp_path)
+            run([compiler, f"-std={standard}", *options, "-fsyntax-only", text], tmp_path)

@@ -25,17 +25,22 @@ def app(opwest: Callable[..., object], tmp_path: Path) -> Path:
     return tmp_path / "app"
 
 
-def test_suite_passes_on_two_boards(workspace: Workspace, app: Path, tmp_path: Path) -> None:
+@pytest.mark.whole
+def test_twister_passes_the_suite(workspace: Workspace, app: Path, tmp_path: Path) -> None:
     report = twister(workspace, app / "tests", tmp_path / "twister", "-p", NATIVE)
     (suite,) = report["testsuites"]
     assert suite["platform"] == NATIVE
     results = cases(suite)
     assert results["vectors"] == "passed" and set(results.values()) <= {"passed", "skipped"}, suite
+
+
+def test_suite_passes_in_qemu(workspace: Workspace, app: Path) -> None:
     console = workspace.build(app / "tests" / "brain", AN385).run(END)
     assert "PASS - test_vectors " in console and " FAIL - test_" not in console
     assert "PROJECT EXECUTION SUCCESSFUL" in console
 
 
+@pytest.mark.whole
 def test_run_on_a_board_returns_numbers(workspace: Workspace, app: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", bits_of(X))
     command = [sys.executable, "-m", "opwest", "run", app, "--board", NATIVE, "--input", f"x={tmp_path / 'x.npy'}"]

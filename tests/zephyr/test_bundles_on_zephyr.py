@@ -68,7 +68,7 @@ class Models:
         return bundle(manifest, *words, *options).read_bytes()
 
 
-@pytest.fixture(scope="module", params=BOARDS)
+@pytest.fixture(scope="module", params=sized(BOARDS[:1], BOARDS))
 def models(request: pytest.FixtureRequest, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("bundles")
     board = Board(request.param, workspace.build(PROGRAM, request.param))

@@ -64,6 +64,7 @@ def test_golden_vectors_with_cmsis_nn(workspace: Workspace, app: Path, board: st
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
+@pytest.mark.whole
 def test_other_images_need_no_cmsis_nn(workspace: Workspace, app: Path) -> None:
     """On an M4 the same model calls no function of CMSIS-NN: the module is not among those of the build."""
     found = workspace.base.parent / "modules"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -32,7 +33,7 @@ def check_passed(console: str, skipped: set[str]) -> None:
     assert {result for result, _ in results} <= {"PASS", "SKIP"} and "PROJECT EXECUTION SUCCESSFUL" in console, console
 
 
-@pytest.mark.parametrize("board", [NATIVE, AN547])
+@pytest.mark.parametrize("board", sized([AN547], [NATIVE, AN547]))
 def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
     if board == AN547:
         need("qemu-system-arm")

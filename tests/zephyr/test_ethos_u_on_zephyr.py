@@ -138,6 +138,7 @@ def symbols(built: Built) -> dict[str, int]:
     return {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\S+)$", listing, re.MULTILINE)}
 
 
+@pytest.mark.whole
 def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> None:
     """QEMU's NPU reads as zero: Zephyr's driver, opwest's driver and the model's open return errors."""
     built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)

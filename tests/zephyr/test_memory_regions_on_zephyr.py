@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from zephyr_support import Built, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -198,13 +199,16 @@ def test_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tm
     answers(built.run("^end"), runs=1)
 
 
+WRONG_BINDINGS = [
+    ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
+    ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
+    ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
+]
+
+
 @pytest.mark.parametrize(
     ("near", "message"),
-    [
-        ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
-        ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
-        ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
-    ],
+    sized(WRONG_BINDINGS[:1], WRONG_BINDINGS),
 )
 def test_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
     code, built = workspace.try_build(application(opwest, tmp_path, near=near), AN547)

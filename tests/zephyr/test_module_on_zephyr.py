@@ -232,6 +232,7 @@ def test_state_with_instrumentation_and_lto(
     assert f"manifest.yaml:3:20: error: {tmp_path}/made/models/one/objects/any/{STATE}" in log
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("packages")
 def test_metadata_of_llvm_in_an_existing_application(workspace: Workspace, tmp_path: Path) -> None:
     """The model has only C sources: TARGET names the targets, and the build links the object of its own."""

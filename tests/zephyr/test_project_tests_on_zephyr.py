@@ -86,6 +86,7 @@ def check_stack(app: Path, out: Path) -> None:
     assert all(96 < one <= need.bytes for one in took), (took, need)
 
 
+@pytest.mark.whole
 def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     need("llvmlite")
     source = example("digits", tmp_path / "example")
@@ -95,6 +96,7 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     check_passed(report, {board}, "opwest.digits.tests")
 
 
+@pytest.mark.whole
 def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """Two shards of all suites and boards: neither is empty, and they are disjoint."""
 

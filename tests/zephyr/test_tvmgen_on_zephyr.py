@@ -86,6 +86,7 @@ def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, b
     assert interface_project.lines(tuple(expected)) in console
 
 
+@pytest.mark.whole
 def test_accelerators(workspace: Workspace, opwest: Command, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "two_npus", tmp_path / "two_npus")
     manifest = tmp_path / "two_npus/manifest.yaml"

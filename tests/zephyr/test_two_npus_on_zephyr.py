@@ -58,6 +58,7 @@ def predictions() -> list[int]:
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("board", sized(BOARDS[:1], BOARDS))
 def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
     check_console(workspace.build(two_npus, board).run("^done|^error:"), predictions, board)
@@ -72,6 +73,7 @@ def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predicti
     check_console(built.run("^done|^error:"), predictions, board)
 
 
+@pytest.mark.whole
 def test_a_stream_overlaps_frames(
     workspace: Workspace, opwest: Callable[..., object], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

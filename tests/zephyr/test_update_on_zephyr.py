@@ -52,6 +52,7 @@ def kill(app: Path, after: float) -> bool:
     return running
 
 
+@pytest.mark.whole
 def test_old_and_updated_trees_build(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

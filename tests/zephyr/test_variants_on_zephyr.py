@@ -54,7 +54,7 @@ def symbols(image: Path) -> dict[str, int]:
     return {strings.name(symbol.name): symbol.size for symbol in elf.raw_symbols(table)}
 
 
-@pytest.mark.parametrize("board", sized(["native_sim/native/64", "mps3/corstone300/an547"], list(BOARDS)))
+@pytest.mark.parametrize("board", sized(["mps3/corstone300/an547"], list(BOARDS)))
 def test_an_image_has_its_variant_only(workspace: Workspace, app: Path, board: str) -> None:
     variant, number, own, options = BOARDS[board]
     built = workspace.build(app, board, *options)
@@ -77,6 +77,7 @@ def test_suite_of_a_variant(workspace: Workspace, app: Path, board: str) -> None
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("packages")
 def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> None:
     folder = source.parents[1] / "module"
