@@ -6,7 +6,7 @@
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that
-#             share devices, all injected faults
+#             share devices, all injected faults, all MiniMalloc problems, 40 updates killed at random moments
 # make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
 # make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
@@ -95,7 +95,8 @@ bench: $(VENV)/.installed-dev
 
 # Other runs take a sample (tests/campaign.py).
 campaign: $(VENV)/.installed-all
-	@OPWEST_CAMPAIGN=1 $(BIN)/pytest --tier=all -rP tests/compile/test_compile_state.py tests/accelerators
+	@OPWEST_CAMPAIGN=1 $(BIN)/pytest --tier=all -rP tests/compile/test_compile_state.py tests/accelerators \
+		tests/unit/plan tests/unit/update
 
 boards: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm

@@ -114,10 +114,10 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     return app
 
 
-def applications(work: Path) -> dict[str, Path]:
+def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS) -> dict[str, Path]:
     """Return the application of each back end, with all models for every target."""
     planned = projects.check(manifests_for_all_targets(work / "source"), Diagnostics())
-    return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
+    return {metadata: write_application(planned, work / metadata, metadata) for metadata in back_ends}
 
 
 def two_npus_applications(work: Path) -> dict[str, Path]:

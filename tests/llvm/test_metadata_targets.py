@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from requirements_support import need_x86_64
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,8 +70,11 @@ def generated(done, app, model):
 @pytest.mark.needs("llvmlite", "cc")
 @pytest.mark.parametrize(
     "names",
-    [("manifest.yaml",), ("manifest_serial.yaml",), ("manifest.yaml", "manifest_serial.yaml")],
-    ids=["parallel", "serial", "both"],
+    [
+        *sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]),
+        ("manifest.yaml", "manifest_serial.yaml"),
+    ],
+    ids="-".join,
 )
 def test_two_npus(opwest, tmp_path, names):
     """The boards of the example determine the targets, without a Zephyr workspace."""
@@ -102,7 +106,7 @@ def test_digits(opwest, tmp_path, name):
 
 
 @pytest.mark.needs("llvmlite", "cc")
-@pytest.mark.parametrize("kind", ["usmp", "workspace", "packed", "graph"])
+@pytest.mark.parametrize("kind", sized(["packed"], ["usmp", "workspace", "packed", "graph"]))
 def test_imported_models(opwest, tmp_path, kind):
     """The output of `import mlf` has only C sources and no boards: the default board is native_sim."""
     need_x86_64()

@@ -144,7 +144,7 @@ def test_faults_of_options(words, message, file, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("core", VARIANTS)
+@pytest.mark.parametrize("core", sized(["cortex-m55"], list(VARIANTS)))
 def test_tune_measures_cmsis_nn(core, file, tmp_path):
     """A difference from the portable variant would be an error; the import then uses the measurements."""
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")

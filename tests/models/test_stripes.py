@@ -68,7 +68,8 @@ def test_less_memory_and_the_same_results(file, io, tmp_path):
     assert planned[None] < 18432 / 1.5
     assert opwest("generate", tmp_path / "m" / "manifest.yaml", "-o", tmp_path / "app")[0] == 0
     with np.load(tmp_path / "m" / "vectors.npz") as vectors:
-        for case, (image, features) in enumerate(zip(vectors["image"], vectors["features"], strict=True)):
+        pairs = list(zip(vectors["image"], vectors["features"], strict=True))
+        for case, (image, features) in enumerate(pairs[: sized(1, None)]):
             np.save(tmp_path / "image.npy", image)
             np.save(tmp_path / "features.npy", features)
             given = [f"image={tmp_path / 'image.npy'}", "--reference", f"features={tmp_path / 'features.npy'}"]

@@ -11,6 +11,7 @@ import time
 from pathlib import PurePosixPath
 
 import pytest
+from campaign import sized
 from opwest.cli.main import main
 from opwest.diagnostics import OpwestError
 from opwest.files import ProjectFile
@@ -164,7 +165,7 @@ def test_manifest_is_replaced_atomically(tmp_path):
     assert number > 5
 
 
-KILLS = 40
+KILLS = sized(10, 40)
 
 
 def test_killed_at_random_moments(tmp_path, capsys):
