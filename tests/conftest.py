@@ -25,7 +25,7 @@ PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 WITH_CHILDREN = (
     *("test_llvm_child.py", "test_llvm_compile.py", "test_llvm_read.py"),  # LLVM runs in a child process
     *("test_run_board_on_zephyr.py", "test_profile_on_zephyr.py"),
-    *("importers", "llvm", "models"),
+    "llvm",
 )
 """Files and directories whose child processes contribute to the coverage. It doubles their start-up, and the tests of
 other files and directories run commands that are tested in the process too."""
