@@ -88,6 +88,9 @@ def test_life_of_a_bundle(opwest, plug, files, transport):
     done = opwest("bundle", *at, "--roll-back")
     assert (done.code, done.out) == (0, "current: model0 1.2.3 in slot 0\n")
     done = opwest("bundle", *at, "--roll-back")
+    assert (done.code, done.out) == (0, "current: model1 1.2.3 in slot 1\n")
+    bundles.previous = 255
+    done = opwest("bundle", *at, "--roll-back")
     assert done.code == 1 and done.err.splitlines()[-1] == f"opwest: error: {device}: the board has no previous model"
     done = opwest("bundle", *at, "--check-steps")
     assert done.code == 1 and "the bundle contains no results of steps\n  hint: make it with --steps" in done.err
