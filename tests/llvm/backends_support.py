@@ -114,9 +114,9 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     return app
 
 
-def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS) -> dict[str, Path]:
-    """Return the application of each back end, with all models for every target."""
-    planned = projects.check(manifests_for_all_targets(work / "source"), Diagnostics())
+def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS, count: int | None = None) -> dict[str, Path]:
+    """Return the application of each back end, with all models, or the first `count`, for every target."""
+    planned = projects.check(manifests_for_all_targets(work / "source")[:count], Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in back_ends}
 
 

@@ -295,7 +295,8 @@ def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large:
     assert len(message.splitlines()) < 12
 
 
-@pytest.mark.parametrize("board", sized(["native_sim/native/64"], ["native_sim/native/64", "qemu_cortex_m3"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["native_sim/native/64", "qemu_cortex_m3"])
 def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_path: Path) -> None:
     """Over the shell and over SMP."""
     (tmp_path / "shift.c").write_text(OPERATORS.replace("ELEMENTS", "4"))

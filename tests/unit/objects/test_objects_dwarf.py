@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from objects_factory import compile_object
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
 from opwest.objects.dwarf_types import POINTER_TO_CONST
@@ -253,7 +254,7 @@ def test_damaged_debug_sections(samples: list[bytes]) -> None:
             for s in parse_elf(content).sections
             if s.name.rsplit(".", 1)[-1].startswith("debug_") and s.size
         ]
-        for _ in range(150):
+        for _ in range(sized(40, 150)):
             damaged = bytearray(content)
             for _ in range(chance.choice((1, 1, 3, 30))):
                 start, size = chance.choice(spans)
@@ -280,7 +281,7 @@ def test_truncated_debug_sections(samples: list[bytes]) -> None:
                 continue
             wide = elf.layout.bits == 64
             at = elf.table_offset + index * elf.layout.section.size + (32 if wide else 20)
-            for size in range(0, section.size, max(1, section.size // 20)):
+            for size in range(0, section.size, max(1, section.size // sized(6, 20))):
                 damaged = bytearray(content)
                 damaged[at : at + 4] = size.to_bytes(4, elf.layout.endian)
                 object.__setattr__(member, "content", bytes(damaged))
