@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import os
-import re
+import functools
 import shutil
 import subprocess
 import sys
@@ -43,14 +42,10 @@ def with_hal(workspace: Workspace) -> Workspace:
     return workspace
 
 
-@pytest.fixture
-def old_base(workspace: Workspace) -> Path:
-    """A tree of Zephyr 3.4 to 3.6; skips the test without one."""
-    base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")
-    text = (base / "VERSION").read_text() if (base / "VERSION").is_file() else ""
-    if not re.search(r"VERSION_MAJOR = 3\nVERSION_MINOR = [456]\n", text):
-        skip_here(f"ZEPHYR 3.4 SKIPPED: no such tree at {base}, and ZEPHYR_3_4_BASE is not set")
-    return base
+@pytest.fixture(scope="session")
+def workspaces(workspace: Workspace) -> Callable[[str], Workspace]:
+    """The workspaces of versions of Zephyr, such as `4.1`; skips the test without that workspace."""
+    return functools.cache(workspace.other)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from bundle_support import (
 from campaign import sized
 from models.real import model_file
 from requirements_support import need
-from zephyr_support import Built, Workspace
+from zephyr_support import OTHER_VERSIONS, Workspace
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ("mps2/an385", "mps3/corstone300/an547")
@@ -277,16 +278,12 @@ def test_power_cuts(models: Models, old: bytes, new: bytes, wrong: bytes, kind: 
 
 
 @pytest.mark.whole
-def test_zephyr_3_4(workspace: Workspace, old_base: Path, tmp_path: Path) -> None:
-    """The oldest Zephyr: installation, reset, roll back, and some power cuts."""
-    folder = tmp_path / "build"
-    env = workspace.environment("mps2_an385") | {"ZEPHYR_BASE": str(old_base)}
-    modules = f"-DZEPHYR_MODULES={old_base.parent / 'modules' / 'hal' / 'cmsis'}"
-    given = ["-GNinja", "-DBOARD=mps2_an385", modules, "-DCONFIG_MINIMAL_LIBC=y"]
-    for command in (["cmake", *given, "-B", str(folder), "-S", str(PROGRAM)], ["ninja", "-C", str(folder)]):
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    board = Board("mps2_an385", Built("", folder, "mps2_an385", env, workspace.west))
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+def test_other_versions(workspaces: Callable[[str], Workspace], tmp_path: Path, version: str) -> None:
+    """Other versions of Zephyr: installation, reset, roll back, and some power cuts."""
+    other = workspaces(version)
+    name = other.board("mps2/an385")
+    board = Board(name, other.build(PROGRAM, name))
     models = Models(board, tmp_path, digits_model(tmp_path / "old"), digits_model(tmp_path / "new", rolled=1))
     parts = [OLD, NEW, models.bundle(models.old, 0, "1.0.0"), models.bundle(models.new, 1, "2.0.0")]
     script = f"{START}reset\noptions 0 1 0\nstart\ninstall 4\ncases 2\nrollback\ncases 1\n"

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import projects
 import pytest
-from campaign import sized
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
-from zephyr_support import ROOT, Workspace
+from zephyr_support import OTHER_VERSIONS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ("native_sim/native/64", "native_sim", "qemu_cortex_m3", "mps2/an385")
@@ -153,19 +152,14 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("board", sized(["native_posix"], ["native_posix_64", "native_posix"]))
-def test_on_zephyr_3_4(workspace: Workspace, old_base: Path, opwest: Opwest, tmp_path: Path, board: str) -> None:
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+def test_on_other_versions(
+    workspaces: Callable[[str], Workspace], opwest: Opwest, tmp_path: Path, version: str
+) -> None:
+    other = workspaces(version)
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))
     opwest("generate", source / "manifest.yaml", "-o", tmp_path / "app")
-    env = {**workspace.environment(board), "ZEPHYR_BASE": str(old_base)}
-    build = tmp_path / "build"
-    for command in (
-        ["cmake", "-GNinja", "-S", tmp_path / "app" / "tests" / "vectors", "-B", build, f"-DBOARD={board}"],
-        ["ninja", "-C", build],
-    ):
-        done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    done = subprocess.run([build / "zephyr" / "zephyr.exe"], capture_output=True, text=True, check=False, timeout=60)
-    assert "vectors: 5 of 5 cases match the vectors" in done.stdout
-    assert "PROJECT EXECUTION SUCCESSFUL" in done.stdout
+    console = other.build(tmp_path / "app" / "tests" / "vectors", other.board("native_sim")).run(END)
+    assert "vectors: 5 of 5 cases match the vectors" in console
+    assert "PROJECT EXECUTION SUCCESSFUL" in console

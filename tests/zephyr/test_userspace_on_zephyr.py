@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 import streams
 import yaml
-from requirements_support import need, skip_here
-from zephyr_support import ROOT, Built, Workspace
+from zephyr_support import OTHER_VERSIONS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -83,20 +82,8 @@ def test_user_threads(workspace: Workspace, app: Path) -> None:
 
 
 @pytest.mark.whole
-def test_user_threads_on_zephyr_3_4(workspace: Workspace, old_base: Path, app: Path, tmp_path: Path) -> None:
-    cmsis = old_base.parent / "modules" / "hal" / "cmsis"
-    if not cmsis.is_dir():
-        skip_here(f"ZEPHYR 3.4 SKIPPED: no module cmsis at {cmsis}")
-    need("arm-none-eabi-gcc", "qemu-system-arm")
-    env = workspace.environment(BOARD) | {"ZEPHYR_BASE": str(old_base)}
-    build = tmp_path / "build"
-    # Without west, which would use the modules of the other workspace.
-    options = ["-DBOARD=mps2_an385", f"-DZEPHYR_MODULES={cmsis}", "-DCONFIG_MINIMAL_LIBC=y"]
-    for command in (
-        ["cmake", "-GNinja", *options, "-B", str(build), "-S", str(app)],
-        ["ninja", "-C", str(build)],
-    ):
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    built = Built("", build, "mps2_an385", env, workspace.west)
-    check_console(built.run(END), "3.4")
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+def test_user_threads_on_other_versions(workspaces: Callable[[str], Workspace], app: Path, version: str) -> None:
+    other = workspaces(version)
+    built = other.build(app, other.board(BOARD))
+    check_console(built.run(END), version)

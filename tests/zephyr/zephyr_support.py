@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from campaign import sized
+from opwest.zephyr.version import board_fault
+from opwest.zephyr.workspace import Workspace as Tree
 from requirements_support import need, skip_here
 from session_support import digest_of_files
 
@@ -25,6 +27,10 @@ BACK_ENDS = sized([("mps2/an385", "llvm")], [("native_sim/native/64", "c"), ("mp
 """Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
 
 
+OTHER_VERSIONS = ("3.4", "3.7", "4.1", "4.3", "4.4", "4.5")
+"""Versions of Zephyr with workspaces of their own, beside the workspace that most tests use."""
+
+
 def find_base() -> Path:
     return Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
 
@@ -34,6 +40,12 @@ def find_west(base: Path) -> str | None:
     candidates = [base.parent / ".venv" / "bin" / "west"]
     candidates += [Path(folder) / "west" for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     return next((str(c) for c in candidates if c.is_file() and c.parent.resolve() != own), None)
+
+
+def version_of(base: Path) -> str:
+    """Return the version of a tree, such as `4.1`; an empty string without a tree."""
+    version = Tree(base).version
+    return f"{version.major}.{version.minor}" if version else ""
 
 
 @dataclass
@@ -93,6 +105,35 @@ class Workspace:
     count: int = field(default=0)
     images: dict[tuple[object, ...], Built] = field(default_factory=dict)
     """The builds by application and its content, board and options."""
+
+    @property
+    def version(self) -> str:
+        """The version of Zephyr, such as `4.2`."""
+        return version_of(self.base)
+
+    def other(self, version: str) -> Workspace:
+        """Return the workspace of another version, or this one if it has that version; skips the test without one.
+
+        It is in ZEPHYR_3_4_BASE (of 3.4), or in ~/zephyrproject-3.4/zephyr. Its modules are those of its directory
+        `modules`. Without a west of its own, it uses the west of this workspace.
+        """
+        if version == self.version:
+            return self
+        variable = f"ZEPHYR_{version.replace('.', '_')}_BASE"
+        base = Path(os.environ.get(variable) or Path.home() / f"zephyrproject-{version}" / "zephyr")
+        if version_of(base) != version:
+            skip_here(f"ZEPHYR {version} SKIPPED: no such tree at {base}, and {variable} is not set")
+        folder = self.folder / f"zephyr-{version}"
+        folder.mkdir(exist_ok=True)
+        west = base.parent / ".venv" / "bin" / "west"
+        return Workspace(base, str(west) if west.is_file() else self.west, folder)
+
+    def board(self, name: str) -> str:
+        """Return the name of a board in this workspace's version: mps2_an385 for mps2/an385 in Zephyr 3.4."""
+        version = Tree(self.base).version
+        assert version is not None
+        fault = board_fault(name, version)
+        return fault[1] if fault else name
 
     def environment(self, board: str) -> dict[str, str]:
         env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
