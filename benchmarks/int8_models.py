@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import riscv
 from common import Report, SkippedError, execute, opwest_command, parser, require
 from untuned_models import write
-from zephyr_images import EMULATOR, MACHINES, Counts, Images
+from zephyr_images import EMULATOR, MACHINES, Counts, Images, riscv_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -200,7 +200,7 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report, mor
     place = work / board.replace("/", "_")
     place.mkdir(parents=True)
     if board == RV32:
-        images.env |= riscv.toolchain(place / "toolchain")
+        images.env |= riscv_toolchain.toolchain(place / "toolchain")
     plugin, modules = built_plugin(place), cmsis_nn_modules(images, place)
     found: dict[tuple[str, str], Image] = {}
     for file in files:

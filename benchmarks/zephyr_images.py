@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import riscv
 from common import ProcessError, SkippedError, execute
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
+
+import riscv_toolchain  # noqa: E402
 
 EMULATOR = "qemu-system-arm"
 SECONDS = 300
@@ -31,7 +35,9 @@ MACHINES = {
     "mps2/an385": Machine((EMULATOR, "-M", "mps2-an385")),
     "mps2/an386": Machine((EMULATOR, "-M", "mps2-an386")),
     "mps3/corstone300/an547": Machine((EMULATOR, "-M", "mps3-an547")),
-    "qemu_riscv32": Machine(("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-m", "256"), riscv.PREFIX),
+    "qemu_riscv32": Machine(
+        ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-m", "256"), riscv_toolchain.PREFIX
+    ),
 }
 """By board. Zephyr itself has no QEMU runner for mps2/an386."""
 _CALL = r"(?:bl|jal)\s+\S+"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A toolchain for Zephyr's RISC-V boards from a distribution's riscv64-unknown-elf-gcc, for tests and benchmarks.
+
+    eval "$(python scripts/riscv_toolchain.py build/riscv)"
+    west build -b qemu_riscv32 app -- -DCONFIG_MINIMAL_LIBC=y
+
+writes a directory with riscv_gcc.sh as the compilers and links to the other tools, and prints the variables of
+Zephyr's toolchain variant `cross-compile` that select it. The first lines of riscv_gcc.sh contain the reason. With the
+Zephyr SDK no such toolchain is needed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+PREFIX = "riscv64-unknown-elf-"
+_WRAPPER = Path(__file__).with_name("riscv_gcc.sh")
+
+
+def toolchain(folder: Path) -> dict[str, str]:
+    """Write the toolchain into a directory; return the variables that select it. Raises FileNotFoundError.
+
+    `folder` may exist. The error is for a missing compiler.
+    """
+    compiler = shutil.which(f"{PREFIX}gcc")
+    if compiler is None:
+        raise FileNotFoundError(f"{PREFIX}gcc not found in PATH (Debian: apt-get install gcc-riscv64-unknown-elf)")
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for tool in Path(compiler).parent.glob(f"{PREFIX}*"):
+        own = folder / tool.name
+        own.unlink(missing_ok=True)
+        if tool.name in (f"{PREFIX}gcc", f"{PREFIX}g++"):
+            shutil.copy2(_WRAPPER, own)
+        else:
+            own.symlink_to(tool)
+    return {
+        "ZEPHYR_TOOLCHAIN_VARIANT": "cross-compile",
+        "CROSS_COMPILE": f"{folder}/{PREFIX}",
+        # ccache compares the compiler by its time, which for a copy does not change with the compiler.
+        "CCACHE_COMPILERCHECK": "%compiler% --version",
+    }
+
+
+def main(words: list[str]) -> int:
+    """Write the toolchain into the directory of the command line and print its variables; return the exit code."""
+    if len(words) != 1 or words[0].startswith("-"):
+        print("usage: riscv_toolchain.py DIRECTORY", file=sys.stderr)
+        return 2
+    try:
+        variables = toolchain(Path(words[0]))
+    except FileNotFoundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
