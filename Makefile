@@ -163,7 +163,7 @@ $(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(BARE)"
 	@$(BIN)/python -m venv --clear $(BARE)
-	@$(BIN)/python scripts/requirements.py --extra test --without llvmlite smpclient west >$(BARE)/requirements.txt
+	@$(BIN)/python scripts/requirements.py --extra test --without llvmlite pyserial smpclient west >$(BARE)/requirements.txt
 	@$(BARE)/bin/python -m pip install $(PIP) -r $(BARE)/requirements.txt
 	@$(BARE)/bin/python -m pip install $(PIP) --no-deps -e .
 	@touch $@

@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from opwest.system.processes import end_group, group
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS_TO_RUN = 60
@@ -123,9 +124,7 @@ def build_and_run(
 
 def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str]) -> str:
     """Run an image until its output matches the pattern; return the output."""
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    )
+    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **group())
     deadline = time.monotonic() + SECONDS_TO_RUN
     seen = ""
     try:
@@ -137,8 +136,7 @@ def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str
                 return seen
             time.sleep(0.05)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # includes the emulator, which the build tool started
-        process.wait()
+        end_group(process)  # includes the emulator, which the build tool started
         if process.stdout is not None:
             process.stdout.close()
     raise SystemExit(

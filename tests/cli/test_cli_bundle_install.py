@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest bundle --install`, `--list`, `--confirm`, `--roll-back` with boards on pseudo terminals."""
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -125,7 +126,9 @@ def test_board_is_flashed(opwest, plug, files, app, west):
 
 
 def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west, monkeypatch):
-    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
+    absent = {"smpclient"}
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in absent else find(name))
     for board in (["native_sim", "--transport", "smp"], ["mps2/an385"]):
         done = opwest("bundle", "--board", *board, "--application", app, "--list")
         assert done.code == 1 and "missing Python packages: smpclient and pyserial are required" in done.err
@@ -139,6 +142,28 @@ def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west
     device = plug(ShellBundles(Bundles(), Faults(), 1))
     done = opwest("bundle", "--serial", device, "--transport", "shell", "--list")
     assert done.code == 0, done.err
+    west.tell(config=emulated.replace("CONFIG_QEMU_TARGET=y\n", ""))
+    device = plug(ShellBundles(Bundles(), Faults(), 1))
+    flashed = [
+        "bundle",
+        "--board",
+        "nucleo",
+        "--application",
+        app,
+        "--serial",
+        device,
+        "--transport",
+        "shell",
+        "--list",
+    ]
+    done = opwest(*flashed)
+    assert done.code == 0, done.err
+    absent.add("serial")
+    for words in (flashed, ["bundle", "--serial", device, "--transport", "shell", "--list"]):
+        done = opwest(*words)
+        assert done.code == 1 and done.err.count("error:") == 1
+        assert "missing Python package: pyserial is required to connect to a board" in done.err
+        assert "hint: run pip install pyserial" in done.err
 
 
 def test_image_that_cannot_accept_bundles(opwest, app, west):

@@ -16,7 +16,7 @@ from opwest.board.bundle_link import NO_SLOT, BundleLink, Job
 from opwest.board.bundle_slots import File, Slot, State, check, choose, read_slots, read_state
 from opwest.board.connection import Running, need_smpclient, prepare, running
 from opwest.board.link import LinkError, ModelError
-from opwest.board.ports import check_device
+from opwest.board.ports import check_device, need_serial
 from opwest.board.progress import Progress, make_progress
 from opwest.bundles.format import LLEXT
 from opwest.bundles.store import read_bundle
@@ -99,6 +99,7 @@ def _connected(options: argparse.Namespace, progress: Progress, faults: Diagnost
             build = prepare(given, None, progress, faults, bundles=True)
             image = stack.enter_context(running(given, build, progress))
         else:
+            need_serial()
             check_device(options.serial)
             image = Running({}, options.serial, native=False, started=False)
         progress.show(f"waiting for the image on {image.device}")

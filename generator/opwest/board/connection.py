@@ -14,7 +14,7 @@ from typing import Any
 
 from opwest.board.image import RunningImage
 from opwest.board.link import Link, LinkError, ModelError, Served
-from opwest.board.ports import check_device, choose_device, wait_for_device
+from opwest.board.ports import check_device, choose_device, is_present, need_serial, wait_for_device
 from opwest.board.progress import Progress
 from opwest.board.services import write_services
 from opwest.board.session import find_model
@@ -37,7 +37,7 @@ _ENDING = 1.0
 
 
 def need_smpclient() -> None:
-    """Raise LinkError without the packages for boards."""
+    """Raise LinkError without the packages for SMP; the shell requires only pyserial."""
     if importlib.util.find_spec("smpclient") is None or importlib.util.find_spec("serial") is None:
         raise LinkError(
             "missing Python packages: smpclient and pyserial are required to connect to a board", f"run {_INSTALL}"
@@ -59,6 +59,7 @@ def prepare(
 ) -> Build:
     """Return the new build, or the existing one with --no-build."""
     workspace, west = _find_tools(options)
+    need_serial()
     project = options.directory.resolve()
     variant = (
         "_call" if options.operator else "_check" if options.check_steps else "_profile" if is_profiled(options) else ""
@@ -171,12 +172,11 @@ def running(options: argparse.Namespace, build: Build, progress: Progress) -> It
                     raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
                 raise
         return
-    need_smpclient()
     device = choose_device(options.serial)
     if options.no_flash or native:
         check_device(device)
     else:
-        if Path(device).exists():
+        if is_present(device):
             check_device(device)
         build.flash()
         wait_for_device(device, options.timeout)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import threading
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from opwest import activity
 from opwest.board.link import LinkError
+from opwest.system.processes import end_group, group
 
 _DEVICE = re.compile(r"(?:connected to pseudotty: |redirected to )(/dev/\S+)")
 """The line with which native_sim and QEMU report the pseudo terminal of a UART."""
@@ -36,8 +35,9 @@ class RunningImage:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            encoding="utf-8",
             errors="replace",
-            start_new_session=True,
+            **group(),
         )
         # Read until the end of the output: an emulator blocks when the pipe is full.
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -91,15 +91,7 @@ class RunningImage:
 
     def stop(self) -> None:
         """End all processes of the group."""
-        for how, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 3)):
-            try:
-                os.killpg(self._process.pid, how)
-                self._process.wait(seconds)
-            except ProcessLookupError:
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        self._process.wait()
+        end_group(self._process)
         self._reader.join(3)
         if self._process.stdout is not None:
             self._process.stdout.close()

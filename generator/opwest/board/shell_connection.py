@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-import select
-import termios
 import time
-import tty
 
 from opwest.board.link import LOCKED_HINT, NO_SERVICE_HINT, LinkError, LostError, UnknownCommandError, printable
+from opwest.board.ports import open_device
 
 _ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
 _UNKNOWN = re.compile(rb"opwest: command not found|Please specify a subcommand|wrong parameter count")
@@ -20,53 +16,18 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 _KEPT = 1 << 16
 
 
-_SLOWEST_SHOWN = 9600
-_RATES = sorted(int(name[1:]) for name in vars(termios) if re.fullmatch(r"B[1-9]\d*", name))
-
-
 class ShellConnection:
-    """The shell behind a serial device; without a baud rate, the device keeps its own."""
+    """The shell behind a serial device; without a baud rate, the device is a pseudo terminal."""
 
     def __init__(self, device: str, timeout: float, baud: int | None = None) -> None:
         self.device = device
         self.timeout = timeout
         self._received = b""
-        if baud is not None and baud not in _RATES:
-            raise LinkError(
-                f"--baud: unsupported baud rate {baud}",
-                f"this machine supports {', '.join(str(rate) for rate in _RATES if rate >= _SLOWEST_SHOWN)}",
-            )
-        try:
-            self._file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-        except OSError as error:
-            raise LinkError(f"cannot open the serial device '{device}': {error.strerror}") from error
-        try:
-            self._set_up(baud)
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def _set_up(self, baud: int | None) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            tty.setraw(self._file, termios.TCSANOW)
-            if baud is None:
-                return
-            speed = getattr(termios, f"B{baud}")
-            attributes = termios.tcgetattr(self._file)
-            attributes[tty.ISPEED] = attributes[tty.OSPEED] = speed
-            termios.tcsetattr(self._file, termios.TCSANOW, attributes)
-            accepted = termios.tcgetattr(self._file)[tty.OSPEED]  # tcsetattr succeeds if it can set anything
-        except OSError as error:
-            raise LinkError(f"cannot open the serial device '{self.device}': {error.strerror}") from error
-        except termios.error as error:
-            raise LinkError(f"cannot open the serial device '{self.device}': {error.args[-1]}") from error
-        if accepted != speed:
-            raise LinkError(f"--baud: the serial device '{self.device}' does not support the baud rate {baud}")
+        self._port = open_device(device, timeout, baud)
 
     def disconnect(self) -> None:
         """Close the device."""
-        os.close(self._file)
+        self._port.close()
 
     def ask(self, command: str, seconds: float, last: bytes) -> list[str] | None:
         """Send a command; return the lines of its response up to the one that starts with `last`, None on a timeout.
@@ -107,34 +68,32 @@ class ShellConnection:
 
     def _receive(self, seconds: float) -> bool:
         """Append the input of at most `seconds`; return whether there was any."""
+        end = time.monotonic() + seconds
         try:
-            if not select.select([self._file], [], [], seconds)[0]:
-                return False
-            data = os.read(self._file, 4096)
-        except BlockingIOError:
-            return False
+            while not (waiting := self._port.in_waiting):
+                if time.monotonic() >= end:
+                    return False
+                if first := self._port.read(1):  # waits at most READ_SECONDS
+                    return self._append(first + self._port.read(self._port.in_waiting))
+            return self._append(self._port.read(waiting))
         except OSError as error:
             raise self._lost_error() from error
-        if not data:
-            raise self._lost_error()
+
+    def _append(self, data: bytes) -> bool:
         self._received = _ESCAPES.sub(b"", self._received + data)[-_KEPT:]
         return True
 
     def _send(self, data: bytes) -> None:
-        end = time.monotonic() + self.timeout
-        while data:
-            left = end - time.monotonic()
-            if left <= 0:
+        try:
+            self._port.write(data)
+        except OSError as error:
+            from serial import SerialTimeoutException
+
+            if isinstance(error, SerialTimeoutException):
                 raise LinkError(
                     f"{self.device}: cannot send a command within {self.timeout:g} s: the image does not read its UART"
-                )
-            try:
-                if select.select([], [self._file], [], left)[1]:
-                    data = data[os.write(self._file, data) :]
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise self._lost_error() from error
+                ) from error
+            raise self._lost_error() from error
 
     def _lost_error(self) -> LinkError:
         return LostError(f"lost the serial device '{self.device}': the board was unplugged or the image exited")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
 from opwest.render.records.layout import HOOK
+from opwest.system.processes import signal_name
 
 _SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
 _SHOWN = 12
@@ -106,9 +106,8 @@ def _sanitized(project: Path, output: str) -> Exception | None:
 
 def ended(returncode: int) -> str:
     """Return how a program ended."""
-    if returncode < 0:
-        return f"the program was terminated by {signal.Signals(-returncode).name}"
-    return f"the program returned {returncode}"
+    by = signal_name(returncode)
+    return f"the program was terminated by {by}" if by else f"the program returned {returncode}"
 
 
 def buffer_of(tensor: Mapping[str, Any]) -> str:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import signal
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,8 @@ from opwest import activity
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.importers.faults import fault
 from opwest.importers.folder import refuse_occupied
-from opwest.llvm.limits import limit_next_request, limit_process
+from opwest.system.limits import limit_next_request, limit_process, limits_time
+from opwest.system.processes import exceeded_time, signal_name
 
 Progress = Callable[[str], None]
 _MEMORY = 8 << 30
@@ -38,8 +42,16 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
         activity.command(command),
         tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
+            command,
+            stdin=subprocess.PIPE,
+            stdout=answers,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PYTHONUTF8": "1"},  # requests, answers and messages are UTF-8 on each system
         ) as child,
+        _time_limit(child) as is_expired,
     ):
         assert child.stdin is not None and child.stderr is not None
         try:
@@ -57,15 +69,30 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
         answers.seek(0)
         answer = answers.read()
     if child.returncode != 0:
-        raise fault(f"the import {_failure(child.returncode)}, after: {last or 'the start'}", str(path))
+        raise fault(f"the import {_failure(child.returncode, is_expired())}, after: {last or 'the start'}", str(path))
     return _result(json.loads(answer))
 
 
-def _failure(code: int) -> str:
+@contextlib.contextmanager
+def _time_limit(child: subprocess.Popen[str]) -> Iterator[Callable[[], bool]]:
+    """End the child after the time limit where it cannot limit itself; yield whether it was ended."""
+    end = time.monotonic() + _SECONDS
+    timer = threading.Timer(_SECONDS, child.kill)
+    timer.daemon = True
+    if not limits_time():
+        timer.start()
+    try:
+        yield lambda: not limits_time() and time.monotonic() >= end
+    finally:
+        timer.cancel()
+
+
+def _failure(code: int, is_expired: bool) -> str:
     """Return a description of the exit code of the child."""
-    if code == -signal.SIGXCPU:
+    if is_expired or exceeded_time(code):
         return f"took more than {_SECONDS // 60} minutes"
-    return f"was terminated by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+    by = signal_name(code)
+    return f"was terminated by {by}" if by else f"failed with exit code {code}"
 
 
 def _result(answer: dict[str, Any]) -> dict[str, Any]:

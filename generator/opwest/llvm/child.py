@@ -11,7 +11,6 @@ import contextlib
 import os
 import queue
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from opwest import activity
 from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 from opwest.records import dataclass
+from opwest.system.processes import exceeded_time, signal_name
 
 _MEASURED = "COVERAGE_PROCESS_CONFIG"  # the coverage of the tests includes the child
 _KEPT_VARIABLES = (
@@ -145,11 +145,12 @@ class _Child:
         for reader in self._readers:
             reader.join(timeout=5)
         expected = "IR that LLVM can read and compile"
-        if timed_out or code == -getattr(signal, "SIGXCPU", 0):
+        if timed_out or exceeded_time(code):
             took = f"took more than {self._limits.seconds:g} s"
             return LlvmError(f"LLVM {took} {request.doing}", expected, _HINT)
         line = useful_line(bytes(self._stderr).decode("utf-8", "replace"))
-        how = f"ended with {_signal_name(-code)}" if code < 0 else "failed"
+        by = signal_name(code)
+        how = f"ended with {by}" if by else "failed"
         return LlvmError(f"LLVM {how} while {request.doing}{f': {line}' if line else ''}", expected, _HINT)
 
     def close(self) -> None:
@@ -166,13 +167,6 @@ class _Child:
         for stream in (self._process.stdout, self._process.stderr):
             if stream:
                 stream.close()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def useful_line(stderr: str) -> str:

@@ -12,9 +12,9 @@ import sys
 from typing import Any
 
 from opwest.llvm.facts import CompileOptions, LlvmError
-from opwest.llvm.limits import limit_next_request, limit_process
 from opwest.llvm.protocol import Frame, read_frame, write_frame
 from opwest.llvm.target import LlvmTarget
+from opwest.system.limits import limit_next_request, limit_process
 
 
 def _handle(request: Frame) -> Frame:

@@ -18,6 +18,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
+from opwest.system.files import retried
+
 OWN: Final = ".opwest"
 LOCK: Final = f"{OWN}/lock.json"
 JOURNAL: Final = f"{OWN}/journal.json"
@@ -125,13 +127,13 @@ def preserve(place: Path, copy: Path) -> None:
 def replace(source: Path, place: Path) -> None:
     """Atomically move `source` to `place`, replacing an existing file."""
     _step(f"replace {place}")
-    source.replace(place)
+    retried(lambda: source.replace(place))
 
 
 def remove(place: Path) -> None:
     """Delete one file or link."""
     _step(f"unlink {place}")
-    place.unlink()
+    retried(place.unlink)
 
 
 def remove_folder_if_empty(place: Path) -> None:

@@ -17,8 +17,10 @@ from requirements_support import need
 
 need("serial")
 
+import serial  # noqa: E402
 from opwest.board import ports  # noqa: E402
 from opwest.board.link import LinkError  # noqa: E402
+from serial import serialposix  # noqa: E402
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_available_device(device: str) -> None:
 
 
 def test_missing_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "serial_devices", lambda: ["/dev/ttyACM1"])
+    monkeypatch.setattr(ports, "serial_devices", lambda **_: ["/dev/ttyACM1"])
     found = fault("/dev/ttyNONE0")
     assert found.message == "serial device '/dev/ttyNONE0' not found"
     assert found.hint == "check that the board is plugged in; found: /dev/ttyACM1"
@@ -82,8 +84,41 @@ def test_device_without_permission(device: str, monkeypatch: pytest.MonkeyPatch,
     def refuse(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(ports.os, "open", refuse)
+    monkeypatch.setattr(serialposix.os, "open", refuse)
     assert message in fault(device).message and device in fault(device).message
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("PermissionError(13, 'Access is denied.', None, 5)", "serial device 'COM3' is in use by another program"),
+        ("FileNotFoundError(2, 'The system cannot find the file specified.', None, 2)", "'COM3' not found"),
+        ("OSError(22, 'The semaphore timeout period has expired.', None, 121)", "cannot open serial device 'COM3': "),
+    ],
+)
+def test_errors_of_windows(monkeypatch: pytest.MonkeyPatch, reason: str, message: str) -> None:
+    """The texts are those of serialwin32.py, whose exceptions have no number."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise serial.SerialException(f"could not open port 'COM3': {reason}")
+
+    monkeypatch.setattr(ports, "serial_devices", lambda **_: ["COM3"])
+    monkeypatch.setattr(ports, "is_present", lambda _: True)
+    monkeypatch.setattr(serial, "Serial", refuse)
+    assert message in fault("COM3").message
+
+
+@pytest.mark.parametrize("given", ["COM12", "com12", r"\\.\COM12"])
+def test_devices_of_windows_are_not_files(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    found = ["COM3"]
+    monkeypatch.setattr(ports, "serial_devices", lambda **_: found)
+    monkeypatch.setattr(ports.os, "name", "nt")
+    try:
+        assert not ports.is_present(given)
+        found.append("COM12")
+        assert ports.is_present(given)
+    finally:
+        monkeypatch.undo()  # before pytest uses paths
 
 
 def test_regular_file_is_not_a_device(tmp_path: Path) -> None:
@@ -93,7 +128,7 @@ def test_regular_file_is_not_a_device(tmp_path: Path) -> None:
 
 def test_only_device_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
-    monkeypatch.setattr(ports, "serial_devices", lambda: found)
+    monkeypatch.setattr(ports, "serial_devices", lambda **_: found)
     assert ports.choose_device("/dev/ttyS3") == "/dev/ttyS3"
     with pytest.raises(LinkError, match="no serial device of a board found"):
         ports.choose_device(None)

@@ -70,7 +70,7 @@ def test_timeout():
 def test_limits_are_set_in_the_child():
     script = (
         "import resource, sys; sys.argv=['x'];"
-        "from opwest.llvm.limits import limit_process, limit_next_request;"
+        "from opwest.system.limits import limit_process, limit_next_request;"
         "limit_process(1 << 32); limit_next_request(7);"
         "print([resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CORE)],"
         "resource.getrlimit(resource.RLIMIT_CPU)[0])"

@@ -138,18 +138,10 @@ def test_second_writer_waits(tmp_path):
     assert tree(app) == tree(expected)
 
 
-def test_mutex_without_flock(tmp_path, monkeypatch):
+def test_mutex_of_an_ended_process(tmp_path):
     app = tmp_path / "app"
-    monkeypatch.setattr(mutex, "_fcntl", None)
-    monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.1)
     generate_old(app)
-    assert not (app / ".opwest/mutex").exists()
-    (app / ".opwest/mutex").touch()
-    assert refusal(generate_new, app) == (
-        f"opwest: error: another opwest process is writing {app}\n"
-        f"  hint: wait for it to finish; if no opwest is running, delete {app}/.opwest/mutex"
-    )
-    (app / ".opwest/mutex").unlink()
+    assert (app / ".opwest/mutex").exists()  # a remaining file is no lock
     generate_new(app)
 
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes: groups that end together, and the description of how a process ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Any
+
+_killpg: Any = getattr(os, "killpg", None)
+"""Absent on Windows."""
+_ENDINGS = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
+_SECONDS = 3.0
+_STATUS_OF_WINDOWS = 0xC0000000
+"""Exit codes of Windows from here on are NTSTATUS values of exceptions ([MS-ERREF] 2.3)."""
+
+
+def group() -> dict[str, Any]:
+    """Return the arguments of Popen that start a process with a group of its own, which `end_group` ends."""
+    if _killpg is not None:
+        return {"start_new_session": True}
+    return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+
+
+def end_group(process: subprocess.Popen[Any]) -> None:
+    """End a process that was started with `group()` and its descendants, and wait for the process."""
+    if _killpg is not None:
+        for how in _ENDINGS:
+            try:
+                _killpg(process.pid, how)
+                process.wait(_SECONDS)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    elif process.poll() is None:
+        try:  # Windows has no signals: taskkill ends a process and its descendants, without a request to exit
+            subprocess.run(
+                ["taskkill", "/PID", str(process.pid), "/T", "/F"], capture_output=True, check=False, timeout=_SECONDS
+            )
+            process.wait(_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
+            process.kill()
+    process.wait()
+
+
+def signal_name(code: int) -> str | None:
+    """Return the name of the signal or the exception that ended a process with this exit code; None without one."""
+    if code < 0:
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+    return f"exception 0x{code:08X}" if code >= _STATUS_OF_WINDOWS else None
+
+
+def exceeded_time(code: int) -> bool:
+    """Whether the limit of the processor time ended a process with this exit code."""
+    return code == -getattr(signal, "SIGXCPU", 0) and code != 0
