@@ -25,6 +25,7 @@ from backends_support import (
 )
 from campaign import sized
 from elftools.elf.elffile import ELFFile
+from opwest import __version__
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 
@@ -204,7 +205,7 @@ def test_each_part_is_kept_alone(app, part, tmp_path):
 
 
 # Strings that the other parts do not contain.
-TEXTS = {"build": b"0.1.0", "model": b"copy_uint64"}
+TEXTS = {"build": __version__.encode(), "model": b"copy_uint64"}
 
 
 def test_equal_strings_shapes_and_quantizations_are_stored_once(app):

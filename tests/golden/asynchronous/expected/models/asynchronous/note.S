@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"asynchronous\",\"descri"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"asynchronous\",\"descri"
 	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"8df54377af85b8a1c8f90cc71210"
 	.ascii "355fa08842c91fa771133c3a545fb8b1a5bb\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"

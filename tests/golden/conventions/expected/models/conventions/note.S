@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"conventions\",\"descrip"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"conventions\",\"descrip"
 	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"a7656eac3240c66c59"
 	.ascii "fce5c1ec0483aed9f00871ac78264a070ec591fab1f378\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"many_kinds\",\"descript"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
 	.ascii "if @param `x` <b>\\t|\",\"hash\":\"301fe3b2b9a509b7d2cd7f63bf19b457046dacd8de"
 	.ascii "26fa3b5aa0400e75c9e0b5\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""

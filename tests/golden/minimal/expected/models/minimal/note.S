@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"minimal\",\"description"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"minimal\",\"description"
 	.ascii "\":\"\",\"hash\":\"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b24"
 	.ascii "42495\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"down\",\"description\":\""
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"down\",\"description\":\""
 	.ascii "Second of two\",\"hash\":\"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd019"
 	.ascii "3172fe3c76ccdf4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"up\",\"description\":\"Fi"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"up\",\"description\":\"Fi"
 	.ascii "rst of two\",\"hash\":\"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe"
 	.ascii "9b445900d734\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"

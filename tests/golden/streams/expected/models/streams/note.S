@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"streams\",\"description"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"streams\",\"description"
 	.ascii "\":\"Filters, a recurrent unit and a streaming convolution\",\"hash\":\"3a8f00"
 	.ascii "9fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b\",\"targets\":[]"
 	.ascii ",\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[4],\"size\":16},{\"name\":"

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":7,\"model\":\"detection\",\"descripti"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"detection\",\"descripti"
 	.ascii "on\":\"\",\"hash\":\"79f54b0f9b49b7cea1997603490f7e3deb622171e82a1c3efc526913a"
 	.ascii "bdf801d\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"

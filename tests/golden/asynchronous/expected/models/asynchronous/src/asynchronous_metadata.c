@@ -152,7 +152,7 @@ const struct opwest_model asynchronous_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"8df54377af85b8a1c8f90cc71210355fa08842c91fa771133c3a545fb8b1a5bb";
 

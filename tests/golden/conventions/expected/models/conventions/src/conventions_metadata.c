@@ -328,7 +328,7 @@ const struct opwest_model conventions_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"a7656eac3240c66c59fce5c1ec0483aed9f00871ac78264a070ec591fab1f378";
 

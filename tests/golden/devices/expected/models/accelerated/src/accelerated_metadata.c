@@ -115,7 +115,7 @@ const struct opwest_model accelerated_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"1869319b3df11cdf27b4ef2950540af070c36a452ac473fd2899413e18d31b94";
 

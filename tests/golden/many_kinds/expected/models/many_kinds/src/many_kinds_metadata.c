@@ -370,7 +370,7 @@ const struct opwest_model many_kinds_model = {
 	.flags = OPWEST_MODEL_STATEFUL,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"301fe3b2b9a509b7d2cd7f63bf19b457046dacd8de26fa3b5aa0400e75c9e0b5";
 

@@ -60,7 +60,7 @@ const struct opwest_model minimal_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b2442495";
 

@@ -67,7 +67,7 @@ const struct opwest_model down_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd0193172fe3c76ccdf4";
 

@@ -67,7 +67,7 @@ const struct opwest_model up_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe9b445900d734";
 

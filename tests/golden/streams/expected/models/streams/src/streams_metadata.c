@@ -141,7 +141,7 @@ const struct opwest_model streams_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"3a8f009fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b";
 

@@ -81,7 +81,7 @@ const struct opwest_model several_targets_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"fc013e92f50eaab715c3f53f74460d8700c06ffede1a10f70846339f69f2409a";
 

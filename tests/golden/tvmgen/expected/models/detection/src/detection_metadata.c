@@ -78,7 +78,7 @@ const struct opwest_model detection_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"79f54b0f9b49b7cea1997603490f7e3deb622171e82a1c3efc526913abdf801d";
 

@@ -65,7 +65,7 @@ const struct opwest_model labels_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"3382943dbae3f0b72f7380cccacfc9a596ec1168d5c781cf1f0b606c1030f9c3";
 

@@ -62,7 +62,7 @@ const struct opwest_model adder_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"1b2450f7530f08f591f8835a701ab0d2f661a539ce42c8c582692f928b3d4348";
 

@@ -102,7 +102,7 @@ const struct opwest_model vectors_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"583f261119e18ac4bdf8e79619e4ad9357abac61c559514fdbfd0957f4b57dc1";
 

@@ -80,7 +80,7 @@ const struct opwest_model adder_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"557d8cf3f28a7d50d57bc9ec63dad7166bb2a20b82d6df164f6e5f8c0dc80a4b";
 

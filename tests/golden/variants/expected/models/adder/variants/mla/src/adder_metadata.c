@@ -62,7 +62,7 @@ const struct opwest_model adder_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"7d2a9b606b331e487c064a8053374121f1bb087e280ec0e8e34bd6b59b240002";
 

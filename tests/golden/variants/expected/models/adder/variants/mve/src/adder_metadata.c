@@ -69,7 +69,7 @@ const struct opwest_model adder_model = {
 	.flags = 0U,
 };
 
-static const char build_string_0[] = "0.1.0";
+static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
 	"e94aba856e3a36f0335a98e434937c59d0e5d74f609d26fb8868df084ea5b0a6";
 
