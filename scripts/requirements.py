@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the dependencies of pyproject.toml and of some extras, without some packages, as a file of requirements."""
+"""Print dependencies of pyproject.toml as a file of requirements: those of opwest and extras, without some packages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def requirements(extras: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
+def requirements(
+    extras: Collection[str] = (), without: Collection[str] = (), *, only_extras: bool = False
+) -> list[str]:
     """Return the dependencies and those of `extras`. Raises KeyError for an unknown extra or package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {_name(one): one for one in project["dependencies"]}
+    found = {_name(one): one for one in ([] if only_extras else project["dependencies"])}
     for package in without:
         del found[package]
     for extra in extras:
@@ -32,5 +34,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", nargs="*", default=[], metavar="NAME", help="an extra of pyproject.toml")
     parser.add_argument("--without", nargs="*", default=[], metavar="PACKAGE", help="a dependency to leave out")
+    parser.add_argument("--only-extras", action="store_true", help="without the dependencies of opwest")
     options = parser.parse_args()
-    print("\n".join(requirements(options.extra, options.without)))
+    print("\n".join(requirements(options.extra, options.without, only_extras=options.only_extras)))
