@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One application with operators of all tools of docs/other-compilers.md: its sources, commands and manifests.
+"""One application with operators of all tools of docs/compilers: its sources, commands and manifests.
 
-Each section of the page is a tool. Its commands are run where the tool is installed, its manifests are joined, and
+Each page is a tool. Its commands are run where the tool is installed, its manifests are joined, and
 its outputs have the tool's own answers, or those of numpy, for CASES inputs.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,9 +23,9 @@ from session_support import made_once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "docs"))
 
-from pages import blocks  # noqa: E402
+from pages import Block, blocks  # noqa: E402
 
-PAGE = ROOT / "docs" / "other-compilers.md"
+PAGES = ROOT / "docs" / "compilers"
 CASES = 150
 """The flowers of the data set iris."""
 Arrays = dict[str, np.ndarray]
@@ -39,11 +38,11 @@ _MATRIX = np.random.default_rng(5).standard_normal((CASES, 3, 3)).astype(np.floa
 
 @dataclass(frozen=True)
 class Tool:
-    """A section of the page."""
+    """A page."""
 
     needs: tuple[str, ...]
     outputs: dict[str, Callable[[Arrays], np.ndarray] | None]
-    """The answer by output; None if a file that the section's commands write contains it."""
+    """The answer by output; None if a file that the page's commands write contains it."""
     inputs: dict[str, np.ndarray]
     """Inputs that no such file contains."""
 
@@ -69,23 +68,25 @@ def _flip(mask: int) -> Callable[[Arrays], np.ndarray]:
     return lambda arrays: arrays["x"] ^ np.int8(mask)
 
 
-_ARM = ("gcc", "g++", "arm-none-eabi-gcc", "arm-none-eabi-g++")
+_C = ("gcc", "arm-none-eabi-gcc", "clang-19")
+_ARM = ("gcc", "g++", "arm-none-eabi-gcc", "arm-none-eabi-g++", "riscv64-unknown-elf-gcc")
 _SKLEARN = ("sklearn", "cc")
 _BYTES = {"x": _X}
 TOOLS = {
+    "c": Tool(_C, {"magnitudes": lambda arrays: np.abs(arrays["x"].astype(np.int16)).astype(np.uint8)}, _BYTES),
     "emlearn": Tool((*_SKLEARN, "emlearn"), {"trees_class": None, "mlp_class": None}, {}),
     "m2cgen": Tool((*_SKLEARN, "m2cgen"), {"scores": None}, {}),
-    "Zig": Tool(("ziglang",), {"zig_result": _scale(3)}, _BYTES),
-    "Rust": Tool(("rustc",), {"rust_result": _scale(1.5), "rust_half_result": _scale(0.5)}, _BYTES),
-    "Halide": Tool(("halide",), {"blurred": None}, {}),
-    "MLIR": Tool(("mlir-opt", "mlir-translate"), {"halved": _half}, {"image": _IMAGE}),
-    "clang": Tool(("clang-14", "clang-19"), {"old_result": _flip(14), "new_result": _flip(19)}, _BYTES),
-    "C++ with Eigen": Tool(
+    "zig": Tool(("ziglang",), {"zig_result": _scale(3)}, _BYTES),
+    "rust": Tool(("rustc",), {"rust_result": _scale(1.5), "rust_half_result": _scale(0.5)}, _BYTES),
+    "halide": Tool(("halide",), {"blurred": None}, {}),
+    "mlir": Tool(("mlir-opt", "mlir-translate"), {"halved": _half}, {"image": _IMAGE}),
+    "llvm-ir": Tool(("clang-14", "clang-19"), {"old_result": _flip(14), "new_result": _flip(19)}, _BYTES),
+    "eigen": Tool(
         (*_ARM, "eigen", "arm-none-eabi libstdc++"),
         {"projected": lambda a: a["rotation"] @ np.float32([1, 2, 3])},
         {"rotation": _MATRIX},
     ),
-    "CMSIS-DSP": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
+    "cmsis-dsp": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
 }
 TOLERANCE = {"scores": 1e-12, "projected": 1e-5}
 """Of outputs in floating point; others are equal."""
@@ -124,15 +125,14 @@ class Project:
         return {"vectors": name, "tolerance": tolerance}
 
 
-def sections() -> dict[str, list[Any]]:
-    """Return the fenced blocks of the page by section."""
-    found: dict[str, list[Any]] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    headings = re.finditer(r"^## (.*)$", text, re.MULTILINE)
-    starts = [(text.count("\n", 0, heading.start()), heading[1]) for heading in headings]
-    for block in blocks(PAGE):
-        found.setdefault([title for line, title in starts if line < block.line][-1], []).append(block)
-    return found
+def drafts(block: Block) -> bool:
+    """Return whether a block has the commands that draft manifests, which need the files of the others."""
+    return block.text.startswith("opwest init ")
+
+
+def page_of(tool: str) -> Path:
+    """Return the page of a tool."""
+    return PAGES / f"{tool}.md"
 
 
 def modules() -> Path:
@@ -141,9 +141,9 @@ def modules() -> Path:
 
 
 def is_usable(name: str) -> bool:
-    """Return whether what a section needs is here."""
+    """Return whether what a page needs is here."""
     here = all(map(is_present, TOOLS[name].needs))
-    return here and (name != "CMSIS-DSP" or (modules() / "lib" / "cmsis-dsp" / "Source").is_dir())
+    return here and (name != "cmsis-dsp" or (modules() / "lib" / "cmsis-dsp" / "Source").is_dir())
 
 
 def foreign_project() -> Project:
@@ -155,14 +155,14 @@ def foreign_project() -> Project:
 
 
 def _make(folder: Path, names: list[str]) -> None:
-    found, tools = sections(), _programs(folder / "bin")
+    tools = _programs(folder / "bin")
     manifest: dict[str, Any] = {"version": 1, "model": "foreign", "objects": [], "operators": {}}
     manifest["run"] = {"inputs": {}, "outputs": {}, "steps": []}
     for name in names:
-        for block in found[name]:
+        for block in blocks(page_of(name)):
             if path := block.marked("file"):
                 (folder / path).write_text(block.text, encoding="utf-8")
-            elif block.language == "sh":
+            elif block.language == "sh" and block.marked("run by") is not None and not drafts(block):
                 _run(block.text, folder, tools)
             elif block.language == "yaml":
                 _join(manifest, yaml.safe_load(block.text))
@@ -183,7 +183,7 @@ def _loaded(path: Path) -> Arrays:
 
 
 def _join(manifest: dict[str, Any], part: dict[str, Any]) -> None:
-    """Add the keys of a section; equal inputs are one input."""
+    """Add the keys of a page; equal inputs are one input."""
     run = part["run"]
     assert not manifest["operators"].keys() & part["operators"].keys()
     assert all(manifest["run"]["inputs"].get(name, one) == one for name, one in run["inputs"].items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of other tools on the host: all of docs/other-compilers.md together, and faults of Halide's and MLIR's."""
+"""Operators of other tools on the host: all of docs/compilers together, and faults of Halide's and MLIR's."""
 
 import json
 import re
@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from foreign_project import PAGE, TOLERANCE, TOOLS, foreign_project, is_usable, sections
+from foreign_project import PAGES, TOLERANCE, TOOLS, drafts, foreign_project, is_usable, page_of
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
 from opwest.cli.main import main
 from opwest.render.llvm.printer import ir_struct_type
 from opwest.render.records import layout
 from opwest.render.records.types import Abi, offsets, size_and_alignment
+from pages import blocks
 from requirements_support import need, need_x86_64, skip_here
 
 RUNTIME = Path(__file__).resolve().parents[2] / "zephyr_module"
@@ -110,22 +111,23 @@ def test_headers_of_the_application(answered, tmp_path, opwest):
     assert missing_headers(tmp_path / "app") == []
 
 
-def test_table_of_the_page(answered, opwest):
+def test_table_of_the_pages(answered, opwest, monkeypatch):
     """The table lists the marks of each draft and the lines of each manifest."""
     need(*(name for tool in TOOLS.values() for name in tool.needs))
     project, _, _ = answered
-    rows = re.findall(r"^\| \[(.*)\]\(.*\| (\d+) \| (\d+) \| \d+ \|$", PAGE.read_text(), re.MULTILINE)
+    monkeypatch.chdir(project.folder)
+    rows = re.findall(r"^\| .*\((.*)\.md\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", (PAGES / "README.md").read_text(), re.M)
     found = []
-    for tool in filter(is_usable, sections()):
-        for text in (block.text for block in sections()[tool] if block.language == "yaml"):
-            part = yaml.safe_load(text)
-            ((name, operator),) = part["operators"].items()
-            file = project.folder / part["objects"][0]["files"][0]
-            draft = project.folder / f"draft_{name}.yaml"
-            done = opwest("init", file, "--symbols", operator.get("symbol", name), "-o", draft)
+    for tool in filter(is_usable, TOOLS):
+        page = blocks(page_of(tool))
+        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"]
+        commands = [line for block in page if drafts(block) for line in block.text.splitlines()]
+        assert len(commands) == len(lines) > 0, tool
+        for command, count in zip(commands, lines, strict=True):
+            done = opwest(*command.split()[1:])
             marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
-            found.append((tool, marks[1] if marks else done.err, str(text.count("\n"))))
-    assert found == [row for row in rows if row[0] in {tool for tool, _, _ in found}]
+            found.append((tool, marks[1] if marks else done.err, count))
+    assert sorted(found) == sorted(row for row in rows if is_usable(row[0]))
 
 
 @pytest.fixture(scope="module")

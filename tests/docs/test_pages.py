@@ -15,7 +15,12 @@ from requirements_support import need, need_x86_64
 TOOLS = ("arm-none-eabi-gcc", "gcc")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def name_of(page: Path) -> str:
+    """Return the path of a page in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_of_commands_is_run_or_has_a_reason(page: Path) -> None:
     for block in blocks(page):
         if block.language not in COMMANDS:
@@ -55,7 +60,7 @@ def need_tools(page: Path) -> None:
         need_x86_64()
 
 
-@pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", runnable(zephyr=False), ids=name_of)
 def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     """All commands except those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
     need_tools(page)

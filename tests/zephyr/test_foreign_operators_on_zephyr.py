@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of all tools of docs/other-compilers.md in one image, compared with the tools' answers."""
+"""The operators of all tools of docs/compilers in one image, compared with the tools' answers."""
 
 from __future__ import annotations
 

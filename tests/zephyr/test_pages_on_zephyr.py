@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "docs"))  # the pages as programs
 
 from pages import run
 from preparations import PREPARATIONS
-from test_pages import environment, need_tools, runnable
+from test_pages import environment, name_of, need_tools, runnable
 
 pytestmark = pytest.mark.zephyr
 
@@ -30,7 +30,7 @@ SAMPLE = ("README",)
 @pytest.mark.parametrize(
     "page",
     [page for page in runnable(zephyr=True) if sized(page.stem in SAMPLE, True)],
-    ids=lambda page: page.stem,
+    ids=name_of,
 )
 def test_commands_of_a_page(
     workspace: Workspace,
