@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from foreign_project import PAGES, TOLERANCE, TOOLS, drafts, foreign_project, is_usable, page_of
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
 from opwest.cli.main import main
