@@ -24,7 +24,7 @@ from opwest.host.runtime import installed_runtime
 from opwest.records import dataclass
 from opwest.render.boards import board_file
 from opwest.zephyr.checks import check_board
-from opwest.zephyr.workspace import Workspace, fault_of_base, find_workspace
+from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
 _INSTALL = "pip install 'smpclient[serial]'"
 _PURPOSES = {
@@ -107,11 +107,6 @@ def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagno
             return
     check_board(board, replace(workspace, roots=(project,)), faults)
     faults.raise_if_errors()
-
-
-def build_workspace(base: Path | None) -> Workspace:
-    """Return the workspace for builds: the given one, that of the environment, or the usual one in the home."""
-    return find_workspace(base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
 
 
 def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:

@@ -302,6 +302,16 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return plan_table(options, faults)
 
 
+def doctor(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print what this machine has, and what each feature lacks, with the command that installs it.
+
+    The exit code is 0 if the named features work; without names, if the basic features do: generate, update, report.
+    """
+    from opwest.cli.doctor import doctor as examine
+
+    return examine(options)
+
+
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: machine and ABI of their objects, and the Zephyr configuration that selects each."""
     from opwest.targets import named_targets

@@ -16,6 +16,7 @@ from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
+from opwest.diagnostics import nearest
 from opwest.importers.models.processors import CORES
 
 _DESCRIPTION = """\
@@ -37,6 +38,7 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest inspect app/build/zephyr/zephyr.elf    print the models of an image
   opwest new-driver my_npu                      write the driver of an accelerator, with tests
   opwest plan buffers.csv --capacity 1048576    plan memory for a table of buffers
+  opwest doctor                                 print what each feature lacks on this machine
 """
 
 
@@ -106,10 +108,26 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
             "new-driver", help="write the driver of an accelerator", description=commands.new_driver.__doc__
         )
     )
+    doctor = verbs.add_parser("doctor", help="print what each feature lacks", description=commands.doctor.__doc__)
+    doctor.add_argument(
+        "features", metavar="FEATURE", nargs="*", type=_feature, help="feature to examine (default: all)"
+    )
+    add_output(doctor)
+    doctor.set_defaults(function=commands.doctor)
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _feature(name: str) -> str:
+    """Return the name of a feature of `opwest doctor`. Raises ArgumentTypeError for an unknown one."""
+    from opwest.doctor.features import FEATURES  # only names of features need it
+
+    names = [one.name for one in FEATURES]
+    if name not in names:
+        raise argparse.ArgumentTypeError(f"unknown feature {name!r}: {nearest(name, names)}")
+    return name
 
 
 def _add_new_driver(new_driver: argparse.ArgumentParser) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from opwest.board.candidates import BoardRunner
-from opwest.board.connection import build_workspace
 from opwest.board.progress import make_progress
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.choice.report import layer
@@ -25,7 +24,7 @@ from opwest.tuning.on_board import measure_on_board
 from opwest.tuning.placement import offers_text
 from opwest.tuning.results import Measure
 from opwest.tuning.tune import Layer, Tuned, tune
-from opwest.zephyr.workspace import find_workspace
+from opwest.zephyr.workspace import build_workspace, find_workspace
 
 QEMU = "counted instructions in QEMU, in a model: not of silicon"
 

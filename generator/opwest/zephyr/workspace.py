@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from opwest.records import dataclass
 from opwest.zephyr.version import QUALIFIERS, Version
 
@@ -80,9 +78,14 @@ class Workspace:
                 return found[1]
         return None
 
+    @cached_property
+    def projects(self) -> dict[str, str]:
+        """The projects of the tree's west manifest, and the path of each in the workspace."""
+        return _projects(read_text(self.base / "west.yml"))
+
     def has_module(self, name: str) -> bool:
         """Whether a module is installed; `name` is that of its west project."""
-        listed = _projects(read_text(self.base / "west.yml")).get(name)
+        listed = self.projects.get(name)
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
@@ -101,8 +104,7 @@ class Workspace:
             if vendor not in _NEED_NO_HAL and not names.isdisjoint(
                 re.findall(r"^\s*-\s*name:\s*(\S+)\s*$", read_text(file), re.MULTILINE)
             ):
-                known = _projects(read_text(self.base / "west.yml"))
-                return next((name for name in (_HAL.get(vendor), f"hal_{vendor}") if name in known), None)
+                return next((name for name in (_HAL.get(vendor), f"hal_{vendor}") if name in self.projects), None)
         return None
 
     def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> dict[str, str | None]:
@@ -151,6 +153,11 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
             tree = folder / (found[1] if found else "zephyr")
             return Workspace(tree) if (tree / "VERSION").is_file() else None
     return None
+
+
+def build_workspace(given: Path | None = None) -> Workspace:
+    """Return the workspace for builds: the given one, that of the environment, or the usual one in the home."""
+    return find_workspace(given) or Workspace(Path.home() / "zephyrproject" / "zephyr")
 
 
 def fault_of_base() -> str | None:
@@ -212,6 +219,8 @@ def _projects(manifest: str) -> dict[str, str]:
 
 def _yaml(text: str) -> Any:
     """Return the content of a YAML file of Zephyr, None if it is invalid."""
+    import yaml  # `opwest doctor` reports a missing package
+
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: invalid dates

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The needs of features: each returns what a machine lacks, and the command that installs it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+
+from opwest.doctor.machine import Machine
+from opwest.doctor.packages import Package, python_suffices
+from opwest.doctor.system import pip_command
+from opwest.doctor.versions import at_least
+from opwest.doctor.workspaces import Zephyr
+from opwest.records import dataclass
+from opwest.zephyr.version import OLDEST
+
+SINGLE = ("llvmlite", "smpclient", "west")
+"""Packages that opwest always requires, but that only some features use."""
+_OLDEST_GIT = "1.5.4"
+"""The first git with merge-file, `-p` and several labels."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that is missing, and the command that brings it, if there is one."""
+
+    what: str
+    command: str | None = None
+
+
+Need = Callable[[Machine], Iterator[Lack]]
+
+
+def python(machine: Machine) -> Iterator[Lack]:
+    """Need a Python that opwest supports."""
+    least = machine.declared.python
+    if not python_suffices(machine.python, least):
+        yield Lack(f"Python {least} or newer (found {machine.python})")
+
+
+def packages(machine: Machine) -> Iterator[Lack]:
+    """Need the packages that all features use."""
+    if not machine.declared.requirements:
+        yield Lack("the metadata of the package opwest: its requirements are unknown", "install opwest with pip")
+    yield from _lacking([p for p in machine.packages if p.requirement.extra is None and not _is_single(p)])
+
+
+def _is_single(package: Package) -> bool:
+    return package.requirement.name in SINGLE
+
+
+def extra(name: str) -> Need:
+    """Return the need of the packages of an extra."""
+    return lambda machine: _lacking([p for p in machine.packages if p.requirement.extra == name])
+
+
+def single(name: str) -> Need:
+    """Return the need of one package that other features do not use."""
+    return lambda machine: _lacking(
+        [p for p in machine.packages if p.requirement.extra is None and p.requirement.name == name]
+    )
+
+
+def _lacking(found: list[Package]) -> Iterator[Lack]:
+    lacking = [one for one in found if not one.suffices]
+    if lacking:
+        command = pip_command(one.requirement.text for one in lacking)
+        yield Lack(", ".join(map(described, lacking)), command)
+
+
+def described(package: Package) -> str:
+    """Return what is wrong with a package."""
+    if package.version is None:
+        return f"the Python package {package.requirement.name}"
+    return f"{package.requirement.name} {package.requirement.range} (found {package.version})"
+
+
+def git(machine: Machine) -> Iterator[Lack]:
+    """Need a git with merge-file."""
+    yield from program(machine, "git", _OLDEST_GIT)
+
+
+def compiler(machine: Machine) -> Iterator[Lack]:
+    """Need a C compiler of this machine, with the C library."""
+    yield from _compiler(machine, "cc", "a C compiler", "the headers or libraries of the C library")
+
+
+def compiler_32(machine: Machine) -> Iterator[Lack]:
+    """Need the 32-bit C library."""
+    if machine.program("cc compiles").works:
+        yield from _compiler(machine, "cc -m32", "", "the 32-bit C library (-m32)")
+
+
+def _compiler(machine: Machine, key: str, program: str, library: str) -> Iterator[Lack]:
+    command = machine.system.installs(key)
+    answer = machine.program(f"{key} compiles")
+    if answer.path is None:
+        yield Lack(f"{program}: {machine.compiler!r} not found", command)
+    elif not machine.program("cc").works:
+        yield Lack(f"a C compiler that works: {machine.compiler}: {machine.program('cc').fault}", command)
+    elif not answer.works:
+        yield Lack(f"{library}: {machine.compiler}: {answer.fault}", command)
+    elif machine.system.kind == "Linux" and not all(machine.has_file(f"{key} {f}") for f in ("libgcc.a", "crt1.o")):
+        yield Lack(library, command)
+
+
+def linux(machine: Machine) -> Iterator[Lack]:
+    """Need Linux: Zephyr's native_sim runs on no other system."""
+    if machine.system.kind != "Linux":
+        yield Lack(f"Linux: Zephyr's native_sim does not run on {machine.system.name}")
+
+
+def program(machine: Machine, name: str, least: str | None = None) -> Iterator[Lack]:
+    """Need a program, in a version of at least `least`."""
+    answer = machine.program(name)
+    command = machine.system.installs(name)
+    if answer.path is None:
+        yield Lack(name + (f" {least} or newer" if least else ""), command)
+    elif not answer.works:
+        yield Lack(f"{name} that works: {answer.path}: {answer.fault}", command)
+    elif least and answer.version is not None and not at_least(answer.version, least):
+        newer = pip_command([f"cmake>={least}"]) if name == "cmake" else command
+        yield Lack(f"{name} {least} or newer (found {answer.version})", newer)
+
+
+def workspace(machine: Machine) -> Iterator[Lack]:
+    """Need a Zephyr workspace in a supported version."""
+    if machine.base_fault is not None:
+        yield Lack(f"a Zephyr workspace: {machine.base_fault}", "unset ZEPHYR_BASE")
+    elif machine.zephyr is None:
+        yield Lack(
+            "a Zephyr workspace: ZEPHYR_BASE is not set, and ~/zephyrproject does not exist",
+            "west init ~/zephyrproject && cd ~/zephyrproject && west update && west packages pip --install",
+        )
+    elif not machine.zephyr.is_supported:
+        oldest = ".".join(map(str, OLDEST))
+        yield Lack(f"Zephyr {oldest} or newer (found {machine.zephyr.version} in {machine.zephyr.base})")
+
+
+def build_tools(machine: Machine) -> Iterator[Lack]:
+    """Need west, its Python, CMake, ninja and dtc, in the versions that the workspace's Zephyr accepts."""
+    zephyr = machine.zephyr
+    limits = zephyr.limits if zephyr is not None else {}
+    if zephyr is not None:
+        yield from _west(machine, zephyr)
+    elif not any(p.requirement.name == "west" and p.version is not None for p in machine.packages):
+        yield Lack("west", pip_command(["west"]))
+    for name in ("cmake", "ninja", "dtc"):
+        if name != "dtc" or not any(sdk.host_tools for sdk in machine.sdks):
+            yield from program(machine, name, limits.get(name))
+
+
+def _west(machine: Machine, zephyr: Zephyr) -> Iterator[Lack]:
+    least = zephyr.limits.get("west")
+    if zephyr.west is None:
+        yield Lack("west", pip_command(["west"]))
+        return
+    answer = machine.program("west")
+    if not answer.works:
+        yield Lack(f"west that works: {zephyr.west}: {answer.fault}", pip_command(["west"]))
+    elif least and answer.version is not None and not at_least(answer.version, least):
+        yield Lack(f"west {least} or newer (found {answer.version})", pip_command([f"west>={least}"]))
+    oldest = zephyr.limits.get("python")
+    found = zephyr.python.version if zephyr.python is not None else None
+    if found is not None and oldest is not None and not at_least(found, oldest):
+        yield Lack(f"Python {oldest} or newer for Zephyr {zephyr.version} (west runs with {found})")
+
+
+def workspace_packages(machine: Machine) -> Iterator[Lack]:
+    """Need west, and the packages of opwest for the Python that runs it."""
+    zephyr = machine.zephyr
+    if zephyr is None:
+        return
+    if zephyr.west is None:
+        yield Lack("west", pip_command(["west"]))
+        return
+    found = zephyr.python
+    if found is None or found.version is None:
+        reason = "not found" if found is None else f"{found.path}: {found.fault}"
+        yield Lack(f"the Python of {zephyr.west}: {reason}")
+        return
+    if not python_suffices(found.version, machine.declared.python):
+        yield Lack(f"Python {machine.declared.python} or newer (west runs with {found.version})")
+    lacking = [one for one in found.packages if not one.suffices and not _is_single(one)]
+    if lacking:
+        texts = " ".join(shlex.quote(one.requirement.text) for one in lacking)
+        where = shlex.quote(found.path)
+        yield Lack(f"for {found.path}: {', '.join(map(described, lacking))}", f"{where} -m pip install {texts}")
+
+
+def module(name: str) -> Need:
+    """Return the need of a module of the workspace."""
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        zephyr = machine.zephyr
+        if zephyr is not None and not zephyr.has(name):
+            yield Lack(
+                f"the module {name} in the workspace", f"cd {shlex.quote(str(zephyr.top))} && west update {name}"
+            )
+
+    return need
+
+
+def cortex_m(machine: Machine) -> Iterator[Lack]:
+    """Need the module of Cortex-M boards."""
+    if machine.zephyr is not None:
+        yield from module(machine.zephyr.cortex_m)(machine)
+
+
+def arm_gcc(machine: Machine) -> Iterator[Lack]:
+    """Need arm-none-eabi-gcc and its C library."""
+    yield from _bare_metal(machine, "arm-none-eabi-gcc", "arm-none-eabi-gcc libc", "its C library (newlib)")
+
+
+def riscv_gcc(machine: Machine) -> Iterator[Lack]:
+    """Need riscv64-unknown-elf-gcc and picolibc."""
+    yield from _bare_metal(machine, "riscv64-unknown-elf-gcc", "riscv64-unknown-elf-gcc picolibc", "picolibc")
+
+
+def _bare_metal(machine: Machine, name: str, library: str, title: str) -> Iterator[Lack]:
+    lacks = list(program(machine, name))
+    if not lacks and not machine.has_file(library):
+        lacks = [Lack(f"{title} for {name}", machine.system.installs(name))]
+    yield from lacks
+
+
+def qemu(architecture: str, *machines: str) -> Need:
+    """Return the need of an emulator with machines."""
+    emulator = f"qemu-system-{architecture}"
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        lacks = list(program(machine, emulator))
+        missing = [one for one in machines if one not in machine.emulated(emulator)]
+        if not lacks and missing:
+            fault = machine.program(f"{emulator} machines").fault
+            what = fault or f"it has no machine {', '.join(missing)}"
+            found = machine.program(emulator).version
+            lacks = [Lack(f"a newer {emulator} (found {found}): {what}", machine.system.installs(emulator))]
+        yield from lacks
+
+    return need
+
+
+def serial_port(machine: Machine) -> Iterator[Lack]:
+    """Need a serial device of a board that this user may open."""
+    ports = machine.ports
+    if ports is None:
+        return  # smpclient[serial] brings pyserial
+    if not ports:
+        yield Lack("a serial device of a board: plug in the board")
+    elif not any(port.usable for port in ports):
+        names = ", ".join(port.name for port in ports)
+        yield Lack(f"permission for {names}", "sudo usermod -aG dialout $USER")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operating system, its package manager, and the commands that install programs with it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from opwest.doctor.packages import is_pipx
+from opwest.records import dataclass
+
+_MANAGERS = {
+    "apt": "apt-get install",
+    "dnf": "dnf install",
+    "brew": "brew install",
+    "winget": "winget install",
+    "choco": "choco install",
+}
+"""The package managers, the preferred ones first, and their command."""
+_AS_ROOT = ("apt", "dnf")
+
+_XCODE = "xcode-select --install"
+_QEMU = {"brew": "qemu", "winget": "SoftwareFreedomConservancy.QEMU", "choco": "qemu"}
+PROGRAMS: dict[str, dict[str, str]] = {
+    "git": {"apt": "git", "dnf": "git", "brew": "git", "winget": "Git.Git", "choco": "git"},
+    "cc": {
+        "apt": "gcc libc6-dev",
+        "dnf": "gcc glibc-devel",
+        "winget": "BrechtSanders.WinLibs.POSIX.UCRT",
+        "choco": "mingw",
+    },
+    "cc -m32": {
+        "apt": "gcc-multilib g++-multilib",
+        "dnf": "glibc-devel.i686 libgcc.i686 libstdc++-devel.i686",
+    },
+    "cmake": {"apt": "cmake", "dnf": "cmake", "brew": "cmake", "winget": "Kitware.CMake", "choco": "cmake"},
+    "ninja": {
+        "apt": "ninja-build",
+        "dnf": "ninja-build",
+        "brew": "ninja",
+        "winget": "Ninja-build.Ninja",
+        "choco": "ninja",
+    },
+    "dtc": {
+        "apt": "device-tree-compiler",
+        "dnf": "dtc",
+        "brew": "dtc",
+        "winget": "oss-winget.dtc",
+        "choco": "dtc-msys2",
+    },
+    "gperf": {"apt": "gperf", "dnf": "gperf", "brew": "gperf", "winget": "oss-winget.gperf", "choco": "gperf"},
+    "qemu-system-arm": {"apt": "qemu-system-arm", "dnf": "qemu-system-arm", **_QEMU},
+    "qemu-system-riscv32": {"apt": "qemu-system-misc", "dnf": "qemu-system-riscv", **_QEMU},
+    "arm-none-eabi-gcc": {
+        "apt": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        "dnf": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
+        "brew": "--cask gcc-arm-embedded",
+        "winget": "Arm.GnuArmEmbeddedToolchain",
+        "choco": "gcc-arm-embedded",
+    },
+    "riscv64-unknown-elf-gcc": {"apt": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"},
+    "lld": {"apt": "clang lld", "dnf": "clang lld", "brew": "llvm lld", "winget": "LLVM.LLVM", "choco": "llvm"},
+}
+"""Packages that contain a program, by package manager."""
+
+
+@dataclass(frozen=True)
+class System:
+    """The operating system of this machine."""
+
+    name: str
+    """For people, such as `Debian GNU/Linux 12 (bookworm)`."""
+    kind: str
+    """Linux, Darwin or Windows."""
+    processor: str
+    manager: str | None
+    """The package manager; None for an unknown one."""
+    release: tuple[str, str] = ("", "")
+    """ID and VERSION_ID of os-release(5)."""
+
+    def installs(self, program: str) -> str | None:
+        """Return the command that installs a program; None if there is no package."""
+        if program == "cc" and self.kind == "Darwin":
+            return _XCODE
+        packages = PROGRAMS[program].get(self.manager or "")
+        if packages is None or self.manager is None:
+            return None
+        if program == "qemu-system-riscv32" and self._has_riscv_package:
+            packages = "qemu-system-riscv"
+        return f"{self._as_root}{_MANAGERS[self.manager]} {packages}"
+
+    @property
+    def _has_riscv_package(self) -> bool:
+        """Whether QEMU for RISC-V has a package of its own: since Debian 13 and Ubuntu 25.04."""
+        least = {"debian": 13.0, "ubuntu": 25.04}.get(self.release[0])
+        try:
+            return least is not None and float(self.release[1]) >= least
+        except ValueError:
+            return False
+
+    @property
+    def _as_root(self) -> str:
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        return "sudo " if self.manager in _AS_ROOT and not is_root else ""
+
+
+def examine_system() -> System:
+    """Return the operating system of this machine."""
+    kind = platform.system()
+    manager = next((name for name, command in _MANAGERS.items() if _is_used(name, command, kind)), None)
+    if kind == "Linux":
+        try:
+            release = platform.freedesktop_os_release()
+        except OSError:
+            release = {}
+        name = release.get("PRETTY_NAME") or f"Linux {platform.release()}"
+        return System(name, kind, platform.machine(), manager, (release.get("ID", ""), release.get("VERSION_ID", "")))
+    if kind == "Darwin":
+        return System(f"macOS {platform.mac_ver()[0]}", kind, platform.machine(), manager)
+    return System(f"{kind} {platform.release()}", kind, platform.machine(), manager)
+
+
+def _is_used(name: str, command: str, kind: str) -> bool:
+    """Whether a package manager is installed. The system's directories count: PATH can lack them."""
+    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), *(["/usr/bin"] if kind == "Linux" else [])])
+    if kind == "Linux" and name in ("brew", "winget", "choco"):
+        return False
+    return shutil.which(command.split()[0], path=folders) is not None
+
+
+def pip_command(requirements: Iterable[str]) -> str:
+    """Return the command that installs Python packages for opwest's own Python."""
+    packages = [shlex.quote(text) for text in requirements]
+    if is_pipx(Path(sys.prefix)):
+        return " ".join(["pipx inject opwest", *packages])
+    return " ".join([shlex.quote(sys.executable), "-m pip install", *packages])
