@@ -12,11 +12,11 @@ from opwest import __version__
 from opwest.cli import commands
 from opwest.cli.bundle_install import add_install_options
 from opwest.cli.bundle_options import add_bundle_options
+from opwest.cli.doctor_options import add_doctor_options
 from opwest.cli.import_options import add_import
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
-from opwest.diagnostics import nearest
 from opwest.importers.models.processors import CORES
 
 _DESCRIPTION = """\
@@ -109,25 +109,13 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         )
     )
     doctor = verbs.add_parser("doctor", help="print what each feature lacks", description=commands.doctor.__doc__)
-    doctor.add_argument(
-        "features", metavar="FEATURE", nargs="*", type=_feature, help="feature to examine (default: all)"
-    )
+    add_doctor_options(doctor)
     add_output(doctor)
     doctor.set_defaults(function=commands.doctor)
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
-
-
-def _feature(name: str) -> str:
-    """Return the name of a feature of `opwest doctor`. Raises ArgumentTypeError for an unknown one."""
-    from opwest.doctor.features import FEATURES  # only names of features need it
-
-    names = [one.name for one in FEATURES]
-    if name not in names:
-        raise argparse.ArgumentTypeError(f"unknown feature {name!r}: {nearest(name, names)}")
-    return name
 
 
 def _add_new_driver(new_driver: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
 from opwest.report.files import read_report, write_report
+from opwest.report.limits import check_limits, parse_limits
 from opwest.report.make import make_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
@@ -24,14 +25,19 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if kind == "svg" and options.compare is not None:
         faults.error("--compare has no effect on a picture", expected="the format html or json")
         faults.raise_if_errors()
+    limits = parse_limits(options.fail_on, faults, has_baseline=options.compare is not None)
+    faults.raise_if_errors()
     before = None if options.compare is None else read_report(options.compare)
     current = make_report(options.paths, options.profile, faults, options.firmware, options.variant)
     changes = None if before is None else compare(before, current)
     content = _render(kind, current, changes, options.compare)
     shown = _json(current, changes, options, kind)
+    if str(options.output) != "-":
+        write_report(options.output, content)
+    # After the report is written: it shows the reasons.
+    shown["exceeded"] = [one.as_json() for one in check_limits(limits, before, current, options.compare, faults)]
     if str(options.output) == "-":
         return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
-    write_report(options.output, content)
     return Result(_text(current, changes, options.output), shown)
 
 

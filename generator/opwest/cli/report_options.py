@@ -40,5 +40,13 @@ def add_report_options(report: argparse.ArgumentParser) -> None:
         "--compare", metavar="REPORT", type=Path, help="earlier report of any format, to show the differences"
     )
     report.add_argument(
+        "--fail-on",
+        metavar="FIGURE=LIMIT",
+        action="append",
+        default=[],
+        help="exit code 1 if a figure exceeds a limit: arena=+5%%, flash=+1024 (since --compare), ram=65536 (at most); "
+        "separated by commas, repeatable",
+    )
+    report.add_argument(
         "--variant", metavar="NAME", help="variant to report, of the models that have it (default: the base)"
     )

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits on the figures of a report, absolute or since an earlier report: `opwest report --fail-on`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.records import dataclass
+from opwest.report import data
+
+_FORM = re.compile(r"(?P<figure>[a-z]+)=(?P<sign>\+?)(?P<number>\d{1,15}(?:\.\d{1,6})?)(?P<percent>%?)")
+_EXPECTED = "FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most)"
+
+Values = Mapping[str, float]
+"""The values of a figure of one model, by the target, image or board that they belong to."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit on one figure of every model."""
+
+    figure: str
+    number: float
+    relative: bool
+    """Whether the number is an increase since the earlier report."""
+    percent: bool
+
+    def __str__(self) -> str:
+        return f"{'+' if self.relative else ''}{self.number:g}{'%' if self.percent else ''}"
+
+    def most(self, before: float) -> float:
+        """Return the largest value that is permitted after `before`."""
+        if not self.relative:
+            return self.number
+        return before + (before * self.number / 100 if self.percent else self.number)
+
+
+@dataclass(frozen=True)
+class Exceeded:
+    """A figure above its limit."""
+
+    model: str
+    figure: str
+    where: str
+    before: float | None
+    after: float
+    limit: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {name: getattr(self, name) for name in ("model", "figure", "where", "before", "after", "limit")}
+
+
+def _by_target(model: data.Model, kind: str) -> Values:
+    found: dict[str, float] = {}
+    for one in model.objects:
+        size = getattr(one, kind)
+        if size is not None:
+            found[f"for {one.target}"] = found.get(f"for {one.target}", 0) + size
+    return found
+
+
+def _image(model: data.Model, size: Callable[[data.Image], int | None]) -> Values:
+    sizes = ((f"in {one.source}", size(one)) for one in model.images)
+    return {where: value for where, value in sizes if value is not None}
+
+
+def _latency(model: data.Model) -> Values:
+    return {
+        f"on {one.board or 'this machine'}": float(median(one.latency_ns)) for one in model.results if one.latency_ns
+    }
+
+
+@dataclass(frozen=True)
+class _Figure:
+    unit: str
+    values: Callable[[data.Model], Values]
+    source: str | None = None
+    """How a report gets the figure, if not always."""
+
+
+_FIRMWARE = "give the image of each report with --firmware"
+_FIGURES = {
+    "arena": _Figure("bytes", lambda model: {"": sum(pool.planned for pool in model.pools)}),
+    "constants": _Figure("bytes", lambda model: {"": sum(one.bytes for one in model.constants)}),
+    "code": _Figure(
+        "bytes", lambda model: _by_target(model, "code"), "only linked objects have it; use 'model' with --firmware"
+    ),
+    "state": _Figure("bytes", lambda model: _by_target(model, "state"), "only linked objects have it"),
+    "model": _Figure("bytes", lambda model: _image(model, lambda i: sum(one.bytes for one in i.items)), _FIRMWARE),
+    "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
+    "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
+    "time": _Figure(
+        "",
+        lambda model: {f"on {one.where} in {one.unit}": one.run.mean for one in model.profiles},
+        "give the measurements of each report with --profile",
+    ),
+    "latency": _Figure("ns", _latency, "give the results of each run on a board with --profile"),
+}
+
+
+def parse_limits(texts: Sequence[str], faults: Diagnostics, *, has_baseline: bool) -> tuple[Limit, ...]:
+    """Return the limits of the options; report invalid ones."""
+    limits = []
+    for text in (part.strip() for whole in texts for part in whole.split(",")):
+        found = _FORM.fullmatch(text)
+        if found is None or (found["percent"] and not found["sign"]):
+            faults.error(f"invalid --fail-on '{text}'", expected=_EXPECTED)
+            continue
+        if found["figure"] not in _FIGURES:
+            hint = nearest(found["figure"], _FIGURES)
+            faults.error(f"unknown figure '{found['figure']}' of --fail-on", expected=", ".join(_FIGURES), hint=hint)
+            continue
+        if found["sign"] and not has_baseline:
+            faults.error(f"--fail-on '{text}' requires --compare", hint="a limit without + needs no earlier report")
+            continue
+        limits.append(Limit(found["figure"], float(found["number"]), bool(found["sign"]), bool(found["percent"])))
+    return tuple(limits)
+
+
+def check_limits(
+    limits: Sequence[Limit], before: data.Report | None, after: data.Report, baseline: Path | None, faults: Diagnostics
+) -> tuple[Exceeded, ...]:
+    """Return the figures above their limits, and report each as an error.
+
+    A relative limit of a figure that a report lacks is an error, so that a check never passes without a comparison. A
+    model that the earlier report lacks is not checked against relative limits: a note names it.
+    """
+    old = {model.name: model for model in before.models} if before is not None else {}
+    found: list[Exceeded] = []
+    for model in after.models:
+        if model.name not in old and any(limit.relative for limit in limits):
+            faults.note(f"model '{model.name}' is not in '{baseline}': its limits of --fail-on with + have no effect")
+        for limit in limits:
+            if limit.relative and model.name not in old:
+                continue
+            found += _exceeded(limit, old.get(model.name), model, baseline, faults)
+    for name in old:
+        if limits and all(model.name != name for model in after.models):
+            faults.warning(f"model '{name}' of '{baseline}' is not in the report: it is not compared")
+    return tuple(found)
+
+
+def _exceeded(
+    limit: Limit, old: data.Model | None, new: data.Model, baseline: Path | None, faults: Diagnostics
+) -> Iterator[Exceeded]:
+    figure = _FIGURES[limit.figure]
+    current = figure.values(new)
+    earlier = figure.values(old) if limit.relative and old is not None else {}
+    where = Location(str(baseline)) if limit.relative else None
+    if not current:
+        faults.error(f"model '{new.name}' has no figure '{limit.figure}' for --fail-on", hint=figure.source)
+        return
+    for place, value in current.items():
+        if limit.relative and place not in earlier:
+            what = " ".join(word for word in (limit.figure, place) if word)
+            faults.error(f"the earlier report has no figure '{what}' of model '{new.name}'", where, hint=figure.source)
+            continue
+        previous = earlier.get(place)
+        if value <= limit.most(previous or 0):
+            continue
+        faults.error(_message(limit, figure, new.name, place, previous, value))
+        yield Exceeded(new.name, limit.figure, place, previous, value, str(limit))
+
+
+def _message(limit: Limit, figure: _Figure, model: str, place: str, before: float | None, after: float) -> str:
+    named = " ".join(word for word in (f"{limit.figure} of model '{model}'", place) if word)
+    unit = f" {figure.unit}" if figure.unit else ""
+    if before is None:
+        return f"{named} is {_exact(after)}{unit}, above the limit of {limit}"
+    share = f", {(after - before) / before * 100:+.1f}%" if before else ""
+    return (
+        f"{named} grew from {_exact(before)} to {_exact(after)}{unit} (+{_exact(after - before)}{share}), limit {limit}"
+    )
+
+
+def _exact(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:.6g}"
