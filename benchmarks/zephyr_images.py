@@ -16,7 +16,7 @@ from common import ProcessError, SkippedError, execute
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
-import riscv_toolchain  # noqa: E402
+import riscv_toolchain
 
 EMULATOR = "qemu-system-arm"
 SECONDS = 300
