@@ -174,9 +174,8 @@ def _message(limit: Limit, figure: _Figure, model: str, place: str, before: floa
     if before is None:
         return f"{named} is {_exact(after)}{unit}, above the limit of {limit}"
     share = f", {(after - before) / before * 100:+.1f}%" if before else ""
-    return (
-        f"{named} grew from {_exact(before)} to {_exact(after)}{unit} (+{_exact(after - before)}{share}), limit {limit}"
-    )
+    growth = f"(+{_exact(after - before)}{share})"
+    return f"{named} grew from {_exact(before)} to {_exact(after)}{unit} {growth}, limit {limit}"
 
 
 def _exact(number: float) -> str:
