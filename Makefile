@@ -45,7 +45,7 @@ PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests of opwest where packages of single features cannot be installed, and the modules of these packages.
-BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/test_llvmlite_absent.py unit/drafting \
+BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py golden invalid llvm/test_llvmlite_absent.py unit/drafting \
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 

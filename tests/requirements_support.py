@@ -65,6 +65,7 @@ _INSTALL = {
     "qemu-system-arm": "apt-get install qemu-system-arm",
     "qemu-system-riscv32": "apt-get install qemu-system-misc",
     "qemu-system-riscv64": "apt-get install qemu-system-misc",
+    "check_jsonschema": "pip install 'opwest[all]'",
     "cbor2": "pip install smpclient",
     "cryptography": "pip install 'opwest[bundle]'",
     "smpclient": "pip install 'smpclient[serial]'",

@@ -89,10 +89,10 @@ _FIGURES = {
     "arena": _Figure("bytes", lambda model: {"": sum(pool.planned for pool in model.pools)}),
     "constants": _Figure("bytes", lambda model: {"": sum(one.bytes for one in model.constants)}),
     "code": _Figure(
-        "bytes", lambda model: _by_target(model, "code"), "only linked objects have it; use 'model' with --firmware"
+        "bytes", lambda model: _by_target(model, "code"), "only linked objects have it; use footprint with --firmware"
     ),
     "state": _Figure("bytes", lambda model: _by_target(model, "state"), "only linked objects have it"),
-    "model": _Figure("bytes", lambda model: _image(model, lambda i: sum(one.bytes for one in i.items)), _FIRMWARE),
+    "footprint": _Figure("bytes", lambda model: _image(model, lambda i: sum(one.bytes for one in i.items)), _FIRMWARE),
     "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
     "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
     "time": _Figure(
