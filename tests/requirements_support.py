@@ -66,6 +66,7 @@ _INSTALL = {
     "qemu-system-riscv32": "apt-get install qemu-system-misc",
     "qemu-system-riscv64": "apt-get install qemu-system-misc",
     "check_jsonschema": "pip install 'opwest[all]'",
+    "docutils": "pip install 'opwest[all]'",
     "cbor2": "pip install smpclient",
     "cryptography": "pip install 'opwest[bundle]'",
     "smpclient": "pip install 'smpclient[serial]'",
