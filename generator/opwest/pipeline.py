@@ -14,7 +14,7 @@ from opwest.model.resolve import resolve
 from opwest.model.together import check_together
 from opwest.model.variants import check_variants, contexts_of
 from opwest.plan.memory import plan_model
-from opwest.project.store import check_output, store, store_inputs
+from opwest.project.store import check_output, store, store_inputs, twister_names
 from opwest.render.project_files import project_record, render_project
 from opwest.render.templates.renderer import Renderer
 from opwest.request import Examination, Project, Request, Stage
@@ -61,10 +61,16 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     faults.raise_if_errors()
     runtime = vendored_files(models) if request.vendored else None
     with stage("render files"):
-        files = render_project(render, planned, runtime, metadata, layout=request.layout)
+        twister = twister_names(request)
+        files = render_project(render, planned, runtime, metadata, layout=request.layout, twister=twister)
     faults.raise_if_errors()
     record = project_record(
-        planned, templates.hashes, vendored=request.vendored, metadata=request.metadata, layout=request.layout
+        planned,
+        templates.hashes,
+        vendored=request.vendored,
+        metadata=request.metadata,
+        layout=request.layout,
+        twister=twister,
     )
     project = Project(found, files, record)
     if last == "render":

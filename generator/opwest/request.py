@@ -17,6 +17,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.write import WriteResult
 from opwest.zephyr.options import ZephyrOptions
+from opwest.zephyr.version import TwisterFiles
 
 Metadata = Literal["c", "llvm"]
 """The form of run, metadata and registry: C sources, or one object per target."""
@@ -44,6 +45,8 @@ class Request:
     template: Path | None = None
     """A directory of the user's own templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
+    twister: TwisterFiles | None = None
+    """The names of twister's files; None: those of an existing project, else those that the version of Zephyr wants."""
     planner: MemoryPlanner | None = None
     """The memory planner to use in place of that of the manifests."""
     inputs: Path | None = None

@@ -50,6 +50,19 @@ function(opwest_sources_ifdef option)
   endif()
 endfunction()
 
+# opwest_board(<variable>)
+#
+# Sets <variable> to the name of the board with its qualifiers. BOARD_QUALIFIERS starts with a slash before Zephyr 4.4
+# only, and is empty before 3.7.
+function(opwest_board variable)
+  string(REGEX REPLACE "^/" "" qualifiers "${BOARD_QUALIFIERS}")
+  set(board "${BOARD}")
+  if(NOT qualifiers STREQUAL "")
+    string(APPEND board "/${qualifiers}")
+  endif()
+  set(${variable} "${board}" PARENT_SCOPE)
+endfunction()
+
 # opwest_match_target(<matched> <line> <target>)
 #
 # Sets <matched> to whether this build matches a target, and <line> to its conditions with their values. <target> is the
@@ -106,8 +119,9 @@ function(opwest_select_variant variable model)
   list(LENGTH matches count)
   if(count GREATER 1)
     list(JOIN matches " and " names)
+    opwest_board(board)
     message(FATAL_ERROR "opwest: model ${model} has ${count} variants with targets that this build "
-      "(${BOARD}${BOARD_QUALIFIERS}) matches: ${names}.\nThe conditions and their values:\n${report}"
+      "(${board}) matches: ${names}.\nThe conditions and their values:\n${report}"
       "Change the targets under `variants:` or `targets:` in the manifest, so that at most one variant matches.")
   endif()
   set(${variable} "${matches}" PARENT_SCOPE)
@@ -137,11 +151,12 @@ function(opwest_select_target variable model)
 
   list(LENGTH matches count)
   if(NOT count EQUAL 1)
+    opwest_board(board)
     if(count EQUAL 0)
-      set(fault "has objects for no target that this build (${BOARD}${BOARD_QUALIFIERS}) matches")
+      set(fault "has objects for no target that this build (${board}) matches")
     else()
       list(JOIN matches " and " names)
-      set(fault "has objects for ${count} targets that this build (${BOARD}${BOARD_QUALIFIERS}) matches: ${names}")
+      set(fault "has objects for ${count} targets that this build (${board}) matches: ${names}")
     endif()
     message(FATAL_ERROR "opwest: model ${model} ${fault}.\n"
       "Exactly one target must match. The conditions and their values:\n${report}"

@@ -12,14 +12,28 @@ from opwest.project.origin import Origin, warn_of_dropped_template
 from opwest.project.remarks import report
 from opwest.request import Examination, Request
 from opwest.templates import Templates
-from opwest.write import WriteResult, write_project
+from opwest.write import WriteResult, read_record, write_project
 from opwest.write.writer import refuse_nested, write_dependencies, write_list
+from opwest.zephyr.version import SEPARATE, UNIFIED, TwisterFiles, twister_files
 
 
 def check_output(request: Request) -> None:
     """Raise OpwestError if the application would be inside another one."""
     if request.layout == "application":
         refuse_nested(request.folder)
+
+
+def twister_names(request: Request) -> TwisterFiles:
+    """Return the names of twister's files; the user owns them, so an existing project keeps its names."""
+    if request.twister is not None:
+        return request.twister
+    record = read_record(request.output) if request.output is not None and request.output.is_dir() else None
+    return twister_files(request.zephyr.known_version) if record is None else recorded_twister(record)
+
+
+def recorded_twister(record: Mapping[str, Any]) -> TwisterFiles:
+    """Return the names of twister's files in a project, from its record."""
+    return UNIFIED if record.get("twister") == list(UNIFIED) else SEPARATE
 
 
 def store_inputs(request: Request, found: Sequence[Examination], templates: Templates) -> None:

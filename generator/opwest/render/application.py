@@ -20,6 +20,7 @@ from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
 from opwest.render.variants import common_options
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
+from opwest.zephyr.version import TwisterFiles
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"
@@ -32,7 +33,9 @@ def application_name(models: Sequence[Model]) -> str:
     return "_".join(m.name for m in models)
 
 
-def application_files(render: Renderer, planned: Sequence[Planned], *, vendored: bool) -> dict[str, bytes]:
+def application_files(
+    render: Renderer, planned: Sequence[Planned], *, vendored: bool, twister: TwisterFiles
+) -> dict[str, bytes]:
     """Return the files that are written once, by path."""
     every = [model for model, _ in planned]
     models = bases(every)
@@ -59,14 +62,14 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
-        "sample.yaml": _sample(render, name, models, boards),
+        twister.application: _sample(render, name, models, boards),
         **_overlays(models),
         **board_configurations(render, every),
         **own,
     }
     for model in models:
         variants = variants_of(model, every)
-        files |= suite_application(render, model, variants, integration_boards(model.boards))
+        files |= suite_application(render, model, variants, integration_boards(model.boards), twister.suite)
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
         placed = any(tensor.placed for model in models for tensor in model.inputs)

@@ -26,6 +26,7 @@ from opwest.render.suite import suite_files
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.render.variants import variant_folder
+from opwest.zephyr.version import SEPARATE, TwisterFiles
 
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
@@ -41,13 +42,16 @@ def render_project(
     objects: Mapping[tuple[str, str], bytes] | None = None,
     *,
     layout: str = "application",
+    twister: TwisterFiles = SEPARATE,
 ) -> list[ProjectFile]:
     """Return every file of the project. `planned` contains each model and after it its variants.
 
     `runtime` holds the files of a vendored runtime, `objects` the compiled metadata module of each model
     and target, None where it is C.
     """
-    own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
+    own: dict[str, bytes] = {}
+    if layout == "application":
+        own = application_files(render, planned, vendored=runtime is not None, twister=twister)
     copies = {file.name for model, _ in planned for file in model.application.files}
     files = [
         ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
@@ -82,6 +86,7 @@ def project_record(
     vendored: bool,
     metadata: str = "c",
     layout: str = "application",
+    twister: TwisterFiles = SEPARATE,
 ) -> dict[str, Any]:
     """Return the record of a project for later commands.
 
@@ -105,6 +110,8 @@ def project_record(
         record["template"] = dict(template)
     if layout != "application":
         record["layout"] = layout
+    elif twister != SEPARATE:
+        record["twister"] = list(twister)
     return record
 
 

@@ -30,9 +30,12 @@ _DOUBLE = DTYPES["float64"]
 
 
 def suite_application(
-    render: Renderer, model: Model, variants: Sequence[Model], integration: Sequence[str]
+    render: Renderer, model: Model, variants: Sequence[Model], integration: Sequence[str], twister: str
 ) -> dict[str, bytes]:
-    """Return the application that runs the tests, by path inside the project; twister builds it for `integration`."""
+    """Return the application that runs the tests, by path inside the project.
+
+    `twister` is the name of the file that twister reads; it builds the application for `integration`.
+    """
     template = "tests/model"
     every = [model, *variants]
     files = {
@@ -47,9 +50,7 @@ def suite_application(
             stack=stack_size(every),
             stack_reason=stack_reason(every),
         ),
-        "testcase.yaml": render(
-            f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration
-        ),
+        twister: render(f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration),
         **{f"boards/{board_file(board)}.overlay": file.content for board, file in model.application.overlays},
         **board_configurations(render, every),
     }

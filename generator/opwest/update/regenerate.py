@@ -15,12 +15,14 @@ from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.project.merge import MERGING
 from opwest.project.origin import Origin, missing_manifests, read_origin
 from opwest.project.remarks import report
+from opwest.project.store import recorded_twister
 from opwest.records import dataclass
 from opwest.request import Request
 from opwest.update import migrations
 from opwest.write import FileChange, WriteResult, preview_project, read_record, recover, write_project
 from opwest.write.single import replace_file
 from opwest.zephyr.options import ZephyrOptions
+from opwest.zephyr.version import twister_files
 
 FindZephyr = Callable[[tuple[str, ...], str | None], ZephyrOptions]
 """Returns the Zephyr of the build for boards and a version."""
@@ -77,6 +79,8 @@ def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -
         targets=origin.targets,
         template=origin.template,
         zephyr=zephyr,
+        # A workspace does not decide: the result of an update is the same on every machine.
+        twister=twister_files(zephyr.version) if origin.zephyr_version else recorded_twister(record),
         texts={Path(change.path): change.new or b"" for change in migrated} if request.preview else {},
     )
     rendered = pipeline.run(current, faults, "render")

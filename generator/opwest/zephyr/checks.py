@@ -28,7 +28,7 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
         check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:
         return
-    version = zephyr.version or (workspace.version if workspace else None)
+    version = zephyr.known_version
     if version is not None and version.pair < OLDEST:
         faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest tested version")
     places: dict[str, Location | None] = dict.fromkeys(requested)

@@ -15,3 +15,8 @@ class ZephyrOptions:
     boards: tuple[str, ...] = ()
     version: Version | None = None
     workspace: Workspace | None = None
+
+    @property
+    def known_version(self) -> Version | None:
+        """The requested version, else that of the workspace."""
+        return self.version or (self.workspace.version if self.workspace is not None else None)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from opwest.records import dataclass
 
@@ -13,6 +14,8 @@ QUALIFIERS = (3, 7)
 """Introduced hardware model 2: boards with qualifiers (board/soc/variant)."""
 NO_NATIVE_POSIX = (4, 2)
 """Removed native_posix."""
+UNIFIED_TESTS = (4, 5)
+"""Replaced sample.yaml and testcase.yaml by tests.yaml, with the same content (Zephyr's pull request 107155)."""
 OLDEST = (3, 4)
 """The oldest version tested with emitted projects."""
 
@@ -32,6 +35,23 @@ class Version:
     def pair(self) -> tuple[int, int]:
         """The part of the version that board names depend on."""
         return (self.major, self.minor)
+
+
+class TwisterFiles(NamedTuple):
+    """The names of twister's files: that of an application, and that of a model's tests."""
+
+    application: str
+    suite: str
+
+
+SEPARATE = TwisterFiles("sample.yaml", "testcase.yaml")
+"""Zephyr 4.5 reads these names, too."""
+UNIFIED = TwisterFiles("tests.yaml", "tests.yaml")
+
+
+def twister_files(version: Version | None) -> TwisterFiles:
+    """Return the names that a version of Zephyr wants; those that all versions read if it is unknown."""
+    return UNIFIED if version is not None and version.pair >= UNIFIED_TESTS else SEPARATE
 
 
 def parse_version(text: str) -> Version | None:
