@@ -238,3 +238,14 @@ def test_qemu_runs_boards_without_a_runner_of_zephyr(
     assert command[-2:] == ["-kernel", str(build.folder / "zephyr" / "zephyr.elf")]
     assert emulated.is_emulated and not build.is_emulated
     assert build.run_command()[-2:] == ["-t", "run"]
+
+
+@pytest.mark.parametrize("variant", ["zephyr/gnu", "zephyr/llvm", "host/gnu", "host/llvm", "zephyr", "llvm", "host"])
+@pytest.mark.parametrize("board", ["native_sim", "mps2/an385"])
+def test_builds_keep_the_toolchain_of_the_environment(
+    build: Build, monkeypatch: pytest.MonkeyPatch, variant: str, board: str
+) -> None:
+    """The names of SDK 1.0, and those before it."""
+    monkeypatch.delenv("ZEPHYR_SDK_INSTALL_DIR", raising=False)
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", variant)
+    assert replace(build, board=board).environment["ZEPHYR_TOOLCHAIN_VARIANT"] == variant

@@ -63,8 +63,29 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 
 /** @cond INTERNAL_HIDDEN */
 
-#define Z_OPWEST_BUNDLE_MTD(_node) DT_MTD_FROM_FIXED_PARTITION(_node)
+/* From Zephyr 4.4 on, boards have partitions of the compatible zephyr,mapped-partition. */
+#ifdef DT_MAPPED_PARTITION_EXISTS
+#define Z_OPWEST_BUNDLE_MEM(_node) DT_MEM_FROM_PARTITION(_node)
+#define Z_OPWEST_BUNDLE_MTD(_node) DT_MTD_FROM_PARTITION(_node)
+#else
 #define Z_OPWEST_BUNDLE_MEM(_node) DT_MEM_FROM_FIXED_PARTITION(_node)
+#define Z_OPWEST_BUNDLE_MTD(_node) DT_MTD_FROM_FIXED_PARTITION(_node)
+#endif
+
+/*
+ * The register of a partition is its offset in the flash, or its address if the flash passes its address on by
+ * `ranges`, as Zephyr 4.4 requires. Only the partition of the records may be in flash that is not memory-mapped.
+ */
+#define Z_OPWEST_BUNDLE_BASE(_node) DT_REG_ADDR(Z_OPWEST_BUNDLE_MEM(_node))
+#define Z_OPWEST_BUNDLE_IN_MEM(_node)                                                              \
+	(DT_NUM_RANGES(Z_OPWEST_BUNDLE_MEM(_node)) > 0 &&                                          \
+			 DT_REG_ADDR(_node) >= Z_OPWEST_BUNDLE_BASE(_node)                         \
+		 ? DT_REG_ADDR(_node) - Z_OPWEST_BUNDLE_BASE(_node)                                \
+		 : DT_REG_ADDR(_node))
+#define Z_OPWEST_BUNDLE_OFFSET(_node)                                                              \
+	COND_CODE_1(DT_NODE_EXISTS(Z_OPWEST_BUNDLE_MEM(_node)), (Z_OPWEST_BUNDLE_IN_MEM(_node)),   \
+		    (DT_REG_ADDR(_node)))
+#define Z_OPWEST_BUNDLE_ADDRESS(_node) (Z_OPWEST_BUNDLE_BASE(_node) + Z_OPWEST_BUNDLE_OFFSET(_node))
 
 /* Flash whose blocks have different sizes: only its driver can check the alignment. */
 #define Z_OPWEST_BUNDLE_UNEVEN(_node)                                                              \
@@ -81,10 +102,10 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 	BUILD_ASSERT(DT_NODE_EXISTS(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label))),                    \
 		     "opwest: " #_label " is not a partition of memory-mapped flash "              \
 		     "(compatible soc-nv-flash)");                                                 \
-	BUILD_ASSERT(DT_FIXED_PARTITION_ADDR(DT_NODELABEL(_label)) % OPWEST_BUNDLE_IMAGE_ALIGN ==  \
+	BUILD_ASSERT(Z_OPWEST_BUNDLE_ADDRESS(DT_NODELABEL(_label)) % OPWEST_BUNDLE_IMAGE_ALIGN ==  \
 			     0,                                                                    \
 		     "opwest: the address of " #_label " is not a multiple of 64");                \
-	BUILD_ASSERT(DT_REG_ADDR(DT_NODELABEL(_label)) %                                           \
+	BUILD_ASSERT(Z_OPWEST_BUNDLE_OFFSET(DT_NODELABEL(_label)) %                                \
 				     Z_OPWEST_BUNDLE_BLOCK(DT_NODELABEL(_label)) ==                \
 			     0 &&                                                                  \
 		     DT_REG_SIZE(DT_NODELABEL(_label)) %                                           \
@@ -100,7 +121,7 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 
 #define Z_OPWEST_BUNDLE_SLOT(_label)                                                               \
 	{                                                                                          \
-		.memory = (const uint8_t *)DT_FIXED_PARTITION_ADDR(DT_NODELABEL(_label)),          \
+		.memory = (const uint8_t *)Z_OPWEST_BUNDLE_ADDRESS(DT_NODELABEL(_label)),          \
 		.size = DT_REG_SIZE(DT_NODELABEL(_label)),                                         \
 		.write_size =                                                                      \
 			DT_PROP(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)), write_block_size),      \
@@ -110,7 +131,7 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 #define Z_OPWEST_BUNDLE_PARTITION(_label)                                                          \
 	{                                                                                          \
 		.flash = DEVICE_DT_GET(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label))),                 \
-		.offset = DT_REG_ADDR(DT_NODELABEL(_label)),                                       \
+		.offset = Z_OPWEST_BUNDLE_OFFSET(DT_NODELABEL(_label)),                            \
 		.size = DT_REG_SIZE(DT_NODELABEL(_label)),                                         \
 	}
 

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What newer versions of Zephyr require of the sources that applications compile."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from requirements_support import need
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDERS = ("zephyr_module", "project_template", "examples", "generator/opwest/new_driver/templates", "tests/golden")
+PROGRAMS = "tests/zephyr/programs"
+SUFFIXES = {".c", ".h", ".S", ".cpp", ".hpp", ".ld", ".jinja", ".inc"}
+GENERATED = re.compile(
+    r"#\s*include\s+[<\"](syscalls/|generated/|linker/|autoconf\.h|version\.h|app_version\.h|offsets\.h|syscall_list\.h|"
+    r"devicetree_generated\.h|kobj-types|otype-to|driver-validation|device_extern|core-isa-dM|arch/|device\.h|kernel\.h|"
+    r"sys/(printk|util|byteorder|atomic)\.h|logging/|drivers/|shell/|toolchain\.h|devicetree\.h|init\.h|llext/)"
+)
+"""Zephyr's headers without `zephyr/`: CONFIG_LEGACY_GENERATED_INCLUDE_PATH and CONFIG_LEGACY_INCLUDE_PATH."""
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        found = [path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file()]
+        assert found, folder
+        yield from found
+
+
+def test_headers_of_zephyr_have_the_prefix() -> None:
+    """The only exceptions are the alternatives for Zephyr 3.4, behind __has_include."""
+    wrong = []
+    for path in sources(*FOLDERS, PROGRAMS):
+        lines = path.read_text(errors="replace").splitlines()
+        for number, line in enumerate(lines):
+            if GENERATED.search(line) and not any(
+                "__has_include" in before for before in lines[max(number - 4, 0) : number]
+            ):
+                wrong.append(f"{path.relative_to(ROOT)}:{number + 1}: {line.strip()}")
+    assert wrong == []
+
+
+REMOVED = ("llext_get_fn_table", "zephyr,memory-region-mpu", "boilerplate.cmake", "ZephyrUnittest", "zephyr_file_copy")
+
+
+def test_nothing_removed_is_used() -> None:
+    texts = list(sources(*FOLDERS, PROGRAMS)) + [
+        path
+        for folder in (*FOLDERS, PROGRAMS)
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".cmake", ".txt", ".conf", ".overlay", ".yaml", ".yml", ".dtsi") or path.name == "Kconfig"
+    ]
+    found = {
+        (name, str(path.relative_to(ROOT)))
+        for path in texts
+        if path.is_file()
+        for name in REMOVED
+        if re.search(rf"{re.escape(name)}(?![\w-])", path.read_text(errors="replace"))
+    }
+    assert found == set()
+    conf = [path for path in texts if path.suffix in (".conf", ".jinja") or path.name == "Kconfig"]
+    assert [
+        path for path in conf if re.search(r"CONFIG_SRAM_(SIZE|BASE_ADDRESS)", path.read_text(errors="replace"))
+    ] == []
+
+
+def overlays() -> list[Path]:
+    found = [path for folder in ("examples", "tests") for path in (ROOT / folder).rglob("*.overlay")]
+    return [path for path in found if "fixed-partitions" in path.read_text()]
+
+
+def test_partitions_pass_addresses_on() -> None:
+    """Zephyr 4.4: `ranges` in the node of the partitions and in the flash."""
+    assert len(overlays()) >= 7
+    for path in overlays():
+        text = path.read_text()
+        flash = re.search(r'"soc-nv-flash";\s*reg = <(0x[0-9a-f]+ 0x[0-9a-f]+)>;', text)
+        assert flash and f"ranges = <0x0 {flash[1]}>;" in text, path
+        assert re.search(r'"fixed-partitions";(\s*#[a-z]+-cells = <1>;)+\s*ranges;', text), path
+
+
+PORTABLE = ("metadata", "registry", "status", "devices", "device_calls", "device_launches", "device_ownership")
+STANDARDS = ("c11", "c17", "gnu17", "gnu11")
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize(
+    "golden", ["minimal", "vectors", "devices", "asynchronous", "streams", "conventions", "tvmgen"]
+)
+def test_emitted_sources_compile_as_c17(standard: str, golden: str, tmp_path: Path) -> None:
+    """C17 is the default of Zephyr 4.4; opwest's sources are C11, and compile as both without warnings."""
+    need("gcc")
+    app = ROOT / "tests" / "golden" / golden / "expected"
+    for model in sorted((app / "models").iterdir()):
+        files = [path for path in sorted((model / "src").glob("*.c")) if "devicetree" not in path.read_text()]
+        assert files
+        includes = [f"-I{folder}" for folder in (*app.glob("models/*/include"), ROOT / "zephyr_module/include")]
+        includes.append(f"-idirafter{ROOT / 'zephyr_module/include_tvm'}")
+        flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", '-DOPWEST_TARGET="any"', "-fsyntax-only"]
+        done = subprocess.run(["gcc", *flags, *includes, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:3000]
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_the_runtime_compiles_as_c17(standard: str) -> None:
+    need("gcc")
+    module = ROOT / "zephyr_module"
+    files = [module / "src" / f"{name}.c" for name in PORTABLE]
+    files += [p for p in sorted((module / "bundle" / "src").glob("*.c")) if "psa/crypto.h" not in p.read_text()]
+    files += [
+        module / "src" / name for name in ("compare.c", "state.c", "stream.c", "stream_frames.c", "tvm_backend.c")
+    ]
+    includes = [f"-I{module / folder}" for folder in ("include", "bundle/src", "bundle")]
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-idirafter{module / 'include_tvm'}"]
+    done = subprocess.run(["gcc", *flags, *includes, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
