@@ -10,11 +10,11 @@ from opwest.zephyr.version import Version
 
 SERVICE = "zcbor"
 """The module for MCUmgr, which the service of `opwest run --board` uses in QEMU and on boards."""
-_CMSIS_6 = (4, 1)
+_CMSIS_6 = (4, 2)
 
 
 def cortex_m(version: Version | None) -> str:
-    """Return the module that Cortex-M boards require: cmsis_6 since Zephyr 4.1, else cmsis."""
+    """Return the module that Cortex-M boards require: cmsis_6 since Zephyr 4.2 (its migration guide), else cmsis."""
     return "cmsis_6" if version is None or version.pair >= _CMSIS_6 else "cmsis"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from opwest.zephyr.modules import cortex_m
 from opwest.zephyr.version import Version, board_fault, parse_version
 from opwest.zephyr.workspace import Workspace, find_workspace
 
@@ -247,3 +248,28 @@ def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Pa
         main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0
     )
     assert "mps3//an547" in (tmp_path / "app/sample.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "module"),
+    [("3.4", "cmsis"), ("3.7", "cmsis"), ("4.1", "cmsis"), ("4.2", "cmsis_6"), ("4.5", "cmsis_6")],
+)
+def test_the_module_of_cortex_m_depends_on_the_version(
+    tree: Path, capsys: pytest.CaptureFixture[str], version: str, module: str
+) -> None:
+    """Zephyr's migration guide of 4.2; 4.1 was built with cmsis only."""
+    parsed = parse_version(version)
+    assert parsed is not None and cortex_m(parsed) == module
+    if parsed.pair >= (3, 7):
+        (tree / "VERSION").write_text(
+            f"VERSION_MAJOR = {parsed.major}\nVERSION_MINOR = {parsed.minor}\nPATCHLEVEL = 0\n"
+        )
+        assert f"hint: run `west update {module}`" in checked(tree, capsys, "--board", "mps3/corstone300/an547")[1]
+
+
+@pytest.mark.parametrize("version", ["3.7", "3.7.1", "4.1", "4.3", "4.4", "4.5"])
+@pytest.mark.parametrize("board", ["native_sim", "native_sim/native/64", "mps2/an385", "nrf5340dk/nrf5340/cpuapp/ns"])
+def test_prepared_versions_accept_names_with_qualifiers(version: str, board: str) -> None:
+    parsed = parse_version(version)
+    assert parsed is not None and board_fault(board, parsed) is None
+    assert board_fault(board, Version(3, 4)) is not None
