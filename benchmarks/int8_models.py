@@ -200,7 +200,8 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report, mor
     place = work / board.replace("/", "_")
     place.mkdir(parents=True)
     if board == RV32:
-        images.env |= riscv_toolchain.toolchain(place / "toolchain")
+        riscv_toolchain.toolchain(place / "toolchain")
+        images.env |= riscv_toolchain.variables(place / "toolchain")
     plugin, modules = built_plugin(place), cmsis_nn_modules(images, place)
     found: dict[tuple[str, str], Image] = {}
     for file in files:

@@ -20,15 +20,14 @@ PREFIX = "riscv64-unknown-elf-"
 _WRAPPER = Path(__file__).with_name("riscv_gcc.sh")
 
 
-def toolchain(folder: Path) -> dict[str, str]:
-    """Write the toolchain into a directory; return the variables that select it. Raises FileNotFoundError.
+def toolchain(folder: Path) -> None:
+    """Write the toolchain into a directory. Raises FileNotFoundError.
 
     `folder` may exist. The error is for a missing compiler.
     """
     compiler = shutil.which(f"{PREFIX}gcc")
     if compiler is None:
         raise FileNotFoundError(f"{PREFIX}gcc not found in PATH (Debian: apt-get install gcc-riscv64-unknown-elf)")
-    folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for tool in Path(compiler).parent.glob(f"{PREFIX}*"):
         own = folder / tool.name
@@ -37,9 +36,13 @@ def toolchain(folder: Path) -> dict[str, str]:
             shutil.copy2(_WRAPPER, own)
         else:
             own.symlink_to(tool)
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Return the variables of a build that select the toolchain in a directory."""
     return {
         "ZEPHYR_TOOLCHAIN_VARIANT": "cross-compile",
-        "CROSS_COMPILE": f"{folder}/{PREFIX}",
+        "CROSS_COMPILE": f"{folder.absolute()}/{PREFIX}",
         # ccache compares the compiler by its time, which for a copy does not change with the compiler.
         "CCACHE_COMPILERCHECK": "%compiler% --version",
     }
@@ -50,12 +53,13 @@ def main(words: list[str]) -> int:
     if len(words) != 1 or words[0].startswith("-"):
         print("usage: riscv_toolchain.py DIRECTORY", file=sys.stderr)
         return 2
+    folder = Path(words[0])
     try:
-        variables = toolchain(Path(words[0]))
+        toolchain(folder)
     except FileNotFoundError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    for name, value in variables.items():
+    for name, value in variables(folder).items():
         print(f"export {name}={shlex.quote(value)}")
     return 0
 

@@ -16,7 +16,7 @@ import projects
 import pytest
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
-from zephyr_support import OTHER_VERSIONS, ROOT, Workspace
+from zephyr_support import OTHER_VERSIONS, ROOT, Workspace, need_toolchain
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ("native_sim/native/64", "native_sim", "qemu_cortex_m3", "mps2/an385")
@@ -32,10 +32,12 @@ def example(name: str, folder: Path) -> Path:
     return folder
 
 
-def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[str, Any]:
-    """Run twister with the toolchain for Arm (native_sim uses the host's); return its report."""
-    need("arm-none-eabi-gcc")
-    env = workspace.environment("mps2/an385")
+def twister(
+    workspace: Workspace, app: Path, out: Path, *options: str, toolchain_of: str = "mps2/an385"
+) -> dict[str, Any]:
+    """Run twister with the toolchain of a board (native_sim uses the host's); return its report."""
+    need_toolchain(toolchain_of)
+    env = workspace.environment(toolchain_of)
     command = [workspace.west, "twister", "-T", str(app), "-O", str(out), "-j", "2", "-v", *options]
     done = subprocess.run(
         command, cwd=workspace.base.parent, env=env, capture_output=True, text=True, errors="replace", check=False
@@ -93,6 +95,16 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     board = "mps3/corstone300/an547"
     report = twister(workspace, tmp_path / "app" / "tests", tmp_path / "twister", "-p", board, *SMALL)
     check_passed(report, {board}, "opwest.digits.tests")
+
+
+@pytest.mark.whole
+def test_digits_on_riscv(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    need("qemu-system-riscv32")
+    board = "qemu_riscv32"
+    # Zephyr's board file names only the SDK as its toolchain.
+    options = ["-p", board, "--force-toolchain", *SMALL]
+    report = twister(workspace, digits / "tests", tmp_path / "twister", *options, toolchain_of=board)
+    check_passed(report, {"qemu_riscv32/qemu_virt_riscv32"}, "opwest.digits.tests")
 
 
 @pytest.mark.whole

@@ -17,18 +17,42 @@ from campaign import sized
 from opwest.zephyr.version import board_fault
 from opwest.zephyr.workspace import Workspace as Tree
 from requirements_support import need, skip_here
-from session_support import digest_of_files
+from session_support import digest_of_files, made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD_CONFIGURATION = ROOT / "tests" / "zephyr" / "build_configuration"
 BUILD_SECONDS = 600
 RUN_SECONDS = 60
+_BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE")
+"""Prefixes of the variables of a build."""
 BACK_ENDS = sized([("mps2/an385", "llvm")], [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
 """Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
 
 
 OTHER_VERSIONS = ("3.4", "3.7", "4.1", "4.3", "4.4", "4.5")
 """Versions of Zephyr with workspaces of their own, beside the workspace that most tests use."""
+
+
+def is_riscv(board: str) -> bool:
+    """Return whether a board of the tests has a RISC-V processor."""
+    return board.startswith("qemu_riscv")
+
+
+def need_toolchain(board: str) -> None:
+    """Skip the running test, or fail it in CI, without the compiler for a board."""
+    if not board.startswith("native_"):
+        need("riscv64-unknown-elf-gcc" if is_riscv(board) else "arm-none-eabi-gcc")
+
+
+def riscv_toolchain() -> dict[str, str]:
+    """Return the variables that select a distribution's compiler for RISC-V; write it once in a session."""
+    scripts = str(ROOT / "scripts")
+    if scripts not in sys.path:
+        sys.path.append(scripts)
+    from riscv_toolchain import toolchain, variables
+
+    need("riscv64-unknown-elf-gcc")
+    return variables(made_once("riscv-toolchain", toolchain))
 
 
 def find_base() -> Path:
@@ -146,6 +170,8 @@ class Workspace:
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):
                 env["ZEPHYR_TOOLCHAIN_VARIANT"] = "host"
+            elif is_riscv(board):
+                env |= riscv_toolchain()
             else:
                 env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
                 env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
@@ -154,7 +180,7 @@ class Workspace:
     def opwest_environment(self, board: str) -> dict[str, str]:
         """Return the environment of opwest's commands that build: with this Python, and small images as try_build()."""
         own = self.environment(board)
-        env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(("ZEPHYR", "Zephyr", "GNU", "CCACHE"))}}
+        env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(_BUILDING)}}
         if not board.startswith("native_"):
             small = self.folder / "small.conf"
             if not small.exists():  # a newer file lets CMake configure each build again
@@ -169,8 +195,7 @@ class Workspace:
 
         `target` is the part of the image to build.
         """
-        if not board.startswith("native_"):
-            need("arm-none-eabi-gcc")
+        need_toolchain(board)
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
             # A workspace with the module picolibc compiles all of it, a thousand files, for every image.
             options = (*options, "-DCONFIG_MINIMAL_LIBC=y")

@@ -11,7 +11,7 @@ from opwest.model.model import Model
 from opwest.zephyr.processors import fits_processor, processor_symbols
 from opwest.zephyr.workspace import Workspace
 
-_OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI")
+_OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI", "CONFIG_FLOAT_HARD")
 """The options of floating point in the conditions of targets; all others are properties of the processor."""
 _WITH_FPU = "CPU_HAS_FPU && !ARCH_POSIX"
 """Threads of a host have their own registers; Zephyr 3.4 does not link native_posix with the option FPU_SHARING."""
@@ -38,10 +38,11 @@ def fpu_conditions(model: Model) -> list[str]:
 def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
     """Return the options of floating point for a board; empty if the models or the processor need none.
 
-    Only processors in opwest's own table are used: the files of a project do not depend on a workspace.
+    Only processors in opwest's own table are used: the files of a project do not depend on a workspace. RISC-V needs
+    no options: the model's Kconfig implies FPU, and FLOAT_HARD is the default; Zephyr 3.4 has no FPU for qemu_riscv32.
     """
     symbols = processor_symbols(board, None)
-    if symbols is None or "CPU_HAS_FPU" not in symbols:
+    if symbols is None or "CPU_HAS_FPU" not in symbols or "RISCV" in symbols:
         return {}
     options: dict[str, str] = {}
     for model in _usable(models, symbols):

@@ -17,7 +17,7 @@ from opwest.targets import named_targets
 from opwest.zephyr.version import QUALIFIERS
 from opwest.zephyr.workspace import Workspace, read_text
 
-_OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|64BIT)")
+_OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|RISCV_ISA_RV32E|64BIT)")
 _CPU = re.compile(r"CPU_CORTEX_[AMR]\d\w*")
 _INTEGER = ("m", "a", "c")
 _IMAC = "RISCV RISCV_ISA_EXT_M RISCV_ISA_EXT_A RISCV_ISA_EXT_C"
@@ -25,8 +25,9 @@ _SIMULATED = {
     "qemu_cortex_m0": "CPU_CORTEX_M0",
     "qemu_cortex_m3": "CPU_CORTEX_M3",
     "qemu_cortex_a53": "CPU_CORTEX_A53 64BIT CPU_HAS_FPU",
-    "qemu_riscv32": _IMAC,
-    "qemu_riscv64": f"{_IMAC} 64BIT",
+    "qemu_riscv32": f"{_IMAC} CPU_HAS_FPU",
+    "qemu_riscv32e": f"{_IMAC} RISCV_ISA_RV32E",
+    "qemu_riscv64": f"{_IMAC} 64BIT CPU_HAS_FPU CPU_HAS_FPU_DOUBLE_PRECISION",
     "mps2/an383": "CPU_CORTEX_M0PLUS",
     "mps2/an385": "CPU_CORTEX_M3",
     "mps2/an386": "CPU_CORTEX_M4 CPU_HAS_FPU",
@@ -63,7 +64,10 @@ def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: f
     own = {s.removeprefix("CONFIG_"): value for s, value in kconfig.items() if _OF_PROCESSOR.fullmatch(s)}
     if not own or any((value == "y") != (symbol in symbols) for symbol, value in own.items()):
         return False
-    # The ISA of a RISC-V processor is not a condition; the FPU is an option.
+    # The ISA of a RISC-V processor is not a condition; the FPU is an option, its precision is not.
+    double = kconfig.get("CONFIG_CPU_HAS_FPU_DOUBLE_PRECISION")
+    if machine == "riscv" and double and (double == "y") != ("CPU_HAS_FPU_DOUBLE_PRECISION" in symbols):
+        return False
     needed = isa_extensions(arch) & set(_INTEGER) if machine == "riscv" and arch else frozenset()
     return all(f"RISCV_ISA_EXT_{extension.upper()}" in symbols for extension in needed)
 

@@ -50,13 +50,19 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+def made(riscv: ModuleType, folder: Path) -> str:
+    """Write the toolchain; return the prefix of its tools."""
+    riscv.toolchain(folder)
+    return riscv.variables(folder)["CROSS_COMPILE"]
+
+
 def output(*words: str) -> list[str]:
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return done.stdout.split("\n")[:-1]
 
 
 def test_the_wrapper_shortens_march_except_in_compilations(riscv: ModuleType, tools: Path, tmp_path: Path) -> None:
-    prefix = riscv.toolchain(tmp_path / "toolchain")["CROSS_COMPILE"]
+    prefix = made(riscv, tmp_path / "toolchain")
     gcc, march = f"{prefix}gcc", "-march=rv32imac_zicsr_zifencei"
     assert output(gcc, march, "-o", "a b") == ["[-march=rv32imac]", "[-o]", "[a b]"]
     assert output(gcc, "-print-libgcc-file-name", march) == ["[-print-libgcc-file-name]", "[-march=rv32imac]"]
@@ -75,7 +81,7 @@ def test_the_wrapper_shortens_march_except_in_compilations(riscv: ModuleType, to
     ],
 )
 def test_other_extensions_remain(riscv: ModuleType, tools: Path, tmp_path: Path, given: str, expected: str) -> None:
-    prefix = riscv.toolchain(tmp_path / "toolchain")["CROSS_COMPILE"]
+    prefix = made(riscv, tmp_path / "toolchain")
     assert output(f"{prefix}gcc", f"-march={given}") == [f"[-march={expected}]"]
 
 
@@ -83,7 +89,7 @@ def test_the_wrapper_in_path_does_not_run_itself(
     riscv: ModuleType, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "toolchain"
-    gcc = riscv.toolchain(folder)["CROSS_COMPILE"] + "gcc"
+    gcc = made(riscv, folder) + "gcc"
     monkeypatch.setenv("PATH", f"{folder}:{tmp_path}/bin")
     done = subprocess.run([gcc], capture_output=True, text=True, check=False)
     assert done.returncode == 126

@@ -23,7 +23,8 @@ WITHOUT_A_TREE = {
     "qemu_cortex_m3": ["cortex-m3"],
     "qemu_cortex_a53": ["cortex-a53"],
     "qemu_riscv32": ["rv32imac", "rv32imafc"],
-    "qemu_riscv64": ["rv64gc"],
+    "qemu_riscv32e": [],  # 16 registers
+    "qemu_riscv64": ["rv64imac", "rv64gc"],
     "mps2/an383": ["cortex-m0plus"],
     "mps2/an385": ["cortex-m3"],
     "mps2@1.0.0/an385": ["cortex-m3"],
@@ -47,10 +48,13 @@ FILES = {
     "soc/nordic/soc.yml": "family:\n  - name: nrf\n    socs:\n      - name: nrf5340\n",
     "soc/nordic/Kconfig": 'config SOC\n\tdefault "nrf5340" if SOC_NRF5340_CPUAPP || SOC_NRF5340_CPUNET\n'
     "config SOC_NRF5340_CPUAPP\n\tselect CPU_CORTEX_M33\nconfig SOC_NRF5340_CPUNET\n\tselect CPU_CORTEX_M23\n",
-    "boards/v/c3/board.yml": "board:\n  name: c3\n  socs:\n    - name: c3soc\n    - name: c6soc\n    - name: tiny\n",
-    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: tiny\n",
+    "boards/v/c3/board.yml": "board:\n  name: c3\n  socs:\n    - name: c3soc\n    - name: c6soc\n    - name: d1soc\n"
+    "    - name: esoc\n    - name: tiny\n",
+    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: d1soc\n  - name: esoc\n  - name: tiny\n",
     "soc/v/Kconfig": "config SOC_C3SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_C\n"
     "config SOC_C6SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_A\n\tselect RISCV_ISA_EXT_C\n"
+    "config SOC_D1SOC\n\tselect SOC_C6SOC\n\tselect CPU_HAS_FPU_DOUBLE_PRECISION\n"
+    "config SOC_ESOC\n\tselect SOC_C6SOC\n\tselect RISCV_ISA_RV32E\n"
     "config SOC_TINY\n\tselect XTENSA\n",
 }
 OLD_FILES = {
@@ -82,6 +86,8 @@ def test_simulated_boards(board: str) -> None:
         ("dk/nrf5340/cpunet", []),  # a Cortex-M23, without a named target
         ("dk/nrf5340", []),  # either processor
         ("c3/c6soc", ["rv32imac", "rv32imafc"]),
+        ("c3/d1soc", ["rv32imac", "rv32gc"]),
+        ("c3/esoc", []),  # 16 registers
         ("c3/c3soc", []),  # no atomic instructions
         ("c3/tiny", []),
         ("c3", []),  # several SoCs
@@ -111,5 +117,5 @@ def test_damaged_trees(tmp_path: Path) -> None:
 
 
 def test_each_named_target_belongs_to_a_simulated_board() -> None:
-    found = {target for targets in WITHOUT_A_TREE.values() for target in targets}
+    found = {target for targets in WITHOUT_A_TREE.values() for target in targets} | {"rv32gc"}  # no such board in QEMU
     assert found == set(named_targets())
