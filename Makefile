@@ -8,6 +8,7 @@
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that
 #             share devices, all injected faults, all MiniMalloc problems, 40 updates killed at random moments
 # make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
+# make matrix  each version of Zephyr at hand, board, convention and back end; prints a table, also in build/matrix.txt
 # make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
@@ -49,7 +50,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign boards bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -100,6 +101,14 @@ campaign: $(VENV)/.installed-all
 
 boards: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm
+
+# The table is printed after failures, too.
+matrix: $(VENV)/.installed-all
+	@rm -rf build/matrix
+	@status=0; \
+	OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --dist load --tier=all tests/zephyr/test_matrix_on_zephyr.py || status=1; \
+	$(BIN)/python scripts/host_matrix.py || status=1; \
+	exit $$status
 
 bundles: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/unit/board/test_bundle*.py tests/zephyr/test_bundle*.py \

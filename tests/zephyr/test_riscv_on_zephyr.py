@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RISC-V in QEMU: digits from objects of a compiler and from IR, imported int8 models, and `opwest run --board`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaign import sized
+from requirements_support import need
+from test_digits_on_zephyr import END, predictions
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [
+    pytest.mark.zephyr,
+    pytest.mark.needs("riscv64-unknown-elf-gcc", "qemu-system-riscv32", "qemu-system-riscv64"),
+]
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+TARGETS = {
+    "rv32imac": ("qemu_riscv32", "n", "-march=rv32imac -mabi=ilp32"),
+    "rv32imafc": ("qemu_riscv32", "y", "-march=rv32imafc -mabi=ilp32f"),
+    "rv64imac": ("qemu_riscv64", "n", "-march=rv64imac -mabi=lp64 -mcmodel=medany"),
+    "rv64gc": ("qemu_riscv64", "y", "-march=rv64gc -mabi=lp64d -mcmodel=medany"),
+}
+"""Board, CONFIG_FPU, and the options of the compiler."""
+WHOLE = [(target, back_end) for target in TARGETS for back_end in ("c", "llvm")]
+
+
+def example(folder: Path, back_end: str) -> Path:
+    """Copy digits for RISC-V: objects of the compiler for the C back end, IR for that of LLVM; return the manifest."""
+    shutil.copytree(ROOT / "examples" / "digits", folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    if back_end == "llvm":
+        return folder / "manifest_ir.yaml"
+    entries = []
+    for target, (_, _, flags) in TARGETS.items():
+        (folder / "objects" / target).mkdir(parents=True)
+        files = []
+        for source in sorted((folder / "operators").glob("*.c")):
+            files.append(f"objects/{target}/{source.stem}.o")
+            command = ["riscv64-unknown-elf-gcc", *flags.split(), "-Os", "-ffreestanding", "-fno-common", "-c"]
+            subprocess.run([*command, str(source), "-o", str(folder / files[-1])], check=True)
+        entries.append(f"  - {{target: {target}, files: [{', '.join(files)}]}}\n")
+    text = (folder / "manifest.yaml").read_text()
+    before, rest = text.split("\nobjects:\n")
+    after = rest[rest.index("\n# The memory") :]
+    (folder / "manifest.yaml").write_text(f"{before}\nobjects:\n{''.join(entries)}{after}")
+    return folder / "manifest.yaml"
+
+
+@pytest.mark.parametrize(("target", "back_end"), sized([("rv32imac", "c")], WHOLE))
+def test_digits(workspace: Workspace, opwest: Opwest, tmp_path: Path, target: str, back_end: str) -> None:
+    if back_end == "llvm":
+        need("llvmlite")
+    board, fpu, _ = TARGETS[target]
+    manifest = example(tmp_path / "example", back_end)
+    given = ["--board", board, "--zephyr-base", workspace.base, f"--metadata={back_end}"]
+    opwest("generate", manifest, "-o", tmp_path / "app", *given)
+    built = workspace.build(tmp_path / "app", board, f"-DCONFIG_FPU={fpu}")
+    assert f"objects for {target}\n" in built.log
+    assert predictions(built.run(END)) == [
+        "predictions: 360 of 360 equal the reference",
+        "accuracy: 99.17 %",
+    ]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+    need("tflite", "ai_edge_litert")
+    from models.real import model_file
+    from sequence_support import application
+    from test_imported_models_on_zephyr import INPUTS, MODELS, _subject
+
+    names = [name for name in MODELS if name.endswith("_int8")]
+    subjects = [_subject(name, model_file(f"{name}.tflite")) for name in names]
+    app = application(opwest, tmp_path, subjects)
+    console = workspace.build(app, board).run("^finished: ")
+    for subject in subjects:
+        for number, (expected, [found]) in enumerate(zip(subject.outputs, subject.parsed(console), strict=True)):
+            assert np.array_equal(found, expected[0]), f"{subject.name}, input {INPUTS[number]}"
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+def test_opwest_runs_on_the_board(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+    need("smpclient")
+    example_folder = tmp_path / "example"
+    opwest("generate", example(example_folder, "c"), "-o", tmp_path / "app", "--board", board)
+    with np.load(example_folder / "vectors.npz") as vectors:
+        image, label = vectors["image"][:1], vectors["label"][:1]
+    np.save(tmp_path / "image.npy", image.reshape(1, 8, 8, 1))
+    np.save(tmp_path / "label.npy", label.astype(np.int32))
+    command = [sys.executable, "-m", "opwest", "run", tmp_path / "app", "--board", board, "--json"]
+    command += ["--input", f"image={tmp_path / 'image.npy'}", "--reference", f"label={tmp_path / 'label.npy'}"]
+    command += ["--zephyr-base", workspace.base]
+    env = workspace.opwest_environment(board)
+    done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
