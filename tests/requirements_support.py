@@ -24,7 +24,7 @@ from typing import NoReturn
 import pytest
 
 HOST = frozenset(
-    "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient".split()
+    "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient west".split()
 )
 """The requirements of `make test`: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
 
@@ -76,6 +76,7 @@ _INSTALL = {
     "mlir-opt": "apt-get install mlir-19-tools",
     "mlir-translate": "apt-get install mlir-19-tools",
     "hatchling": "pip install hatchling",
+    "west": "pip install west",
     "tvm": "pip install 'opwest[tvm]'",
     "onnx": "pip install 'opwest[models]'",
     "tflite": "pip install 'opwest[models]'",
