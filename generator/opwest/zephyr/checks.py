@@ -10,6 +10,7 @@ from pathlib import Path
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
 from opwest.resources import resource
+from opwest.zephyr.choice import check_targets
 from opwest.zephyr.floats import check_floats
 from opwest.zephyr.modules import cortex_m, full_libc, of_externals
 from opwest.zephyr.options import ZephyrOptions
@@ -36,8 +37,10 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
         for board in model.boards:
             places.setdefault(board, model.board_location(board))
     for board, at in places.items():
-        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in requested:
-            _check_modules(board, models, version, workspace, faults)
+        if _check_board(board, at, version, workspace, faults) and board in requested:
+            check_targets(models, board, workspace, faults)
+            if workspace is not None:
+                _check_modules(board, models, version, workspace, faults)
     if workspace is not None:
         _check_symbols(models, workspace, [resource("zephyr_module")], faults)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from opwest.diagnostics import Diagnostics
 from opwest.model.builds import Target, TargetBuild
 from opwest.model.model import Model
-from opwest.zephyr.processors import fits_processor, processor_symbols
+from opwest.zephyr.processors import fits_processor, has_options_of_fpu, processor_symbols
 from opwest.zephyr.workspace import Workspace
 
 _OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI", "CONFIG_FLOAT_HARD")
@@ -64,7 +64,7 @@ def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
 def check_floats(models: Sequence[Model], board: str, workspace: Workspace | None, faults: Diagnostics) -> None:
     """Report operators that compute with software floating point on a board, and the functions of libm."""
     symbols = processor_symbols(board, workspace)
-    if symbols is None or "ARCH_POSIX" in symbols:
+    if symbols is None or "ARCH_POSIX" in symbols or not has_options_of_fpu(symbols):
         return
     for model in _usable(models, symbols):
         builds = [build for build in model.builds if build.target is None or fits_processor(build.target, symbols)]

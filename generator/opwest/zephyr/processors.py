@@ -8,19 +8,29 @@ are unknown before its build, so a board has one target for each combination of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 from opwest.model.builds import Target
 from opwest.objects.compat import isa_extensions
 from opwest.targets import named_targets
-from opwest.zephyr.version import QUALIFIERS
-from opwest.zephyr.workspace import Workspace, read_text
+from opwest.zephyr.configuration import Configuration, board_configuration, standalone
+from opwest.zephyr.workspace import Workspace
 
 _OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|RISCV_ISA_RV32E|64BIT)")
-_CPU = re.compile(r"CPU_CORTEX_[AMR]\d\w*")
+_CPU = re.compile(r"CPU_CORTEX_[AMR]\d+(PLUS)?")
+_OTHERS = {
+    "XTENSA": "Xtensa",
+    "ARC": "ARC",
+    "X86": "x86",
+    "SPARC": "SPARC",
+    "MIPS": "MIPS",
+    "RX": "RX",
+    "NIOS2": "Nios II",
+}
+"""Architectures without a named target."""
 _INTEGER = ("m", "a", "c")
 _IMAC = "RISCV RISCV_ISA_EXT_M RISCV_ISA_EXT_A RISCV_ISA_EXT_C"
+_M55 = "CPU_CORTEX_M55 CPU_HAS_FPU ARMV8_M_DSP ARMV8_1_M_MVEI ARMV8_1_M_MVEF"
 _SIMULATED = {
     "qemu_cortex_m0": "CPU_CORTEX_M0",
     "qemu_cortex_m3": "CPU_CORTEX_M3",
@@ -33,11 +43,11 @@ _SIMULATED = {
     "mps2/an386": "CPU_CORTEX_M4 CPU_HAS_FPU",
     "mps2/an500": "CPU_CORTEX_M7",
     "mps2/an521/cpu0": "CPU_CORTEX_M33",
-    "mps3/corstone300/an547": "CPU_CORTEX_M55 CPU_HAS_FPU",
-    "mps3/corstone300/fvp": "CPU_CORTEX_M55 CPU_HAS_FPU",
+    "mps3/corstone300/an547": _M55,
+    "mps3/corstone300/fvp": _M55,
     "mps2_an385": "CPU_CORTEX_M3",
     "mps2_an521": "CPU_CORTEX_M33",
-    "mps3_an547": "CPU_CORTEX_M55 CPU_HAS_FPU",
+    "mps3_an547": _M55,
 }
 """Simulated boards, which manifests often list: their processors are known without Zephyr's tree."""
 
@@ -73,86 +83,48 @@ def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: f
 
 
 def processor_symbols(board: str, workspace: Workspace | None) -> frozenset[str] | None:
-    """Return the symbols of Kconfig (without CONFIG_) that a board's processor selects; None if unknown."""
+    """Return the symbols of Kconfig (without CONFIG_) of a board's firmware; None if its processor is unknown.
+
+    They include options such as FPU, as the board configures them.
+    """
+    found = known_configuration(board, None) or known_configuration(board, workspace)
+    symbols = found.true() if found is not None else frozenset[str]()
+    return symbols if architecture(symbols) else None
+
+
+def known_configuration(board: str, workspace: Workspace | None) -> Configuration | None:
+    """Return the configuration of a board, from the tree if there is one; None if it is unknown."""
+    if workspace is not None:
+        return board_configuration(board, workspace)
     name = re.sub("@[^/]*", "", board)  # the revision
     if re.match(r"native_(sim|posix)(_64)?(/|$)", name):
-        return frozenset(["ARCH_POSIX", *(["64BIT"] if name.endswith(("/64", "_64")) else [])])
-    if name in _SIMULATED:
-        return frozenset(_SIMULATED[name].split())
-    if workspace is None or workspace.version is None:
-        return None
-    if workspace.version.pair < QUALIFIERS:
-        roots, where = _symbols_of_defconfig(name, workspace), [workspace.base / "soc"]
-    else:
-        roots, where = _symbols_of_soc(name, workspace)
-    symbols = _closure(roots, _selects(where))
-    processors = {symbol for symbol in symbols if _CPU.fullmatch(symbol)}
-    known = len(processors) == 1 or symbols & {"RISCV", "ARCH_POSIX"}
-    return frozenset(symbols) if known else None
+        return standalone(["ARCH_POSIX", *(["64BIT"] if name.endswith(("/64", "_64")) else [])])
+    return standalone(_SIMULATED[name].split()) if name in _SIMULATED else None
 
 
-def _symbols_of_defconfig(board: str, workspace: Workspace) -> list[str]:
-    """Return the SoC of a board before Zephyr 3.7: its defconfig sets it."""
-    for file in (workspace.base / "boards").glob(f"*/*/{board}_defconfig"):
-        return re.findall(r"^CONFIG_(\w+)=y", read_text(file), re.MULTILINE)
-    return []
+def architecture(symbols: frozenset[str]) -> str | None:
+    """Return the name of a processor, None if the symbols are those of no processor."""
+    if "ARCH_POSIX" in symbols:
+        return "POSIX, 64 bits" if "64BIT" in symbols else "POSIX, 32 bits"
+    if "RISCV" in symbols:
+        return f"RISC-V {riscv_isa(symbols)}"
+    cores = sorted(symbol for symbol in symbols if _CPU.fullmatch(symbol))
+    if len(cores) == 1:
+        family, number = cores[0].removeprefix("CPU_CORTEX_")[0], cores[0].removeprefix("CPU_CORTEX_")[1:]
+        return f"Cortex-{family}{number.replace('PLUS', '+')}"
+    return next((name for symbol, name in _OTHERS.items() if symbol in symbols and not cores), None)
 
 
-def _symbols_of_soc(board: str, workspace: Workspace) -> tuple[list[str], list[Path]]:
-    """Return the symbols of a board's SoC and CPU cluster, and the directories of its SoC.
-
-    `config SOC` has the name of the SoC (`default "nrf5340" if SOC_NRF5340_CPUAPP_QKAA`); symbols of clusters contain
-    the qualifiers in upper case.
-    """
-    plain, _, qualifiers = board.partition("/")
-    full = workspace.boards.get(plain, frozenset())
-    socs = {one.split("/")[1] for one in full if one.count("/") and one.split("/")[1]}
-    soc, *rest = qualifiers.split("/") if qualifiers else [""]
-    soc = soc or (next(iter(socs)) if len(socs) == 1 else "")
-    if not soc:
-        return [], []
-    folders = [
-        file.parent
-        for file in sorted((workspace.base / "soc").rglob("soc.yml"))
-        if re.search(rf"^\s*-?\s*name:\s*{re.escape(soc)}\s*$", read_text(file), re.MULTILINE)
-    ]
-    named = re.compile(rf'^\s*default\s+"{re.escape(soc)}"\s+if\s+(.+)$', re.MULTILINE)
-    found = [
-        symbol
-        for text in _kconfig(folders)
-        for condition in named.findall(text)
-        for symbol in re.findall(r"SOC_\w+", condition)
-    ]
-    # Only the symbols of the CPU cluster, if the board has one.
-    clusters = [symbol for symbol in found if rest and rest[0].upper() in symbol.split("_")]
-    return clusters or [*found, "_".join(["SOC", soc, *rest]).upper()], folders
+def has_options_of_fpu(symbols: frozenset[str]) -> bool:
+    """Whether CPU_HAS_FPU and FPU determine the use of a processor's FPU; Xtensa's compilers use it without them."""
+    return not symbols.isdisjoint(["ARCH_POSIX", "RISCV"]) or any(_CPU.fullmatch(symbol) for symbol in symbols)
 
 
-def _kconfig(folders: Iterable[Path]) -> Iterator[str]:
-    for folder in folders:
-        for file in sorted(folder.rglob("Kconfig*")):
-            yield read_text(file)
-
-
-def _selects(folders: Iterable[Path]) -> dict[str, set[str]]:
-    """Return the unconditional selections of the symbols in the Kconfig files of directories."""
-    found: dict[str, set[str]] = {}
-    for text in _kconfig(folders):
-        current = ""
-        for line in text.splitlines():
-            if match := re.match(r"\s*config\s+(\w+)\s*$", line):
-                current = match[1]
-            elif match := re.match(r"\s*select\s+(\w+)\s*(?:#.*)?$", line):
-                found.setdefault(current, set()).add(match[1])
-    return found
-
-
-def _closure(roots: Iterable[str], selects: Mapping[str, set[str]]) -> set[str]:
-    found = set(roots)
-    pending = list(found)
-    while pending:
-        for symbol in selects.get(pending.pop(), ()):
-            if symbol not in found:
-                found.add(symbol)
-                pending.append(symbol)
-    return found
+def riscv_isa(symbols: frozenset[str]) -> str:
+    """Return the ISA of a RISC-V processor, such as rv32imac, without the extensions of names with several letters."""
+    base = "rv64i" if "64BIT" in symbols else "rv32e" if "RISCV_ISA_RV32E" in symbols else "rv32i"
+    double = "CPU_HAS_FPU_DOUBLE_PRECISION" in symbols
+    floats = ("fd" if double else "f") if "CPU_HAS_FPU" in symbols else ""
+    letters = ["m", "a", "c"]
+    m, a, c = (one if f"RISCV_ISA_EXT_{one.upper()}" in symbols else "" for one in letters)
+    return f"{base}{m}{a}{floats}{c}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from opwest.records import dataclass
+from opwest.zephyr.hardware import Soc, is_name, named, parse_yaml, read_socs, read_text, read_yaml
 from opwest.zephyr.version import QUALIFIERS, Version
 
 _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
@@ -54,11 +55,36 @@ class Workspace:
             files = (self.base / "boards").glob("*/*/*_defconfig")
             return {name: frozenset([name]) for name in (f.name.removesuffix("_defconfig") for f in files)}
         found: dict[str, set[str]] = {}
-        for root in (self.base, *self._board_roots()):
-            for file in (root / "boards").rglob("board.yml"):
-                for board in _board_entries(file):
-                    found.setdefault(str(board["name"]), set()).update(_full_names(board))
+        for _, board in self._board_entries:
+            if is_name(board.get("name")):
+                found.setdefault(str(board["name"]), set()).update(_full_names(board, self.socs))
         return {name: frozenset(full) for name, full in found.items()}
+
+    @cached_property
+    def _board_entries(self) -> list[tuple[Path, dict[str, Any]]]:
+        """The entries of all board.yml, each with its directory."""
+        found = []
+        for root in (self.base, *self._board_roots()):
+            for file in sorted((root / "boards").rglob("board.yml")):
+                found += [(file.parent, board) for board in _board_entries(file)]
+        return found
+
+    @cached_property
+    def socs(self) -> dict[str, Soc]:
+        """The SoCs of the tree by name, since hardware model 2."""
+        return read_socs(self.base)
+
+    def board_folders(self, name: str) -> list[Path]:
+        """Return the directories of a board with hardware model 2: more than one if another extends it."""
+        return [folder for folder, board in self._board_entries if name in (board.get("name"), board.get("extend"))]
+
+    def default_revision(self, name: str) -> str:
+        """Return the revision of a board that builds use if they name none; empty if it has none."""
+        for _, board in self._board_entries:
+            revision = board.get("revision")
+            if str(board.get("name")) == name and isinstance(revision, dict) and is_name(revision.get("default")):
+                return str(revision["default"])
+        return ""
 
     def _board_roots(self) -> list[Path]:
         """Directories with boards outside the tree, from $BOARD_ROOT, modules and west projects."""
@@ -169,67 +195,54 @@ def fault_of_base() -> str | None:
 
 
 def _board_entries(file: Path) -> list[dict[str, Any]]:
-    content = _yaml(read_text(file))
+    content = read_yaml(file)
     if not isinstance(content, dict):
         return []
-    return _named(content.get("boards") or [content.get("board")])
+    entries = content.get("boards") or [content.get("board")]
+    return [board for board in (entries if isinstance(entries, list) else []) if isinstance(board, dict)]
 
 
-def _named(entries: Any) -> list[dict[str, Any]]:
-    """Return the entries of a list that have a name."""
-    listed = entries if isinstance(entries, list) else []
-    return [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("name"))]
-
-
-def _is_name(value: Any) -> bool:
-    """Whether a value can be a name; numbers can, within Python's limit on conversion to text."""
-    return isinstance(value, str) or (isinstance(value, int) and value.bit_length() < 64)
-
-
-def _full_names(board: dict[str, Any]) -> Iterator[str]:
+def _full_names(board: dict[str, Any], known: Mapping[str, Soc]) -> Iterator[str]:
     """Yield a board's names with qualifiers; a single SoC is optional."""
-    name, socs = str(board["name"]), _named(board.get("socs"))
+    name, socs = str(board["name"]), named(board.get("socs"))
     if len(socs) <= 1:
         yield name
+    paths = [path for variant in named(board.get("variants")) for path in _variants(variant)]
     for soc in socs:
-        # CPU clusters are defined in the SoC's files: qualifiers after its name are unknown here.
-        if all("cpucluster" in variant for variant in _named(soc.get("variants"))):
-            yield f"{name}/{soc['name']}/*"
-        for path in _variants(soc):
-            yield "/".join([name, *path])
-            if len(socs) == 1 and len(path) > 1:
-                yield "/".join([name, "", *path[1:]])
+        paths += _paths(soc, known.get(str(soc["name"])))
+    for path in paths:
+        yield "/".join([name, *path])
+        if len(socs) == 1 and len(path) > 1:
+            yield "/".join([name, "", *path[1:]])
+
+
+def _paths(soc: dict[str, Any], known: Soc | None) -> Iterator[list[str]]:
+    """Yield the qualifiers of a SoC: with the names of its CPU clusters, if it has any, and of the board's variants."""
+    if known is None or not known.clusters:
+        # The clusters of a SoC outside of the tree are unknown.
+        if known is None and all("cpucluster" in variant for variant in named(soc.get("variants"))):
+            yield [str(soc["name"]), "*"]
+        yield from _variants(soc)
+        return
+    for cluster in known.clusters:
+        yield [str(soc["name"]), cluster]
+        for variant in named(soc.get("variants")):
+            if variant.get("cpucluster") == cluster:
+                for path in _variants(variant):
+                    yield [str(soc["name"]), cluster, *path]
 
 
 def _variants(entry: dict[str, Any], depth: int = 0) -> Iterator[list[str]]:
     name = str(entry["name"])
     yield [name]
-    for variant in _named(entry.get("variants")) if depth < _DEEPEST else ():
+    for variant in named(entry.get("variants")) if depth < _DEEPEST else ():
         for path in _variants(variant, depth + 1):
             yield [name, *path]
 
 
 def _projects(manifest: str) -> dict[str, str]:
     """Return the projects of a west manifest, and the path of each, by default its name."""
-    content = _yaml(manifest)
+    content = parse_yaml(manifest)
     inner = content.get("manifest") if isinstance(content, dict) else None
-    projects = _named(inner.get("projects")) if isinstance(inner, dict) else []
-    return {str(p["name"]): str(p["path"] if _is_name(p.get("path")) else p["name"]) for p in projects}
-
-
-def _yaml(text: str) -> Any:
-    """Return the content of a YAML file of Zephyr, None if it is invalid."""
-    import yaml  # `opwest doctor` reports a missing package
-
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: invalid dates
-        return None
-
-
-def read_text(file: Path) -> str:
-    """Return the content of a file; empty if it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    projects = named(inner.get("projects")) if isinstance(inner, dict) else []
+    return {str(p["name"]): str(p["path"] if is_name(p.get("path")) else p["name"]) for p in projects}

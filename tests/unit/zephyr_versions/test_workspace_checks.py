@@ -37,7 +37,9 @@ def tree(tmp_path: Path) -> Path:
     )
     for vendor, soc in (("st", "stm32l4r5xx"), ("nordic", "nrf5340"), ("arm", "corstone300")):
         (base / "soc" / vendor).mkdir(parents=True)
-        (base / "soc" / vendor / "soc.yml").write_text(f"family:\n  - name: all\n    socs:\n      - name: {soc}\n")
+        clusters = "        cpuclusters: [{name: cpuapp}, {name: cpunet}]\n" if vendor == "nordic" else ""
+        text = f"family:\n  - name: all\n    socs:\n      - name: {soc}\n{clusters}"
+        (base / "soc" / vendor / "soc.yml").write_text(text)
     for folder, text in BOARDS.items():
         (base / "boards" / folder).mkdir(parents=True)
         (base / "boards" / folder / "board.yml").write_text(text)

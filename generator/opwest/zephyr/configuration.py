@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a board's firmware: which symbols of Kconfig are y, before its build."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from opwest.zephyr.hardware import read_text
+from opwest.zephyr.kconfig import KconfigFiles, expression
+from opwest.zephyr.kconfig_values import KconfigValues
+from opwest.zephyr.version import QUALIFIERS
+from opwest.zephyr.workspace import Workspace
+
+_FLOATS = """
+config FPU
+	bool "FPU"
+	depends on CPU_HAS_FPU
+choice
+	prompt "ABI"
+	default FP_HARDABI
+	depends on FPU && !64BIT && !RISCV
+config FP_HARDABI
+	bool "hard"
+config FP_SOFTABI
+	bool "soft"
+endchoice
+"""
+"""The options of the FPU, in the form of Zephyr's arch/Kconfig, for processors that are known without a tree."""
+
+
+class Configuration:
+    """The symbols of a board's Kconfig files."""
+
+    def __init__(self, values: KconfigValues, forced: Iterable[str], assigned: Mapping[str, bool]) -> None:
+        self._values, self._forced, self._assigned = values, tuple(forced), dict(assigned)
+
+    def true(self, options: Mapping[str, bool] | None = None, implied: Iterable[str] = ()) -> frozenset[str]:
+        """Return the symbols (without CONFIG_) that are y.
+
+        `options` are assigned by the application, after those of the board. `implied` are the conditions under which a
+        model implies FPU.
+        """
+        conditions = [("FPU", expression(condition)) for condition in implied]
+        return self._values.true(self._forced, self._assigned | dict(options or {}), conditions)
+
+
+@lru_cache(maxsize=16)
+def board_configuration(board: str, workspace: Workspace) -> Configuration | None:
+    """Return the configuration of a board of a tree; None if the tree has no such board."""
+    if workspace.version is None:
+        return None
+    if workspace.version.pair < QUALIFIERS:
+        return _of_defconfig(board, workspace)
+    target = _full_name(board, workspace)
+    if target is None:
+        return None
+    name, soc = target.split("/")[0], target.split("/")[1]
+    boards = workspace.board_folders(name)
+    known = workspace.socs.get(soc)
+    folders = known.folders if known else ()
+    _, _, revision = board.partition("/")[0].partition("@")
+    variables = {"BOARD": name, "BOARD_REVISION": revision or workspace.default_revision(name)}
+    files = KconfigFiles(_variables(workspace) | variables)
+    files.read([folder / "Kconfig.defconfig" for folder in (*boards, *folders)])
+    files.read([folder / file for folder in boards for file in (f"Kconfig.{name}", "Kconfig")])
+    files.read([folder / "Kconfig.soc" for folder in folders])
+    files.read([folder / "Kconfig" for folder in folders])
+    return Configuration(
+        _values(files, workspace),
+        (_symbol(name), _symbol(target)),
+        _first_defconfig(target, boards),
+    )
+
+
+def standalone(symbols: Iterable[str]) -> Configuration:
+    """Return the configuration of a processor that selects the symbols, with the options of its FPU."""
+    files = KconfigFiles({})
+    files.add(_FLOATS)
+    return Configuration(KconfigValues(files), symbols, {})
+
+
+def _of_defconfig(board: str, workspace: Workspace) -> Configuration | None:
+    """Return the configuration of a board before Zephyr 3.7: its defconfig assigns the SoC."""
+    for file in sorted((workspace.base / "boards").glob(f"*/*/{board}_defconfig")):
+        files = KconfigFiles(_variables(workspace) | {"ARCH": file.parents[1].name})
+        soc = workspace.base / "soc" / file.parents[1].name
+        files.read([file.parent / "Kconfig.defconfig", *sorted(soc.glob("*/Kconfig.defconfig"))])
+        files.read([file.parent / "Kconfig.board", workspace.base / "soc" / "Kconfig"])
+        return Configuration(_values(files, workspace), (), _assigned(file))
+    return None
+
+
+def _variables(workspace: Workspace) -> dict[str, str]:
+    base = str(workspace.base)
+    toolchain = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "zephyr")
+    places = {"ZEPHYR_BASE": base, "srctree": base, "SOC_DIR": "soc", "ARCH_DIR": "arch"}
+    return places | {"ZEPHYR_TOOLCHAIN_VARIANT": toolchain}
+
+
+def _values(files: KconfigFiles, workspace: Workspace) -> KconfigValues:
+    arch = workspace.base / "arch"
+    files.read([*sorted(arch.glob("*/Kconfig")), arch / "Kconfig", workspace.base / "kernel" / "Kconfig"])
+    return KconfigValues(files)
+
+
+def _full_name(board: str, workspace: Workspace) -> str | None:
+    """Return the name of a board with its SoC; None if it has none, or several."""
+    name, _, qualifiers = re.sub("@[^/]*", "", board).partition("/")
+    full = workspace.boards.get(name, frozenset())
+    socs = {one.split("/")[1] for one in full if one.count("/") and one.split("/")[1]}
+    soc, _, rest = qualifiers.partition("/")
+    soc = soc or (next(iter(socs)) if len(socs) == 1 else "")
+    return "/".join([name, soc, *([rest] if rest else [])]) if soc else None
+
+
+def _symbol(target: str) -> str:
+    return "BOARD_" + re.sub(r"\W", "_", target).upper()
+
+
+def _first_defconfig(target: str, folders: Iterable[Path]) -> dict[str, bool]:
+    """Return the values that the defconfig of a board assigns: that of all qualifiers, or that without the SoC."""
+    name, _, *rest = target.split("/")
+    for file in (target.replace("/", "_"), "_".join([name, *rest])):
+        for folder in folders:
+            if (folder / f"{file}_defconfig").is_file():
+                return _assigned(folder / f"{file}_defconfig")
+    return {}
+
+
+def _assigned(file: Path) -> dict[str, bool]:
+    text = read_text(file)
+    found = {name: value == "y" for name, value in re.findall(r"^CONFIG_(\w+)=([yn])\s*$", text, re.MULTILINE)}
+    return found | dict.fromkeys(re.findall(r"^# CONFIG_(\w+) is not set", text, re.MULTILINE), False)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read Kconfig files as hostile text (source: Zephyr's Kconfig documentation, the kernel's kconfig-language).
+
+The result has definitions of symbols with their conditions; `kconfig_values.py` evaluates them. Functions of Kconfig,
+such as those of devicetree, are n.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from opwest.records import dataclass
+
+_MOST_FILES = 4000
+_TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(&&|\|\||!=|<=|>=|[=!<>()])|(\$\([^()]*\))|([\w./-]+))')
+_PRIORITY = {"||": 1, "&&": 2, "!": 3, "=": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4}
+_VARIABLE = re.compile(r"\$\((\w+)\)")
+_LINE = re.compile(r"\s*([a-z_]+)\b\s*(.*)")
+
+Expression = tuple[str, ...]
+"""A condition in postfix order; empty if there is none."""
+NEVER: Expression = ("n",)
+
+
+@dataclass(slots=True)
+class Definition:
+    """One definition of a symbol or of a choice: conditions of its properties include `depends`."""
+
+    name: str
+    depends: list[Expression]
+    selects: list[tuple[str, Expression]] = field(default_factory=list)
+    implies: list[tuple[str, Expression]] = field(default_factory=list)
+    defaults: list[tuple[Expression, Expression]] = field(default_factory=list)
+    prompts: list[Expression] = field(default_factory=list)
+    choice: str | None = None
+    """A member's choice."""
+
+
+class KconfigFiles:
+    """The definitions of Kconfig files, in the order of the files."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.symbols: list[Definition] = []
+        self.choices: list[Definition] = []
+        self._variables = dict(variables)
+        self._files = 0
+
+    def read(self, files: Sequence[Path]) -> None:
+        """Add files and those that they include."""
+        for file in files:
+            self._read(file, [], None, 0)
+
+    def add(self, text: str) -> None:
+        """Add text that includes no files."""
+        _Reader(self, Path(), [], None, 99).read(text)
+
+    def _read(self, file: Path, conditions: list[Expression], choice: Definition | None, depth: int) -> None:
+        self._files += 1
+        if depth > 40 or self._files > _MOST_FILES:
+            return
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except (OSError, ValueError):
+            return
+        _Reader(self, file.parent, conditions, choice, depth).read(text)
+
+    def expanded(self, text: str) -> str:
+        """Return a text with the values of the variables that are known."""
+        return _VARIABLE.sub(lambda found: self._variables.get(found[1], found[0]), text) if "$" in text else text
+
+    def include(self, pattern: str, start: Path, reader: _Reader) -> None:
+        """Add the files that match a pattern, relative to a directory."""
+        expanded = self.expanded(pattern)
+        if "$" in expanded or not expanded:
+            return
+        path = start / expanded
+        if any(char in expanded for char in "*?["):
+            files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if path.is_absolute() else []
+        else:
+            files = [path]
+        for file in files:
+            self._read(file, reader.conditions(), reader.choice, reader.depth + 1)
+
+    @property
+    def base(self) -> Path:
+        """The directory of `source`."""
+        return Path(self._variables.get("srctree", "."))
+
+
+class _Reader:
+    """The state of reading one file."""
+
+    def __init__(
+        self, files: KconfigFiles, folder: Path, outer: list[Expression], choice: Definition | None, depth: int
+    ) -> None:
+        self._files, self._folder, self.depth = files, folder, depth
+        self._blocks: list[tuple[str, list[Expression]]] = [("", list(outer))]
+        self.choice = choice
+        self._current: Definition | None = None
+
+    def conditions(self) -> list[Expression]:
+        """Return the conditions of the enclosing blocks."""
+        return [one for _, conditions in self._blocks for one in conditions]
+
+    def read(self, text: str) -> None:
+        """Add the definitions of a text."""
+        helps = -1  # the indentation of a help text, 0 before its first line
+        for line in re.sub(r"\\\r?\n", " ", text).expandtabs(8).splitlines():
+            indent = len(line) - len(line.lstrip())
+            if helps >= 0:
+                if not line.strip() or (indent >= helps and indent > 0):
+                    helps = helps or (indent if line.strip() else 0)
+                    continue
+                helps = -1
+            found = _LINE.match(_without_comment(line))
+            if found is None:
+                continue
+            if found[1] == "help":
+                helps = 0
+            else:
+                self._take(found[1], self._files.expanded(found[2].strip()))
+
+    def _take(self, word: str, rest: str) -> None:
+        if word in ("config", "menuconfig"):
+            self._current = Definition(rest, self.conditions(), choice=self.choice.name if self.choice else None)
+            self._files.symbols.append(self._current)
+        elif word == "choice":
+            name = rest or f"<choice {len(self._files.choices)}>"
+            self._current = self.choice = Definition(name, self.conditions())
+            self._files.choices.append(self._current)
+            self._blocks.append(("choice", []))
+        elif word in ("if", "menu"):
+            self._current = None
+            self._blocks.append((word, [expression(rest)] if word == "if" else []))
+        elif word in ("endif", "endmenu", "endchoice"):
+            self._current = None
+            if self._blocks[-1][0] == word.removeprefix("end"):
+                self._blocks.pop()
+            if word == "endchoice":
+                self.choice = None
+        elif word in ("source", "osource", "rsource", "orsource"):
+            self._current = None
+            start = self._folder if "r" in word.removesuffix("source") else self._files.base
+            self._files.include(rest.strip("\"'"), start, self)
+        elif word == "comment":
+            self._current = None
+        else:
+            self._property(word, rest)
+
+    def _property(self, word: str, rest: str) -> None:
+        one = self._current
+        if word == "depends":
+            condition = expression(rest.removeprefix("on").strip())
+            if one is not None:
+                one.depends.append(condition)
+            elif self._blocks[-1][0] == "menu":
+                self._blocks[-1][1].append(condition)
+            return
+        if one is None:
+            return
+        value, condition = _split(rest)
+        if word == "select":
+            one.selects.append((value, condition))
+        elif word == "imply":
+            one.implies.append((value, condition))
+        elif word in ("default", "def_bool"):
+            one.defaults.append((expression(value), condition))
+        elif word == "prompt" or (word == "bool" and value):
+            one.prompts.append(condition)
+
+
+def _without_comment(line: str) -> str:
+    if "#" not in line:
+        return line
+    return re.sub(r'^((?:[^"#]|"(?:[^"\\]|\\.)*")*)#.*', r"\1", line)
+
+
+def _split(rest: str) -> tuple[str, Expression]:
+    """Return a value and the condition after its `if`."""
+    found = re.fullmatch(r'((?:[^"]|"(?:[^"\\]|\\.)*")*?)(?:^|\s)if\b(.*)', rest)
+    if found is None:
+        return rest.strip(), ()
+    return found[1].strip(), expression(found[2].strip())
+
+
+def expression(text: str) -> Expression:
+    """Return a condition in postfix order; NEVER for text that is none."""
+    output: list[str] = []
+    pending: list[str] = []
+    at, text = 0, text.rstrip()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            return NEVER
+        at = found.end()
+        quoted, operator, function, word = found.groups()
+        if operator is None:
+            output.append(quoted or word or ("n" if function else ""))
+        elif operator in "(!":
+            pending.append(operator)
+        elif operator == ")":
+            while pending and pending[-1] != "(":
+                output.append(pending.pop())
+            if not pending:
+                return NEVER
+            pending.pop()
+        else:
+            while pending and pending[-1] != "(" and _PRIORITY[pending[-1]] >= _PRIORITY[operator]:
+                output.append(pending.pop())
+            pending.append(operator)
+    while pending:
+        operator = pending.pop()
+        if operator == "(":
+            return NEVER
+        output.append(operator)
+    return tuple(output)
