@@ -30,6 +30,7 @@ def step(title: str, command: Sequence[str], *, show: bool = False, env: dict[st
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        encoding="utf-8",
         errors="replace",
         check=False,
     )

@@ -101,6 +101,7 @@ def lint(folder: Path) -> tuple[int, str]:
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -81,7 +81,9 @@ def mutmut(folder: Path, *words: str, may_fail: bool = False) -> str:
     """Run mutmut in a directory and return its output."""
     command = [str(Path(sys.executable).with_name("mutmut")), *words]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}  # the order of tests would differ from run to run
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, env=environment
+    )
     if done.returncode and not may_fail:
         raise SystemExit(f"{' '.join(command)[:200]}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout

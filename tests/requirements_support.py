@@ -59,6 +59,8 @@ _INSTALL = {
     "chromium": "apt-get install chromium",
     "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "x86_64-w64-mingw32-gcc": "apt-get install gcc-mingw-w64-x86-64",
+    "wine": "apt-get install wine wine64",
     "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
     "aarch64-linux-gnu": "apt-get install binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross",
     "qemu-aarch64": "apt-get install qemu-user",

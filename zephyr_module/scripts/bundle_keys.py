@@ -114,8 +114,8 @@ def main() -> int:
         return 1
     given.header.parent.mkdir(parents=True, exist_ok=True)
     for path, text in ((given.header, header_of(len(keys))), (given.source, source_of(keys))):
-        if not path.exists() or path.read_text() != text:  # a newer file would be compiled again
-            path.write_text(text)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # a newer file would be compiled again
+            path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -50,7 +50,9 @@ class Toolchain:
         """Run the compiler and return its result."""
         command = [*self.command, *words]
         with activity.command(command):
-            return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=folder)
+            return subprocess.run(
+                command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False, cwd=folder
+            )
 
     @property
     def link_libraries(self) -> tuple[str, ...]:

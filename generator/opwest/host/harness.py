@@ -61,7 +61,7 @@ def run_harness(
             pools=model.get("pools", ()),
         )
     )
-    program = work / "harness"
+    program = compiler.program("harness")
     build_program(project, {**record, "models": [model]}, compiler, [source], program, cmsis_nn)
     paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
     for tensor, path in zip(inputs, paths, strict=False):
@@ -74,6 +74,7 @@ def run_harness(
             check=False,
             capture_output=True,
             text=True,
+            encoding="utf-8",
             errors="replace",
             env=environment(compiler),
         )

@@ -53,7 +53,7 @@ def _run_application(
     sources = sorted(p for p in (project / "src").glob("*") if p.suffix in (*SOURCE_SUFFIXES, ".S"))
     if not sources:
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
-    program = work / "application"
+    program = compiler.program("application")
     build_program(project, record, compiler, sources, program, options.cmsis_nn)
     with activity.command([program]):
         done = subprocess.run(
@@ -61,6 +61,7 @@ def _run_application(
             check=False,
             stdout=subprocess.PIPE if options.json else None,
             text=True,
+            encoding="utf-8",
             errors="replace",
             env=environment(compiler),
         )

@@ -13,15 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
-
-_WITHOUT_ELF = ("darwin", "win32", "cygwin")
-"""Hosts whose objects have another format."""
+from opwest.host.formats import Format
 
 
 class StateCheck:
     """The checks of one model's operators; `runtime` is the directory of the runtime."""
 
-    def __init__(self, runtime: Path, model: Mapping[str, Any], build: Mapping[str, Any]) -> None:
+    def __init__(self, runtime: Path, model: Mapping[str, Any], build: Mapping[str, Any], form: Format) -> None:
+        self._is_elf = form == "elf"
         self._program = _load(runtime / "scripts" / "check_state.py")
         self._model = model
         # Records of earlier versions have no positions.
@@ -31,15 +30,13 @@ class StateCheck:
     def examine(self, source: str, obj: Path, command: Sequence[str]) -> None:
         """Examine the object of a source, which `command` compiled. Raises OpwestError if it cannot be read."""
         place = self._places.get(source, {"line": 0, "column": 0, "permitted": False})
-        if place["permitted"]:
+        if place["permitted"] or not self._is_elf:  # docs/windows-and-macos.md
             return
         at = Location(self._model["manifest"], place["line"], place["column"])
         try:
             # The command has paths relative to the current directory.
             found = self._program.object_states(str(obj), command, os.curdir, f"{self._model['name']}__")
         except self._program.NotElfError as error:
-            if sys.platform in _WITHOUT_ELF:
-                return  # docs/supported-hosts.md
             message = f"{source}: cannot read its object: {error}"
             raise OpwestError([Diagnostic("error", message, at)]) from error
         except subprocess.CalledProcessError as error:

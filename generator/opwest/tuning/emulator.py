@@ -140,7 +140,7 @@ def emulated(
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
     output = execute([*words, *options])
-    return output, [[int(word) for word in line.split()] for line in counts.read_text().splitlines()]
+    return output, [[int(word) for word in line.split()] for line in counts.read_text(encoding="utf-8").splitlines()]
 
 
 def _symbols(image: Path, machine: Machine) -> dict[str, int]:
@@ -157,6 +157,7 @@ def execute(words: Sequence[str], folder: Path | None = None, given: str = "") -
                 words,
                 capture_output=True,
                 text=True,
+                encoding="utf-8",
                 check=False,
                 cwd=folder,
                 input=given,

@@ -37,7 +37,13 @@ def compiled(path: Path, work: Path, options: Options, progress: Progress) -> Pa
     with activity.command(command):
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+                command,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise fault(f"Vela took more than {_SECONDS // 60} minutes", str(path)) from None

@@ -330,7 +330,7 @@ class _Run:
 
     def _low(self, buffer: int) -> int:
         """Return the first row of a buffer that a layer still reads."""
-        return min([self.next[layer] * one.stride - one.before for layer, one in self.shape.readers[buffer]])
+        return min(self.next[layer] * one.stride - one.before for layer, one in self.shape.readers[buffer])
 
     def _check_replacement(self, end: int) -> None:
         """Drop the inputs with rows that the result overwrites before the last layer, or a later call, reads them."""
