@@ -14,6 +14,7 @@ from opwest.model.resolve import resolve
 from opwest.model.together import check_together
 from opwest.model.variants import check_variants, contexts_of
 from opwest.plan.memory import plan_model
+from opwest.project.portable import check_portable
 from opwest.project.store import check_output, store, store_inputs, twister_names
 from opwest.render.project_files import project_record, render_project
 from opwest.render.templates.renderer import Renderer
@@ -63,6 +64,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     with stage("render files"):
         twister = twister_names(request)
         files = render_project(render, planned, runtime, metadata, layout=request.layout, twister=twister)
+    check_portable(files, faults)
     faults.raise_if_errors()
     record = project_record(
         planned,

@@ -90,6 +90,18 @@ def look(directory: Path, path: str) -> str | None:
     return FOLDER if stat.S_ISDIR(mode) else SPECIAL
 
 
+def digest_with_lf(place: Path) -> str | None:
+    """Return the checksum of a text whose lines all end with CR LF as if they ended with LF; None for other content.
+
+    git on Windows writes such files (core.autocrlf): they are not edited.
+    """
+    content = place.read_bytes()
+    ends = content.count(b"\r\n")
+    if not ends or ends != content.count(b"\n") or b"\0" in content:
+        return None
+    return digest(content.replace(b"\r\n", b"\n"))
+
+
 def is_folder(place: Path) -> bool:
     """Whether `place` is a directory and not a link to one."""
     return place.is_dir() and not place.is_symlink()

@@ -88,22 +88,22 @@ class _Decision:
         self.plan.written.sort()
         lock = Lock(record, own, frozenset(self.users.user), self.users.bases, frozenset(self.users.deleted))
         found = disk.look(self.directory, disk.LOCK)
-        if found != disk.digest(lock.to_bytes()):
+        if not self.rules.is_same(disk.LOCK, found, disk.digest(lock.to_bytes())):
             self.plan.add(disk.LOCK, found, lock.to_bytes())
         return self.plan
 
     def _no_longer_generated(self, path: str) -> None:
         found = disk.look(self.directory, path)
-        if found == self.old.files[path]:
+        if found is not None and self.rules.is_same(path, found, self.old.files[path]):
             self.rules.remove(path, found)
         elif found not in (None, disk.BELOW_FILE):
             self.plan.kept.append(path)
 
     def _generators(self, path: str, content: bytes) -> None:
         found = disk.look(self.directory, path)
-        if found == disk.digest(content):
+        if self.rules.is_same(path, found, disk.digest(content)):
             self.plan.unchanged += 1
-        elif found is None or found in (self.old.files.get(path), self.old.bases.get(path)):
+        elif found is None or self.rules.is_same(path, found, self.old.files.get(path), self.old.bases.get(path)):
             self.rules.write(path, found, content)
         elif not is_digest(found):
             self.rules.write_over(path, found, content)

@@ -23,6 +23,12 @@ class Rules:
         self.faults = Diagnostics()
         self._removed: dict[str, str] = {}
 
+    def is_same(self, path: str, found: str | None, *digests: str | None) -> bool:
+        """Whether the file at `path`, with the checksum `found`, has one of the contents, with any line ends."""
+        if not is_digest(found):
+            return False
+        return found in digests or disk.digest_with_lf(self.directory / path) in {*digests} - {None}
+
     def write(self, path: str, found: str | None, content: bytes) -> None:
         """Plan to write a file, and count it in the summary."""
         self.plan.add(path, found, content)
@@ -37,7 +43,7 @@ class Rules:
     def write_own(self, path: str, content: bytes) -> None:
         """Plan to write an internal file of opwest, replacing any existing file."""
         found = disk.look(self.directory, path)
-        if found == disk.digest(content):
+        if self.is_same(path, found, disk.digest(content)):
             return
         if found is None or is_digest(found):
             self.plan.add(path, found, content)

@@ -46,10 +46,10 @@ class UserFiles:
             self._keep_deleted(path)
         elif not known and not handed_over:
             self._new(path, found, content)
-        elif found == disk.digest(content):
+        elif self._rules.is_same(path, found, disk.digest(content)):
             self._record_base(path, content)
             self._plan.kept.append(path)
-        elif found is None or (handed_over and found == self._old.files[path]):
+        elif found is None or (handed_over and self._rules.is_same(path, found, self._old.files[path])):
             self._rules.write(path, found, content)
             self._record_base(path, content)
         elif not is_digest(found):
@@ -64,7 +64,7 @@ class UserFiles:
         found = disk.look(self._rules.directory, path)
         if self._merging is None or found in _NOTHING:
             self._keep_base(path)
-        elif found == self._old.bases.get(path):
+        elif found is not None and self._rules.is_same(path, found, self._old.bases.get(path)):
             self._rules.remove(path, found)
             self.user.discard(path)
         else:
@@ -131,6 +131,9 @@ class UserFiles:
         elif base == new:
             self._plan.kept.append(path)
             self._keep_base(path)
+        elif path in self._copies and self._rules.is_same(path, found, base):
+            self._rules.write(path, found, content)
+            self._record_base(path, content)
         elif base is not None and (path in self._copies or bases.decoded(content) is None):
             self._put_beside(path, content)
         elif path not in self._before:

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths as Windows and macOS have them: case, reserved names, drives, backslashes, line ends of git."""
+
+from __future__ import annotations
+
+import json
+import ntpath
+import shutil
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pytest
+from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
+from opwest.files import ProjectFile, is_inside
+from opwest.project import origin
+from opwest.project.portable import check_portable, fault_on_windows
+from opwest.write import writer
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def project_files(*paths: str) -> list[ProjectFile]:
+    return [ProjectFile(PurePosixPath(path), b"", "generator") for path in paths]
+
+
+@pytest.mark.parametrize("paths", [("a/B.c", "a/b.c"), ("a/x.c", "A/y.c"), ("straße.c", "STRASSE.c")])
+def test_paths_that_differ_only_in_case(paths: tuple[str, str]) -> None:
+    faults = Diagnostics()
+    check_portable(project_files(*paths), faults)
+    [one] = list(faults)
+    assert one.severity == "error" and one.message.endswith("of the project differ only in case")
+    assert one.hint == "rename one of the files that the manifest names"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("con", "'con' is the name of a device"),
+        ("AUX.c", "'AUX' is the name of a device"),
+        ("nul.tar.gz", "'nul' is the name of a device"),
+        ("com1.c", "'com1' is the name of a device"),
+        ("a.", "its last character is a space or a dot"),
+        ("a ", "its last character is a space or a dot"),
+        ("a:b", "it contains ':'"),
+        ("confused.c", None),
+        ("com10.c", None),
+        ("a b.c", None),
+    ],
+)
+def test_names_of_windows(name: str, reason: str | None) -> None:
+    assert fault_on_windows(name) == reason
+    if hasattr(ntpath, "isreserved"):  # Python 3.13
+        assert ntpath.isreserved(name) == (reason is not None)
+
+
+def manifest(folder: Path, *sources: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (ROOT / "tests" / "golden" / "minimal" / "manifest.yaml").read_text(encoding="utf-8")
+    place = folder / "manifest.yaml"
+    place.write_text(text.replace("negate.c", ", ".join(sources)), encoding="utf-8")
+    for source in sources:
+        (folder / source).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "tests" / "golden" / "minimal" / "negate.c", folder / source)
+    return place
+
+
+def test_reserved_name_is_a_warning_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = manifest(tmp_path, "aux.c")
+    assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 0
+    found = capsys.readouterr().err
+    assert "warning: Windows does not permit the file name 'models/minimal/objects/any/aux.c'" in found
+    assert "'aux' is the name of a device" in found
+
+
+def test_backslashes_in_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A manifest works on all hosts: backslashes are an error on each."""
+    place = manifest(tmp_path, "objects/negate.c")
+    place.write_text(place.read_text(encoding="utf-8").replace("objects/", "objects\\"), encoding="utf-8")
+    assert main(["check", str(place)]) == 1
+    found = capsys.readouterr().err
+    assert "'objects\\\\negate.c' is not a relative path with forward slashes" in found
+    assert "hint: for example objects/conv.o" in found
+
+
+@pytest.mark.parametrize("path", ["a\\b.c", "C:/x", "/a", "../a", "a/../b"])
+def test_paths_of_a_project_have_forward_slashes(path: str) -> None:
+    assert not is_inside(path) or ":" in path
+
+
+class WindowsPath(PureWindowsPath):
+    """A path of Windows with the methods that the functions under test call."""
+
+    def absolute(self) -> WindowsPath:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        (r"C:\Users\me\my model\conv.c", r"C:/Users/me/my\ model/conv.c"),
+        (r"\\server\share\conv#1.c", r"//server/share/conv\#1.c"),
+        (r"D:\a$b\conv.c", "D:/a$$b/conv.c"),
+    ],
+)
+def test_dependencies_of_windows_paths(path: str, word: str) -> None:
+    assert writer._escaped(WindowsPath(path)) == word  # type: ignore[arg-type]
+
+
+def test_origin_on_another_drive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """os.path.relpath() of Windows raises ValueError between drives: the origin keeps the absolute path."""
+    monkeypatch.setattr(origin.os, "path", ntpath)
+    monkeypatch.setattr(ntpath, "realpath", lambda path, **_: ntpath.normpath(str(path)))
+    monkeypatch.setattr(origin, "Path", WindowsPath)
+    try:
+        far = origin._relative(WindowsPath(r"D:\models\manifest.yaml"), WindowsPath(r"C:\work\app"))  # type: ignore[arg-type]
+        near = origin._relative(WindowsPath(r"C:\work\m\manifest.yaml"), WindowsPath(r"C:\work\app"))  # type: ignore[arg-type]
+    finally:
+        monkeypatch.undo()
+    assert far == "D:/models/manifest.yaml"
+    assert near == "../m/manifest.yaml"
+
+
+def with_crlf(folder: Path) -> int:
+    """Convert text as git with core.autocrlf does; return the number of files."""
+    count = 0
+    for place in folder.rglob("*"):
+        if place.is_file():
+            content = place.read_bytes()
+            if b"\0" not in content and b"\n" in content:
+                place.write_bytes(content.replace(b"\n", b"\r\n"))
+                count += 1
+    return count
+
+
+def test_project_that_git_checked_out_with_crlf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = manifest(tmp_path / "m", "negate.c")
+    app = tmp_path / "app"
+    assert main(["generate", str(place), "-o", str(app)]) == 0
+    assert with_crlf(app) > 20 and with_crlf(tmp_path / "m") == 2
+    before = {path: path.read_bytes() for path in app.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert main(["generate", str(place), "-o", str(app), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    changed = [path for path, content in before.items() if path.read_bytes() != content]
+    # The sources of the manifest have new line ends, so their copies and the checksums of these do too.
+    own = {path.relative_to(app).as_posix() for path in changed}
+    assert own <= {"models/minimal/objects/any/negate.c", ".opwest/lock.json"}, own
+    assert found["ok"]
+
+
+def test_update_of_a_project_with_crlf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = manifest(tmp_path / "m", "negate.c")
+    app = tmp_path / "app"
+    assert main(["generate", str(place), "-o", str(app)]) == 0
+    with_crlf(app)
+    assert main(["update", str(app), "--check"]) == 0, capsys.readouterr().err
+    main_c = app / "src" / "main.c"
+    main_c.write_bytes(main_c.read_bytes() + b"/* mine */\r\n")
+    place.write_text(place.read_text(encoding="utf-8").replace("[4]", "[8]"), encoding="utf-8")
+    assert main(["update", str(app)]) == 0, capsys.readouterr().err
+    content = main_c.read_bytes()
+    assert b"/* mine */\r\n" in content and content.count(b"\n") == content.count(b"\r\n")
+    assert b"<<<<" not in content
+
+
+def test_edited_file_with_crlf_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = manifest(tmp_path / "m", "negate.c")
+    app = tmp_path / "app"
+    assert main(["generate", str(place), "-o", str(app)]) == 0
+    with_crlf(app)
+    run_c = app / "models" / "minimal" / "src" / "minimal_run.c"
+    run_c.write_bytes(run_c.read_bytes() + b"/* mine */\r\n")
+    assert main(["generate", str(place), "-o", str(app)]) == 1
+    assert "the file was edited; opwest does not overwrite it" in capsys.readouterr().err
+    assert Path(run_c).exists()
