@@ -26,6 +26,17 @@ class ProjectFile:
     owner: Owner
 
 
+def with_lf(content: bytes) -> bytes:
+    """Return a text whose lines all end with CR LF with LF instead; other content unchanged.
+
+    git on Windows writes such files (core.autocrlf). They are neither edited nor another model.
+    """
+    ends = content.count(b"\r\n")
+    if not ends or ends != content.count(b"\n") or b"\0" in content:
+        return content
+    return content.replace(b"\r\n", b"\n")
+
+
 def folded(path: str) -> str:
     """Return a key that is equal for paths that some file systems do not distinguish."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

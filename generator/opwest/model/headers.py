@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import Location
+from opwest.files import with_lf
 from opwest.model.builds import CompileOptions, SourceFile
 from opwest.model.context import Context
 from opwest.resources import resource
@@ -30,7 +31,7 @@ def copy_source(
     """
     copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
     known = {copy.path for copy in copies} | {path}
-    copies.append(SourceFile(path, content, True, options, line=at.line, column=at.column))
+    copies.append(SourceFile(path, with_lf(content), True, options, line=at.line, column=at.column))
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)
@@ -53,7 +54,7 @@ def copy_source(
                 continue
             known.add(header)
             context.files.add(header.as_posix())
-            copies.append(SourceFile(header, found, False))
+            copies.append(SourceFile(header, with_lf(found), False))
             waiting.append((header, found))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from opwest.diagnostics import Location
+from opwest.files import with_lf
 from opwest.manifest.located import Mapping
 from opwest.model import declarations
 from opwest.model.application import Application, ApplicationFile
@@ -125,7 +126,7 @@ def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
         path = context.folder / name
         try:
             if path.is_file():
-                found.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+                found.append((name, hashlib.sha256(with_lf(path.read_bytes())).hexdigest()))
         except OSError:
             if not context.faults.has_errors:  # otherwise its reader reported it
                 raise
@@ -146,7 +147,7 @@ def _application(context: Context) -> Application:
                 expected=" or ".join(APPLICATION_SUFFIXES),
             )
         else:
-            contents.setdefault(normal(PurePosixPath(file)), (path.read_bytes(), at))
+            contents.setdefault(normal(PurePosixPath(file)), (with_lf(path.read_bytes()), at))
     files: dict[str, ApplicationFile] = {}
     every = places({file: content for file, (content, _) in contents.items()})
     for file, place in ((file, place) for file, found in every.items() for place in found):
@@ -190,5 +191,5 @@ def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, Applicatio
         at = overlays.value_location(board)
         path = context.regular_file(file, at, "a devicetree overlay")
         if path is not None:
-            found.append((board, ApplicationFile(file, path.read_bytes(), at)))
+            found.append((board, ApplicationFile(file, with_lf(path.read_bytes()), at)))
     return tuple(found)

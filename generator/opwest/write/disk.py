@@ -18,6 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
+from opwest.files import with_lf
 from opwest.system.files import retried
 
 OWN: Final = ".opwest"
@@ -90,16 +91,9 @@ def look(directory: Path, path: str) -> str | None:
     return FOLDER if stat.S_ISDIR(mode) else SPECIAL
 
 
-def digest_with_lf(place: Path) -> str | None:
-    """Return the checksum of a text whose lines all end with CR LF as if they ended with LF; None for other content.
-
-    git on Windows writes such files (core.autocrlf): they are not edited.
-    """
-    content = place.read_bytes()
-    ends = content.count(b"\r\n")
-    if not ends or ends != content.count(b"\n") or b"\0" in content:
-        return None
-    return digest(content.replace(b"\r\n", b"\n"))
+def digest_with_lf(place: Path) -> str:
+    """Return the checksum of a file, of a text with CR LF as if its lines ended with LF."""
+    return digest(with_lf(place.read_bytes()))
 
 
 def is_folder(place: Path) -> bool:

@@ -27,7 +27,7 @@ class Rules:
         """Whether the file at `path`, with the checksum `found`, has one of the contents, with any line ends."""
         if not is_digest(found):
             return False
-        return found in digests or disk.digest_with_lf(self.directory / path) in {*digests} - {None}
+        return found in digests or disk.digest_with_lf(self.directory / path) in digests
 
     def write(self, path: str, found: str | None, content: bytes) -> None:
         """Plan to write a file, and count it in the summary."""
