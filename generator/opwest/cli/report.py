@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest report`: make a report, compare it with an earlier one, write it."""
+"""`opwest report`: make a report, compare it with an earlier one, write it; make a bill of materials."""
 
 from __future__ import annotations
 
@@ -11,27 +11,32 @@ from opwest.report import data, words
 from opwest.report.changes import Change, compare
 from opwest.report.files import read_report, write_report
 from opwest.report.limits import check_limits, parse_limits
-from opwest.report.make import make_report
+from opwest.report.make import Inputs, read_inputs, report_of
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
+from opwest.report.sbom.make import make_sbom, render_sbom, write_sbom
 from opwest.result import Result
 
 FORMATS = ("html", "svg", "json")
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Generate the report."""
+    """Generate the report, the bill of materials, or both."""
+    _check(options, faults)
+    inputs = read_inputs(options.paths, faults)
+    bill = _bill(options, inputs, faults)
+    if options.output is None:
+        return _bill_only(options.sbom, bill)
     kind = _format(options)
-    if kind == "svg" and options.compare is not None:
-        faults.error("--compare has no effect on a picture", expected="the format html or json")
-        faults.raise_if_errors()
     limits = parse_limits(options.fail_on, faults, has_baseline=options.compare is not None)
     faults.raise_if_errors()
     before = None if options.compare is None else read_report(options.compare)
-    current = make_report(options.paths, options.profile, faults, options.firmware, options.variant)
+    current = report_of(inputs, options.profile, faults, options.firmware, options.variant)
     changes = None if before is None else compare(before, current)
     content = _render(kind, current, changes, options.compare)
     shown = _json(current, changes, options, kind)
+    if options.sbom is not None:
+        write_sbom(options.sbom, bill)
     if str(options.output) != "-":
         write_report(options.output, content)
     # After the report is written: it shows the reasons.
@@ -39,6 +44,44 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if str(options.output) == "-":
         return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
     return Result(_text(current, changes, options.output), shown)
+
+
+def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Report options that have no effect together."""
+    if options.output is None and options.sbom is None:
+        faults.error("no output file", expected="--output FILE or --sbom FILE")
+    if options.sbom is None and options.zephyr_spdx is not None:
+        faults.error("--zephyr-spdx has no effect without --sbom")
+    if options.output is None:
+        given = {
+            "--format": options.format,
+            "--profile": options.profile,
+            "--compare": options.compare,
+            "--fail-on": options.fail_on,
+        }
+        for name in (name for name, value in {**given, "--variant": options.variant}.items() if value):
+            faults.error(f"{name} has no effect on a bill of materials", hint="add --output FILE for a report")
+    elif options.compare is not None and _format(options) == "svg":
+        faults.error("--compare has no effect on a picture", expected="the format html or json")
+    if options.output is not None and str(options.output) == str(options.sbom):
+        faults.error("--output and --sbom name the same file", expected="two files")
+    elif options.output is not None and str(options.sbom) == "-":
+        faults.error("--sbom - prints the bill of materials only", hint="omit --output, or name a file")
+    faults.raise_if_errors()
+
+
+def _bill(options: argparse.Namespace, inputs: Inputs, faults: Diagnostics) -> str:
+    """Return the text of the bill of materials, "" if none is requested."""
+    if options.sbom is None:
+        return ""
+    return render_sbom(make_sbom(inputs, options.firmware, options.zephyr_spdx, faults), options.sbom)
+
+
+def _bill_only(path: Path, content: str) -> Result:
+    if str(path) == "-":
+        return Result(content.removesuffix("\n"), {"sbom": content}, is_content=True)
+    write_sbom(path, content)
+    return Result(f"{path}: bill of materials", {"sbom": str(path)})
 
 
 def _format(options: argparse.Namespace) -> str:
@@ -76,6 +119,7 @@ def _json(
 ) -> dict[str, object]:
     return {
         "output": str(options.output),
+        **({} if options.sbom is None else {"sbom": str(options.sbom)}),
         "format": kind,
         "models": [model.name for model in current.models],
         "stale": [{"model": one.model, "file": one.file, "state": one.state} for one in current.stale],

@@ -345,6 +345,8 @@ class Model:
     """Whether operators may have writable state: one workspace at a time can be open."""
     board_locations: tuple[tuple[str, Location], ...] = ()
     """The boards of the manifest, with their places there."""
+    licence: str | None = None
+    """The licence expression of the model, with the spelling of SPDX's list."""
     variant: Variant | None = None
     """The variant of the model; None for the base."""
     streams: bool = False

@@ -26,6 +26,7 @@ from opwest.model.declared_names import declared_names
 from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
+from opwest.model.licences import model_licence
 from opwest.model.link import resolve_builds
 from opwest.model.model import MemoryPlanner, Model
 from opwest.model.needs import cpp_needs, needs_full_libc, needs_halide, needs_tvm
@@ -103,6 +104,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         location=manifest.value_location("model"),
         fixed=fixed,
         board_locations=tuple(located_items(context.items("boards"))),
+        licence=model_licence(context),
         variant=context.variant,
         streams=streams(context, workspace.steps, names.devices, planner),
     )

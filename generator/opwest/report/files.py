@@ -7,6 +7,7 @@ import html
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,10 +64,15 @@ def _parse(content: bytes) -> data.Report:
 
 def write_report(path: Path, content: str) -> None:
     """Write a report; replace an earlier one. Raises OpwestError if the file is not a report."""
-    with system_faults(path, "cannot write the report"):
-        if os.path.lexists(path) and not is_report(path):
-            hint = "choose another file: only reports of 'opwest report' are overwritten"
-            message = "the file exists and is not a report"
+    write_own(path, content, "report", "reports of 'opwest report'", is_report)
+
+
+def write_own(path: Path, content: str, what: str, overwritten: str, is_own: Callable[[Path], bool]) -> None:
+    """Write a file; replace an earlier one of the same kind. Raises OpwestError if the file is another one."""
+    with system_faults(path, f"cannot write the {what}"):
+        if os.path.lexists(path) and not is_own(path):
+            hint = f"choose another file: only {overwritten} are overwritten"
+            message = f"the file exists and is not a {what}"
             raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
         path.parent.mkdir(parents=True, exist_ok=True)
         target = Path(os.path.realpath(path))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opwest import __version__, pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
@@ -24,16 +24,17 @@ from opwest.zephyr.options import ZephyrOptions
 _FROM_MANIFEST = "generate the report from the manifest: opwest report MANIFEST"
 
 
-def make_report(
-    paths: Sequence[Path],
-    measured: Sequence[Path],
-    faults: Diagnostics,
-    images: Sequence[Path] = (),
-    variant: str | None = None,
-) -> data.Report:
-    """Return the report of one project or of manifests, with measurements and sizes in images.
+class Inputs(NamedTuple):
+    """What a command of reports describes."""
 
-    `variant` is the variant of the models to report; None for the base.
+    project: Path | None
+    """The directory of the project; None for manifests."""
+    found: Sequence[Examination]
+    stale: tuple[data.Stale, ...]
+
+
+def read_inputs(paths: Sequence[Path], faults: Diagnostics) -> Inputs:
+    """Return the models of one project or of manifests; warn about an outdated project.
 
     Raises OpwestError with every fault.
     """
@@ -48,10 +49,29 @@ def make_report(
     found = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
     faults.raise_if_errors()
     stale = () if record is None else _stale(folders[0], record, found, faults)
-    models = add_measured([collect(one) for one in of_variant(found, variant, faults)], measured, faults)
+    return Inputs(folders[0] if folders else None, found, stale)
+
+
+def report_of(
+    inputs: Inputs,
+    measured: Sequence[Path],
+    faults: Diagnostics,
+    images: Sequence[Path] = (),
+    variant: str | None = None,
+) -> data.Report:
+    """Return the report with measurements and sizes in images.
+
+    `variant` is the variant of the models to report; None for the base. Raises OpwestError with every fault.
+    """
+    models = add_measured([collect(one) for one in of_variant(inputs.found, variant, faults)], measured, faults)
     models = add_images(models, images, faults)
     faults.raise_if_errors()
-    return data.Report(__version__, tuple(models), stale)
+    return data.Report(__version__, tuple(models), inputs.stale)
+
+
+def make_report(paths: Sequence[Path], measured: Sequence[Path], faults: Diagnostics) -> data.Report:
+    """Return the report of one project or of manifests. Raises OpwestError with every fault."""
+    return report_of(read_inputs(paths, faults), measured, faults)
 
 
 def _record(project: Path) -> dict[str, Any]:

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bill of materials of a generated project: its files, the inputs of its models, and required libraries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from opwest import __version__
+from opwest.model.model import Model
+from opwest.report.sbom.document import DOCUMENT, NOASSERTION, Document, File, Package, Relationship
+from opwest.report.sbom.elements import Elements
+from opwest.report.sbom.imports import imported_model
+from opwest.report.sbom.spdx_json import spdx_json
+from opwest.report.sbom.zephyr_documents import ZephyrBuild
+from opwest.zephyr.modules import full_libc, of_externals
+
+CREATOR: Final = f"Tool: opwest-{__version__}"
+RUNTIME: Final = "modules/opwest/"
+_UNLINKED: Final = (".opwest/", "tests/")
+"""Directories of a project without files of its image."""
+
+
+def bill_of_materials(
+    project: Path,
+    files: Sequence[str],
+    models: Sequence[Model],
+    created: str,
+    images: Sequence[tuple[Path, tuple[str, ...]]] = (),
+    build: ZephyrBuild | None = None,
+) -> Document:
+    """Return the document of a project.
+
+    `files` are its files relative to `project`, `models` the models of its manifests and their variants, `images`
+    linked images with the names of their models, `created` the time (ISO 8601, UTC). Raises OpwestError for
+    unreadable files.
+    """
+    bill = _Bill(project, files, models)
+    bill.add_images(images)
+    if build is not None:
+        bill.add_build(build)
+    return bill.document(created, () if build is None else (build,))
+
+
+class _Bill:
+    """The elements while they are collected."""
+
+    def __init__(self, project: Path, files: Sequence[str], models: Sequence[Model]) -> None:
+        self.project, self.models = project, models
+        self.elements = Elements()
+        self.packages: list[Package] = []
+        self.images: list[File] = []
+        self.relationships: list[Relationship] = []
+        self.of_models: dict[str, str] = {}
+        """The identifiers of the models' packages."""
+        bases = [model for model in models if model.variant is None]
+        roots = tuple(f"models/{model.name}/" for model in bases)
+        linked = [name for name in files if not name.startswith(_UNLINKED)]
+        application = self._application([n for n in linked if not n.startswith((*roots, RUNTIME))])
+        runtime = self._runtime([name for name in linked if name.startswith(RUNTIME)])
+        for model, root in zip(bases, roots, strict=True):
+            own = [name for name in linked if name.startswith(root) and not name.startswith(f"{root}tests/")]
+            package = self._model(model, own)
+            self.of_models[model.name] = package
+            self._relate(package, "STATIC_LINK", runtime)
+            if application is not None:
+                self._relate(application, "STATIC_LINK", package)
+        described = [application] if application is not None else list(self.of_models.values())
+        self.relationships[:0] = [Relationship(DOCUMENT, "DESCRIBES", one) for one in described]
+        self._libraries(bases)
+
+    def add_images(self, images: Sequence[tuple[Path, tuple[str, ...]]]) -> None:
+        """Add linked images, and the models in them."""
+        for path, names in images:
+            image = self.elements.file(path, path.name, comment="a linked image")
+            self.images.append(image)
+            for name in names:
+                self._relate(image.id, "STATIC_LINK", self.of_models[name])
+
+    def add_build(self, build: ZephyrBuild) -> None:
+        """Add the relationship of an image in Zephyr's document to all models."""
+        for package in self.of_models.values():
+            self._relate(f"{build.document.id}:{build.image}", "STATIC_LINK", package)
+
+    def document(self, created: str, builds: Sequence[ZephyrBuild]) -> Document:
+        """Return the document. Its namespace contains a hash of its content, so equal inputs give equal documents."""
+        name = self.project.resolve().name or "application"
+        own = tuple(sorted(self.elements.own_licences))
+        externals = tuple(one.document for one in builds)
+        parts = (tuple(self.packages), tuple(self.images), tuple(self.relationships), externals, own)
+        draft = Document(name, "", created, CREATOR, *parts)
+        digest = hashlib.sha256(spdx_json(draft).encode()).hexdigest()[:32]
+        return replace(draft, namespace=f"https://spdx.org/spdxdocs/opwest-{digest}")
+
+    def _application(self, names: Sequence[str]) -> str | None:
+        if not names:
+            return None
+        files = tuple(self.elements.file(self.project / name, name) for name in names)
+        comment = "the files of the application that opwest generated; the user may have edited them or added others"
+        name = self.project.resolve().name or "application"
+        return self._add(Package(self.elements.id("Package", name), name, "APPLICATION", files=files, comment=comment))
+
+    def _runtime(self, names: Sequence[str]) -> str:
+        files = tuple(self.elements.file(self.project / name, name) for name in names)
+        comment = "the runtime in the application" if files else "the runtime of the Zephyr module opwest"
+        package = Package(
+            self.elements.id("Package", "opwest-runtime"),
+            "opwest-runtime",
+            "LIBRARY",
+            __version__,
+            "Apache-2.0",
+            files,
+            purl=f"pkg:pypi/opwest@{__version__}",
+            comment=comment,
+        )
+        return self._add(package)
+
+    def _model(self, model: Model, names: Sequence[str]) -> str:
+        """Add the package of a model with its inputs; return its identifier."""
+        licence = model.licence or NOASSERTION
+        self.elements.note(licence)
+        origins = dict(self._origins(model))
+        folder = Path(model.manifest).parent
+        inputs = [
+            self.elements.file(folder / name, f"inputs/{model.name}/{name}", model.licence)
+            for name in sorted({name for one in self._with_variants(model) for name, _ in one.inputs_read})
+        ]
+        files = []
+        for name in names:
+            origin = origins.get(name.removeprefix(f"models/{model.name}/"))
+            comment = None if origin is None else f"for the target {origin[0]}, from {origin[1]}"
+            files.append(self.elements.file(self.project / name, name, model.licence, comment))
+        source = Package(
+            self.elements.id("Package", f"{model.name}-inputs"),
+            f"{model.name}-inputs",
+            "SOURCE",
+            licence=licence,
+            files=tuple(inputs),
+            comment="the manifest and the files that it names",
+        )
+        ident = self.elements.id("Package", model.name)
+        package = Package(ident, model.name, "LIBRARY", None, licence, tuple(files), comment=model.description)
+        self._add(package)
+        self._add(source)
+        self._relate(ident, "GENERATED_FROM", source.id)
+        for file in files:
+            self._origin_of(file, inputs, origins, model.name)
+            if (origin := origins.get(file.name.removeprefix(f"./models/{model.name}/"))) is not None:
+                self._relate(ident, "STATIC_LINK", file.id, f"for the target {origin[0]}")
+        self._imported(folder, model, source.id)
+        return ident
+
+    def _origin_of(
+        self, file: File, inputs: Sequence[File], origins: Mapping[str, tuple[str, str]], model: str
+    ) -> None:
+        """Relate a file to the input with the same content, or to the input that it is a part of."""
+        by_name = {one.name.removeprefix(f"./inputs/{model}/"): one for one in inputs}
+        same = next((one for one in inputs if one.sha256 == file.sha256), None)
+        if same is not None:
+            self._relate(file.id, "COPY_OF", same.id)
+        elif (origin := origins.get(file.name.removeprefix(f"./models/{model}/"))) is not None:
+            given = by_name.get(origin[1]) or by_name.get(origin[1].rpartition("(")[0])
+            if given is not None:
+                self._relate(file.id, "GENERATED_FROM", given.id)
+
+    def _imported(self, folder: Path, model: Model, source: str) -> None:
+        """Add the model file that the inputs were imported from."""
+        found = imported_model(folder)
+        if found is None:
+            return
+        name, digest = found
+        package = Package(
+            self.elements.id("Package", name),
+            name,
+            "FILE",
+            licence=model.licence or NOASSERTION,
+            file_name=name,
+            sha256=digest,
+            comment="the model file that opwest imported",
+        )
+        self._relate(source, "GENERATED_FROM", self._add(package))
+
+    def _origins(self, model: Model) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Yield the linked objects of a model and its variants: their path, target and origin."""
+        for one in self._with_variants(model):
+            root = "" if one.variant is None else f"variants/{one.variant.name}/"
+            for build in one.builds:
+                target = "any" if build.target is None else build.target.name
+                for linked in build.objects:
+                    yield f"{root}objects/{target}/{linked.path}", (target, linked.origin)
+
+    def _with_variants(self, model: Model) -> list[Model]:
+        return [one for one in self.models if one.name == model.name]
+
+    def _libraries(self, bases: Sequence[Model]) -> None:
+        """Add what the operators require of the build: modules, providers of symbols, the compiler's library."""
+        found: dict[str, str] = {}
+        for model in bases:
+            variants = self._with_variants(model)
+            needed = {**of_externals(variants), **full_libc(variants)}
+            comments = {name: f"Zephyr module, for {user}" for name, user in needed.items()}
+            known = {one.provider for one in model.externals if of_externals([replace(model, externals=(one,))])}
+            for external in model.externals:
+                if external.provider not in known:
+                    comments[external.provider] = "provider of external symbols"
+            functions = sorted({name for one in variants for build in one.builds for name in build.soft_float})
+            if functions:
+                comments["compiler-runtime"] = f"the compiler's library (libgcc or compiler-rt): {', '.join(functions)}"
+            for name, comment in comments.items():
+                if name not in found:
+                    package = Package(self.elements.id("Package", name), name, "LIBRARY", comment=comment)
+                    found[name] = self._add(package)
+                self._relate(self.of_models[model.name], "STATIC_LINK", found[name])
+
+    def _add(self, package: Package) -> str:
+        self.packages.append(package)
+        return package.id
+
+    def _relate(self, one: str, kind: str, other: str, comment: str | None = None) -> None:
+        self.relationships.append(Relationship(one, kind, other, comment))

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the identifiers of the SPDX licence list, as the package `packaging` contains them, for `opwest report --sbom`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from packaging.licenses import _spdx  # type: ignore[attr-defined]
+
+LIST = Path(__file__).resolve().parents[1] / "generator/opwest/model/spdx_licences.txt"
+
+
+def text() -> str:
+    """Return the content of the file."""
+    head = f"# SPDX-License-Identifier: CC0-1.0\n# scripts/spdx_licences.py wrote this: the SPDX licence list {_spdx.VERSION}.\n"
+    names = [one["id"] for table in (_spdx.LICENSES, _spdx.EXCEPTIONS) for one in table.values()]
+    return head + "".join(f"{name}\n" for name in names)
+
+
+if __name__ == "__main__":
+    LIST.write_text(text(), encoding="ascii")
