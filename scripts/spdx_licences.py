@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the identifiers of the SPDX licence list, as the package `packaging` contains them, for `opwest report --sbom`."""
+"""Write the identifiers of the SPDX licence list, those of the package `packaging`, for `opwest report --sbom`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LIST = Path(__file__).resolve().parents[1] / "generator/opwest/model/spdx_licenc
 
 def text() -> str:
     """Return the content of the file."""
-    head = f"# SPDX-License-Identifier: CC0-1.0\n# scripts/spdx_licences.py wrote this: the SPDX licence list {_spdx.VERSION}.\n"
+    origin = f"scripts/spdx_licences.py wrote this: the SPDX licence list {_spdx.VERSION}."
+    head = f"# SPDX-License-Identifier: CC0-1.0\n# {origin}\n"
     names = [one["id"] for table in (_spdx.LICENSES, _spdx.EXCEPTIONS) for one in table.values()]
     return head + "".join(f"{name}\n" for name in names)
 

@@ -49,7 +49,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
     """Report options that have no effect together."""
     if options.output is None and options.sbom is None:
-        faults.error("no output file", expected="--output FILE or --sbom FILE")
+        options.usage_error("one of the arguments -o/--output --sbom is required")
     if options.sbom is None and options.zephyr_spdx is not None:
         faults.error("--zephyr-spdx has no effect without --sbom")
     if options.output is None:

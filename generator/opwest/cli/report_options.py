@@ -48,6 +48,7 @@ def add_report_options(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--variant", metavar="NAME", help="variant to report, of the models that have it (default: the base)"
     )
+    report.set_defaults(usage_error=report.error)
     report.add_argument(
         "--sbom",
         metavar="FILE",
