@@ -22,6 +22,8 @@
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+# make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
+# make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
@@ -39,6 +41,9 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-packages
+RELEASE := build/release
+LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" $(UPGRADE)
 # Python compiles the modules that are imported.
 PIP := --quiet --disable-pip-version-check --no-compile
 # The tests of a file share what they build. The order is that of tests/conftest.py.
@@ -50,7 +55,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -159,14 +164,16 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/.created
 	@$(BIN)/python -m pip install $(PIP) -e .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
+$(VENV)/.installed-dev: pyproject.toml requirements/dev.txt | $(VENV)/.created
 	@echo "== installing opwest and the requirements of its tests"
-	@$(BIN)/python -m pip install $(PIP) -e '.[dev]'
+	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
+$(VENV)/.installed-all: pyproject.toml requirements/all.txt | $(VENV)/.created
 	@echo "== installing opwest and the requirements of all its tests"
-	@$(BIN)/python -m pip install $(PIP) -e '.[all]'
+	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/all.txt
+	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
@@ -175,6 +182,23 @@ $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@$(BIN)/python scripts/requirements.py --extra test --without llvmlite pyserial smpclient west >$(BARE)/requirements.txt
 	@$(BARE)/bin/python -m pip install $(PIP) -r $(BARE)/requirements.txt
 	@$(BARE)/bin/python -m pip install $(PIP) --no-deps -e .
+	@touch $@
+
+dist: $(RELEASE)/.installed
+	@$(RELEASE)/bin/python scripts/dist.py
+
+# The versions of requirements/*.txt are kept unless UPGRADE=--upgrade is given.
+lock: $(RELEASE)/.installed
+	@echo "== resolving requirements/*.txt"
+	@$(LOCK) --extra all pyproject.toml -o requirements/all.txt
+	@$(LOCK) --extra dev -c requirements/all.txt pyproject.toml -o requirements/dev.txt
+	@$(BIN)/python scripts/requirements.py --extra release --only-extras | \
+		$(LOCK) -c requirements/all.txt - -o requirements/release.txt
+
+$(RELEASE)/.installed: requirements/release.txt | $(VENV)/.created
+	@echo "== creating the environment $(RELEASE)"
+	@$(BIN)/python -m venv --clear $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install $(PIP) --require-hashes -r requirements/release.txt
 	@touch $@
 
 clean:
