@@ -18,7 +18,7 @@ from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session
 
 TESTS = Path(__file__).resolve().parent
-REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "models", "npu_model", "zephyr")
+REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "models", "npu_model", "release", "zephyr")
 """Directories that only `make test-rest` runs."""
 PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 """The tests that the last `make test` passed."""
