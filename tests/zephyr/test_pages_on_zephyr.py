@@ -24,7 +24,7 @@ from test_pages import environment, name_of, need_tools, runnable
 pytestmark = pytest.mark.zephyr
 
 
-SAMPLE = ("README",)
+SAMPLE = ("README", "threads")
 
 
 @pytest.mark.parametrize(
