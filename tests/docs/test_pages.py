@@ -55,6 +55,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def need_tools(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    if any(block.is_run and "opwest bundle" in block.text for block in blocks(page)):
+        need("cryptography", "openssl", "arm-none-eabi-gcc")
     need(*(tool for tool in TOOLS if f"\n{tool} " in text))
     if "x86-64" in text and "\ngcc " in text:
         need_x86_64()
