@@ -4,6 +4,8 @@
 # make test   lint, types, and the tests that need only Python and a C compiler: 10 minutes on 2 cores
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
+# make docs   the documentation as a site, in build/site: broken links and pages without an entry in docs/README.md are errors
+# make docs-pictures  pictures of the site at 1280 and 390 px, light and dark, in build/site-pictures
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that
 #             share devices, all injected faults, all MiniMalloc problems, 40 updates killed at random moments
@@ -55,7 +57,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
+.PHONY: demo test test-all test-rest test-without-packages bench docs docs-pictures campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -95,6 +97,12 @@ test-without-packages: $(BARE)/.installed
 		! $(BARE)/bin/python -c "import $$module" 2>/dev/null || { echo "$$module is installed in $(BARE)"; exit 1; }; \
 	done
 	@OPWEST_TESTS_WITHOUT="$(BARE_LACKS)" $(BARE)/bin/python $(PYTEST) $(BARE_TESTS)
+
+docs: $(VENV)/.installed-docs
+	@REPOSITORY='$(REPOSITORY)' $(BIN)/python scripts/site
+
+docs-pictures: docs
+	@$(BIN)/python scripts/site_pictures.py
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks
@@ -170,11 +178,16 @@ $(VENV)/.installed-dev: pyproject.toml requirements/dev.txt | $(VENV)/.created
 	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/.created
+	@echo "== installing the requirements of the site"
+	@$(BIN)/python -m pip install $(PIP) -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-all: pyproject.toml requirements/all.txt | $(VENV)/.created
 	@echo "== installing opwest and the requirements of all its tests"
 	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/all.txt
 	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
-	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed
+	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(BARE)"

@@ -94,6 +94,7 @@ _INSTALL = {
     "eigen": "apt-get install libeigen3-dev",
     "arm-none-eabi libstdc++": "apt-get install libstdc++-arm-none-eabi-dev",
     "arm-none-eabi picolibc": "apt-get install picolibc-arm-none-eabi",
+    "sphinx": "pip install 'opwest[docs]'",
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
