@@ -8,9 +8,10 @@ the published repository: it replaces the placeholder in the pages.
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
+
+from opwest import __version__
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -18,9 +19,7 @@ sys.path.insert(0, str(HERE))
 project = "opwest"
 author = "the authors of opwest"
 html_title = "opwest"
-version = release = re.search(
-    r'^__version__ = "(.*)"', (HERE.parents[1] / "generator/opwest/__init__.py").read_text(encoding="utf-8"), re.M
-)[1]  # type: ignore[index]
+version = release = __version__
 language = "en"
 
 root_doc = "docs/README"
@@ -50,7 +49,7 @@ html_theme_options = {
     "navbar_center": [],
     "navbar_end": ["theme-switcher"],
     "primary_sidebar_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "docs/README": []},
     "footer_start": ["version.html"],
     "footer_end": [],
     "search_as_you_type": True,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses of pages: docs/README.md is index.html, docs/x.md is x.html, examples/x/README.md is examples/x/index.html."""
+"""The addresses of pages.
+
+docs/README.md is index.html, docs/x.md is x.html, and examples/x/README.md is examples/x/index.html.
+"""
 
 from __future__ import annotations
 
