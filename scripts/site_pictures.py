@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take pictures of the built site with a headless Chromium: screens and phones, light and dark.
 
-    make docs-pictures    # in build/site-pictures
+make docs-pictures    # in build/site-pictures
 """
 
 from __future__ import annotations

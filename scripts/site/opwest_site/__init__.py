@@ -6,11 +6,11 @@ from __future__ import annotations
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from . import addresses, markup, navigation, sources
+from . import builder, markup, navigation, sources
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register all parts."""
-    for part in (addresses, navigation, markup, sources):
+    for part in (builder, navigation, markup, sources):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": False}

@@ -6,18 +6,12 @@ docs/README.md is index.html, docs/x.md is x.html, and examples/x/README.md is e
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from sphinx.application import Sphinx
-from sphinx.builders.html import StandaloneHTMLBuilder
-
 NAMES = {"README": "overview"}
 """Pages whose address follows no rule: README.md is not the index of the site."""
 
 
 def address(docname: str) -> str:
-    """Return the address of a page without its suffix."""
+    """Return the address of a page, without its suffix."""
     if docname in NAMES:
         return NAMES[docname]
     name = docname.removeprefix("docs/")
@@ -25,34 +19,3 @@ def address(docname: str) -> str:
     if last == "README":
         return f"{folder}{slash}index"
     return name.lower()
-
-
-class SiteBuilder(StandaloneHTMLBuilder):
-    """HTML pages with short addresses. Its index of the search contains addresses, so every build is a whole build."""
-
-    name = "site"
-
-    def get_target_uri(self, docname: str, typ: str | None = None) -> str:
-        """Return the address of a page relative to the root."""
-        return super().get_target_uri(address(docname), typ)
-
-    def get_output_path(self, page_name: str, /) -> Path:
-        """Return the file of a page."""
-        return super().get_output_path(address(page_name))
-
-    def dump_search_index(self) -> None:
-        """Write the index of the search with the addresses of pages."""
-        assert self.indexer is not None
-        freeze = self.indexer.freeze
-
-        def with_addresses() -> dict[str, Any]:
-            frozen = freeze()
-            return frozen | {"docnames": [address(name) for name in frozen["docnames"]]}
-
-        self.indexer.freeze = with_addresses  # type: ignore[method-assign]
-        super().dump_search_index()
-
-
-def setup(app: Sphinx) -> None:
-    """Register the builder."""
-    app.add_builder(SiteBuilder)
