@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opwest.doctor.versions import numbers
 from opwest.records import dataclass
-from opwest.zephyr.workspace import read_text
+from opwest.zephyr.hardware import read_text
 
 _TARGETS = {"arm": "arm-zephyr-eabi", "riscv": "riscv64-zephyr-elf"}
 _PLACES = ("/usr", "/usr/local", "/opt", "~", "~/.local", "~/.local/opt", "~/bin")

@@ -14,9 +14,10 @@ from opwest.doctor.packages import Package
 from opwest.doctor.programs import Answer, Command
 from opwest.doctor.versions import Requirement
 from opwest.records import dataclass
+from opwest.zephyr.hardware import read_text
 from opwest.zephyr.modules import SERVICE, cortex_m
 from opwest.zephyr.version import OLDEST, Version
-from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base, read_text
+from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
 _OPTIONAL = ("picolibc", "cmsis-nn", "cmsis-dsp", "hal_ethos_u")
 _LIMITS = {
