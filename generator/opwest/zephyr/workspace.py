@@ -98,11 +98,13 @@ class Workspace:
 
     def architecture(self, board: str) -> str | None:
         """Return the architecture of a board in twister's file (arm, posix, riscv), None if absent."""
-        for file in (self.base / "boards").rglob(f"{board.partition('@')[0].replace('/', '_')}.yaml"):
-            found = re.search(r"^arch:\s*(\S+)", read_text(file), re.MULTILINE)
-            if found:
-                return found[1]
-        return None
+        file = self._twister_files.get(f"{board.partition('@')[0].replace('/', '_')}.yaml")
+        found = re.search(r"^arch:\s*(\S+)", read_text(file), re.MULTILINE) if file else None
+        return found[1] if found else None
+
+    @cached_property
+    def _twister_files(self) -> dict[str, Path]:
+        return {file.name: file for file in sorted((self.base / "boards").rglob("*.yaml"))}
 
     @cached_property
     def projects(self) -> dict[str, str]:
@@ -125,12 +127,12 @@ class Workspace:
         """
         names = {full.split("/")[1] for full in self.boards.get(re.split("[/@]", board)[0], ()) if "/" in full}
         names -= {*_NEED_NO_HAL}
-        for file in sorted((self.base / "soc").rglob("soc.yml")):
-            vendor = file.relative_to(self.base / "soc").parts[0]
-            if vendor not in _NEED_NO_HAL and not names.isdisjoint(
-                re.findall(r"^\s*-\s*name:\s*(\S+)\s*$", read_text(file), re.MULTILINE)
-            ):
-                return next((name for name in (_HAL.get(vendor), f"hal_{vendor}") if name in self.projects), None)
+        for name in sorted(names & set(self.socs)):
+            for folder in self.socs[name].folders:
+                vendor = folder.relative_to(self.base / "soc").parts[0]
+                if vendor not in _NEED_NO_HAL:
+                    known = self.projects
+                    return next((hal for hal in (_HAL.get(vendor), f"hal_{vendor}") if hal in known), None)
         return None
 
     def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> dict[str, str | None]:
