@@ -97,7 +97,7 @@ def test_empty_environment_without_a_network(packages, kind, version, tmp_path) 
     app = work / "app"
     run(*offline, opwest, "check", work / "example/manifest.yaml")
     run(*offline, opwest, "generate", "example/manifest.yaml", "-o", "app", cwd=work)
-    assert "opwest_models" in (app / "models/vibration/src/vibration_registry.c").read_text() or app.is_dir()
+    assert (app / "models/vibration/src/vibration_registry.c").is_file()
     run(*offline, opwest, "run", app, "--host")
     run(*offline, opwest, "report", app, "-o", work / "r.html", "--sbom", work / "r.spdx")
     assert (work / "r.html").stat().st_size > 10_000 and (work / "r.spdx").read_text().startswith("SPDXVersion")

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from golden_support import PROJECTS, copy_project, generate_project
+from golden_support import PROJECTS, copy_project
 from opwest.cli.main import main
 from requirements_support import need
 
@@ -205,6 +205,7 @@ def test_errors(tmp_path, capsys, monkeypatch) -> None:
 
 
 def test_project_without_origin(tmp_path, capsys) -> None:
-    app = generate_project("minimal", tmp_path / "app")
+    app = project("minimal", tmp_path)
+    (app / ".opwest/origin.json").unlink()
     assert report(app, "--sbom", tmp_path / "x.spdx") == 1
     assert "the project does not record the path of its manifest" in capsys.readouterr().err
