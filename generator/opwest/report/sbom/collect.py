@@ -11,7 +11,7 @@ from typing import Final
 
 from opwest import __version__
 from opwest.model.model import Model
-from opwest.report.sbom.document import DOCUMENT, NOASSERTION, Document, File, Package, Relationship
+from opwest.report.sbom.document import DOCUMENT, NOASSERTION, Document, File, Package, Relationship, one_line
 from opwest.report.sbom.elements import Elements
 from opwest.report.sbom.imports import imported_model
 from opwest.report.sbom.spdx_json import spdx_json
@@ -142,7 +142,9 @@ class _Bill:
             comment="the manifest and the files that it names",
         )
         ident = self.elements.id("Package", model.name)
-        package = Package(ident, model.name, "LIBRARY", None, licence, tuple(files), comment=model.description)
+        package = Package(
+            ident, model.name, "LIBRARY", None, licence, tuple(files), comment=one_line(model.description or "") or None
+        )
         self._add(package)
         self._add(source)
         self._relate(ident, "GENERATED_FROM", source.id)

@@ -14,6 +14,12 @@ FileType = Literal["SOURCE", "BINARY", "TEXT", "OTHER"]
 Purpose = Literal["APPLICATION", "LIBRARY", "SOURCE", "FILE"]
 
 
+def one_line(value: str) -> str:
+    """Return a value that both forms can hold: one line, which cannot end the tag <text> of its own value."""
+    printable = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in value.strip())
+    return printable.replace("<text>", "< text>").replace("</text>", "< /text>")
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file with its checksums in hexadecimal (SPDX 2.3, clause 8)."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opwest.model.licences import identifiers
 from opwest.report.sbom.document import NOASSERTION, Document, File, Package, Relationship
+from opwest.report.sbom.document import one_line as _line
 
 
 def tag_value(document: Document) -> str:
@@ -92,11 +93,5 @@ def _found(files: tuple[File, ...]) -> list[str]:
     return sorted({one for file in files if file.declared for one in identifiers(file.declared)}) or [NOASSERTION]
 
 
-def _line(value: str) -> str:
-    """Return a value of one line: control characters as escapes."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in value)
-
-
 def _text(value: str) -> str:
-    """Return a value of several lines, which cannot end its own tag."""
-    return f"<text>{_line(value).replace('<text>', '< text>').replace('</text>', '< /text>')}</text>"
+    return f"<text>{_line(value)}</text>"
