@@ -4,6 +4,7 @@
 # make test   lint, types, and the tests that need only Python and a C compiler: 10 minutes on 2 cores
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
+# make test-pythons  a part of the tests under Python 3.12, 3.13 and 3.14, where these are installed
 # make docs   the documentation as a site, in build/site: broken links and pages without an entry in docs/README.md are errors
 # make docs-pictures  pictures of the site at 1280 and 390 px, light and dark, in build/site-pictures
 # make bench  the benchmarks: one table of all figures, in build/bench
@@ -57,7 +58,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench docs docs-pictures campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
+.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -97,6 +98,10 @@ test-without-packages: $(BARE)/.installed
 		! $(BARE)/bin/python -c "import $$module" 2>/dev/null || { echo "$$module is installed in $(BARE)"; exit 1; }; \
 	done
 	@OPWEST_TESTS_WITHOUT="$(BARE_LACKS)" $(BARE)/bin/python $(PYTEST) $(BARE_TESTS)
+
+# TESTS="tests/unit" for other tests.
+test-pythons:
+	@$(PYTHON) scripts/pythons.py --jobs $(JOBS) $(TESTS)
 
 docs: $(VENV)/.installed-docs
 	@REPOSITORY='$(REPOSITORY)' $(BIN)/python scripts/site

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a part of the tests under other versions of Python, each in an environment build/python-VERSION.
+
+The interpreters are python3.12, python3.13 and python3.14 of PATH or of pyenv. Absent ones are reported; with
+`--required`, they are an error. Warnings are errors, as in all tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+VERSIONS = ("3.12", "3.13", "3.14")
+QUICK = ("tests/golden", "tests/unit/manifest", "tests/unit/system", "tests/unit/render", "tests/unit/resources")
+
+
+def find_python(version: str) -> str | None:
+    """Return an interpreter of a version, such as 3.12; None without one."""
+    installed = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python{version}"))
+    for candidate in (*map(str, reversed(installed)), f"python{version}"):
+        try:  # a shim of pyenv exists also for versions that are not selected
+            done = subprocess.run([candidate, "-c", "import venv"], capture_output=True, check=False)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return candidate
+    return None
+
+
+def environment(version: str, interpreter: str) -> Path:
+    """Return the Python of an environment with opwest and the requirements of the tests."""
+    folder = ROOT / "build" / f"python-{version}"
+    python, stamp = folder / "bin" / "python", folder / ".installed"
+    wanted = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+        subprocess.run([interpreter, "-m", "venv", "--clear", folder], check=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+        subprocess.run([*pip, "-e", f"{ROOT}[test,bundle]"], check=True)
+        stamp.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def main() -> int:
+    """Run the tests; return the exit code."""
+    parser = argparse.ArgumentParser(description="Run a part of the tests under other versions of Python.")
+    parser.add_argument("--versions", nargs="*", default=VERSIONS, metavar="X.Y")
+    parser.add_argument("--required", action="store_true", help="fail if an interpreter is absent")
+    parser.add_argument("--jobs", default="2", metavar="N", help="processes of pytest (default: 2)")
+    parser.add_argument("tests", nargs="*", default=QUICK, help="tests instead of the quick ones")
+    options = parser.parse_args()
+    failed = []
+    for version in options.versions:
+        interpreter = find_python(version)
+        if interpreter is None:
+            print(f"== Python {version}: SKIPPED, no interpreter in PATH or ~/.pyenv/versions", flush=True)
+            failed += [version] if options.required else []
+            continue
+        python = environment(version, interpreter)
+        print(f"== Python {version}", flush=True)
+        begin = time.monotonic()
+        command = [python, "-m", "pytest", "-q", "-n", options.jobs, "--dist", "loadfile", "-p", "no:cacheprovider"]
+        done = subprocess.run([*command, "--tier=all", *options.tests], cwd=ROOT, check=False)
+        print(f"== Python {version}: {time.monotonic() - begin:.0f} s, exit code {done.returncode}", flush=True)
+        failed += [version] if done.returncode else []
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
