@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --host` with MinGW, whose programs Wine runs, and linked for macOS by Zig, not run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from golden_support import generate_project
+from opwest.cli.main import main
+from requirements_support import need
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("x86_64-w64-mingw32-gcc", "wine")
+    return tmp_path_factory.mktemp("wine")
+
+
+@pytest.fixture
+def windows(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile with MinGW, and run programs with Wine."""
+    monkeypatch.setenv("WINEPREFIX", str(prefix / "prefix"))
+    monkeypatch.setenv("WINEDEBUG", "-all")
+    monkeypatch.setenv("CC", "x86_64-w64-mingw32-gcc")
+    run = subprocess.run
+
+    def with_wine(command: Any, **options: Any) -> Any:
+        return run(["wine", *command] if str(command[0]).endswith(".exe") else command, **options)
+
+    monkeypatch.setattr(subprocess, "run", with_wine)
+
+
+def test_results_with_mingw(windows: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app = generate_project("minimal", tmp_path)
+    np.save(tmp_path / "x.npy", np.array([1, -2, 300, 4], dtype="int16"))
+    assert main(["run", str(app), "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", str(tmp_path)]) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), [-1, 2, -300, -4])
+
+
+@pytest.mark.parametrize("project", ["devices", "vectors"])
+def test_programs_and_constants_with_mingw(
+    windows: None, project: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Emulated devices with threads, programs in shared sections, and arrays in .incbin."""
+    app = generate_project(project, tmp_path)
+    assert main(["run", str(app), "--host"]) == 0
+    assert "run returned 0" in capfd.readouterr().out.replace("\r\n", "\n")
+
+
+def test_elf_objects_are_refused(windows: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("llvmlite")
+    app = generate_project("minimal", tmp_path, metadata="llvm")
+    assert main(["run", str(app), "--host"]) == 1
+    found = capsys.readouterr().err
+    assert "the metadata of the application is in ELF objects, which the linker of this machine does not read" in found
+    assert "hint: generate with --metadata=c" in found
+
+
+@pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-macos"])
+def test_programs_link_for_macos(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("ziglang")
+    app = generate_project("devices", tmp_path)
+    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target {target}")
+    run = subprocess.run
+    linked = []
+
+    def refuse(command: Any, **options: Any) -> Any:
+        if Path(str(command[0])).name == "application":
+            linked.append(Path(command[0]).read_bytes()[:4])
+            return subprocess.CompletedProcess(command, 0, "", "")
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert main(["run", str(app), "--host"]) == 0
+    assert linked == [b"\xcf\xfa\xed\xfe"]
