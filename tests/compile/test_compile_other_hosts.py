@@ -61,7 +61,7 @@ def test_elf_objects_are_refused(windows: None, tmp_path: Path, capsys: pytest.C
     assert "hint: generate with --metadata=c" in found
 
 
-@pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-macos"])
+@pytest.mark.parametrize("target", ["aarch64-macos", pytest.param("x86_64-macos", marks=pytest.mark.whole)])
 def test_programs_link_for_macos(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("ziglang")
     app = generate_project("devices", tmp_path)
