@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
 import sys
 import textwrap
@@ -182,9 +181,3 @@ def test_module_in_the_working_directory_is_not_imported(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     (result,) = compile_many([job()])
     assert isinstance(result, bytes)
-
-
-def test_signal_names():
-    from opwest.llvm.child import _signal_name
-
-    assert _signal_name(signal.SIGABRT) == "SIGABRT" and _signal_name(999) == "signal 999"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from opwest.importers import child as importing
 from opwest.system import files, limits, locks, module, processes
+from requirements_support import skip_here
 
 
 class Msvcrt:
@@ -41,7 +42,7 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(locks, "_fcntl", None)
         monkeypatch.setattr(locks, "_msvcrt", Msvcrt())
     elif module("fcntl") is None:
-        pytest.skip("not a POSIX system")
+        skip_here("not a POSIX system")
     return str(request.param)
 
 
@@ -83,8 +84,9 @@ def is_alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are observed in /proc")
 def test_group_ends_with_its_descendants(tmp_path: Path) -> None:
+    if not Path("/proc/self/stat").exists():
+        skip_here("processes are observed in /proc")
     place = tmp_path / "pid"
     command = [sys.executable, "-c", SLEEPS.format(GRANDCHILD.format(str(place)))]
     process = subprocess.Popen(command, **processes.group())
