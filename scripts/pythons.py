@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.12", "3.13", "3.14")
-QUICK = ("tests/golden", "tests/unit/manifest", "tests/unit/system", "tests/unit/render", "tests/unit/resources")
+QUICK = ("tests/golden/test_golden.py", "tests/unit/manifest", "tests/unit/system")
 
 
 def find_python(version: str) -> str | None:

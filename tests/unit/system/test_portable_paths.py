@@ -49,7 +49,7 @@ def test_paths_that_differ_only_in_case(paths: tuple[str, str]) -> None:
 )
 def test_names_of_windows(name: str, reason: str | None) -> None:
     assert fault_on_windows(name) == reason
-    if hasattr(ntpath, "isreserved"):  # Python 3.13
+    if hasattr(ntpath, "isreserved") and ":" not in name:  # from Python 3.13 on; a:b is a stream of file a
         assert ntpath.isreserved(name) == (reason is not None)
 
 
