@@ -15,7 +15,7 @@ from pathlib import Path
 import matrix_project
 import pytest
 from campaign import sized
-from requirements_support import need
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace, is_riscv
 
 pytestmark = pytest.mark.zephyr
@@ -63,7 +63,7 @@ def test_cells(
     record = {"version": version, "board": board, "options": " ".join(options), "back_end": back_end}
     try:
         if reason := ABSENT.get((version, board, options)):
-            pytest.skip(reason)
+            skip_here(reason)
         cells = cells_of(workspaces(version), opwest, tmp_path, board, options, back_end)
     except pytest.skip.Exception as skipped:
         write_record({**record, "skipped": str(skipped)})
