@@ -12,6 +12,8 @@
 #             share devices, all injected faults, all MiniMalloc problems, 40 updates killed at random moments
 # make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
 # make matrix  each version of Zephyr at hand, board, convention and back end; prints a table, also in build/matrix.txt
+# make board-sweep  the target of all boards of Zephyr, against Zephyr's Kconfig: 10 to 20 minutes; prints a table, also in
+#             build/board-sweep.txt and docs/boards.md
 # make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
@@ -58,7 +60,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
+.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -127,6 +129,8 @@ matrix: $(VENV)/.installed-all
 	OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --dist load --tier=all tests/zephyr/test_matrix_on_zephyr.py || status=1; \
 	$(BIN)/python scripts/host_matrix.py || status=1; \
 	exit $$status
+board-sweep: $(VENV)/.installed-dev
+	@$(BIN)/python tests/boards/sweep.py --page docs/boards.md
 
 bundles: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/unit/board/test_bundle*.py tests/zephyr/test_bundle*.py \

@@ -24,7 +24,10 @@ from typing import NoReturn
 import pytest
 
 HOST = frozenset(
-    "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient west".split()
+    [
+        *"ar as cc gcc git ld nm objcopy strip unshare".split(),
+        *"cbor2 coverage hypothesis llvmlite pykwalify serial smpclient west".split(),
+    ]
 )
 """The requirements of `make test`: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
 
@@ -79,6 +82,7 @@ _INSTALL = {
     "mlir-opt": "apt-get install mlir-19-tools",
     "mlir-translate": "apt-get install mlir-19-tools",
     "hatchling": "pip install hatchling",
+    "pykwalify": "pip install west",
     "west": "pip install west",
     "spdx_tools": "pip install 'opwest[release]'",
     "build": "pip install 'opwest[release]'",

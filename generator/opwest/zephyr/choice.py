@@ -10,6 +10,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.model.builds import Target
 from opwest.model.model import Model, bases, variants_of
 from opwest.records import dataclass
+from opwest.zephyr.configuration import selects_no_processor
 from opwest.zephyr.floats import board_options, fpu_conditions
 from opwest.zephyr.processors import architecture, fits_processor, known_configuration, selected_targets
 from opwest.zephyr.workspace import Workspace
@@ -60,16 +61,28 @@ def choose_target(models: Sequence[Model], board: str, workspace: Workspace | No
 
 
 def check_targets(models: Sequence[Model], board: str, workspace: Workspace | None, faults: Diagnostics) -> None:
-    """Report models whose objects are for no target that a board's firmware selects."""
+    """Report models without a target on a board: its firmware selects none, or its processor is unknown."""
     for model in bases(models):
         choice = choose_target([model, *variants_of(model, models)], board, workspace)
         if choice is not None and choice.target is None:
             faults.warning(
-                f"model {model.name!r} has no objects for board {board!r}: {choice.reason}",
+                f"model {model.name!r} has no target on board {board!r}: {choice.reason}",
                 model.location,
                 expected=choice.expected,
                 hint=choice.hint or None,
             )
+        elif choice is None and workspace is not None and selects_no_processor(board, workspace):
+            faults.warning(
+                f"no processor of board {board!r}: its Kconfig files select none",
+                expected="a board target with an SoC that Zephyr builds for",
+                hint=f"the board has: {_list(_full_names(board, workspace))}",
+            )
+            return
+
+
+def _full_names(board: str, workspace: Workspace) -> list[str]:
+    full = workspace.boards.get(board.partition("/")[0].partition("@")[0], frozenset())
+    return sorted(name for name in full if "/" in name and "//" not in name and "*" not in name)
 
 
 def _without_target(

@@ -37,6 +37,7 @@ class Configuration:
 
     def __init__(self, values: KconfigValues, forced: Iterable[str], assigned: Mapping[str, bool]) -> None:
         self._values, self._forced, self._assigned = values, tuple(forced), dict(assigned)
+        self._results: dict[object, frozenset[str]] = {}
 
     def true(self, options: Mapping[str, bool] | None = None, implied: Iterable[str] = ()) -> frozenset[str]:
         """Return the symbols (without CONFIG_) that are y.
@@ -44,8 +45,11 @@ class Configuration:
         `options` are assigned by the application, after those of the board. `implied` are the conditions under which a
         model implies FPU.
         """
-        conditions = [("FPU", expression(condition)) for condition in implied]
-        return self._values.true(self._forced, self._assigned | dict(options or {}), conditions)
+        conditions = tuple(("FPU", expression(condition)) for condition in implied)
+        key = (frozenset((options or {}).items()), conditions)
+        if key not in self._results:
+            self._results[key] = self._values.true(self._forced, self._assigned | dict(options or {}), conditions)
+        return self._results[key]
 
 
 @lru_cache(maxsize=16)
@@ -74,6 +78,18 @@ def board_configuration(board: str, workspace: Workspace) -> Configuration | Non
         (_symbol(name), _symbol(target)),
         _first_defconfig(target, boards),
     )
+
+
+def selects_no_processor(board: str, workspace: Workspace) -> bool:
+    """Whether the Kconfig files of a board of hardware model 2 are complete, and select no core.
+
+    A SoC outside of the tree can have files elsewhere, and Zephyr's own files always define its architecture.
+    """
+    target = _full_name(board, workspace)
+    if target is None or workspace.version is None or workspace.version.pair < QUALIFIERS:
+        return False
+    known = workspace.socs.get(target.split("/")[1])
+    return known is not None and (workspace.base / "arch" / "Kconfig").is_file()
 
 
 def standalone(symbols: Iterable[str]) -> Configuration:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of the sweep over all boards, and memory regions of boards; `make board-sweep` takes all boards.
+
+The sample has boards of each architecture, and those whose Kconfig files need a rule of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from campaign import sized
+from requirements_support import need, skip_here
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+BASE = Path.home() / "zephyrproject" / "zephyr"
+SAMPLE = {
+    "adafruit_qt_py_esp32s3/esp32s3/procpu": "C sources",  # selections depend on the revision
+    "esp32c3_devkitm/esp32c3": "C sources",
+    "fvp_baser_aemv8r/fvp_aemv8r_aarch32/smp": "C sources",  # SMP excludes the FPU
+    "hifive_unmatched/fu740/u74": "rv64gc",
+    "iotdk/arc_iot": "C sources",
+    "it8xxx2_evb/it81302bx": "C sources",  # selections depend on the toolchain
+    "mps3/corstone300": None,  # a SoC without a processor
+    "mps3/corstone300/an547": "cortex-m55f-mve",
+    "native_sim/native": "i386",
+    "nrf5340dk/nrf5340/cpuapp/ns": "cortex-m33f",
+    "nrf5340dk/nrf5340/cpunet": "cortex-m33",
+    "nucleo_f401re/stm32f401xe": "cortex-m4f",
+    "nucleo_h743zi/stm32h743xx": "cortex-m7f-double",
+    "qemu_leon3/leon3": None,  # big-endian
+    "qemu_riscv32/qemu_virt_riscv32": "rv32imafc",
+    "qemu_riscv32e/qemu_virt_riscv32e": "C sources",
+    "qemu_x86/atom": "C sources",
+    "rpi_pico/rp2040": "cortex-m0plus",
+    "rsk_rx130/r5f51308axfp": "C sources",
+}
+REGIONS = {
+    "st/nucleo_h743zi/nucleo_h743zi": {"DTCM", "ITCM", "SRAM1", "SRAM2", "SRAM3", "SRAM4", "BACKUP_SRAM", "EXTMEM"},
+    "st/stm32f4_disco/stm32f4_disco": {"CCM"},
+    "nordic/nrf52840dk/nrf52840dk_nrf52840": set(),
+    "nxp/frdm_mcxn947/frdm_mcxn947_mcxn947_cpu0": {"SRAMX"},
+    "ambiq/apollo4p_evb/apollo4p_evb": {"ITCM"},
+}
+
+
+def need_tree() -> None:
+    if not (BASE / "scripts" / "list_boards.py").is_file():
+        skip_here("no Zephyr workspace")
+    need("pykwalify")
+
+
+def test_targets_of_boards_are_those_of_kconfig(tmp_path: Path) -> None:
+    need_tree()
+    from kconfig_truth import Tree
+    from sweep import sweep
+
+    tree = Tree(BASE, tmp_path / "kconfig")
+    assert (tree.boards, len(tree.targets)) == (788, 1129)
+    targets = [target for target in tree.targets if sized(target.full in SAMPLE, True)]
+    rows = list(sweep(tree, targets, tmp_path))
+    assert [row for row in rows if not row.agrees] == []
+    picked = {row.board: (row.choice and row.choice.target) or (row.sources and row.sources.target) for row in rows}
+    assert {board: picked[board] for board in SAMPLE} == SAMPLE
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_memory_regions_of_boards(name: str) -> None:
+    need_tree()
+    need("gcc")
+    from memory_regions import regions
+
+    found = regions(BASE / "boards" / f"{name}.dts", BASE)
+    assert {one.name for one in found if one.name} == REGIONS[name]
+    assert len([one for one in found if one.is_main]) == 1

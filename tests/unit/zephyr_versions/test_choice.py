@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target of a model on a board, and the messages of `--board` if there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opwest.cli.main import main
+from small_tree import FILES, tree
+
+ARCH = {
+    "arch/Kconfig": 'config CPU_HAS_FPU\n\tbool\n\nconfig FPU\n\tbool "FPU"\n\tdepends on CPU_HAS_FPU\n'
+    '\thelp\n\t  select XTENSA is only text here.\n\nchoice\n\tprompt "ABI"\n\tdefault FP_HARDABI\n\tdepends on FPU\n'
+    'config FP_HARDABI\n\tbool "hard"\nconfig FP_SOFTABI\n\tbool "soft"\nendchoice\n',
+    "boards/v/odd/board.yml": "board:\n  name: odd\n  socs:\n    - name: tiny\n",
+    "boards/v/big/board.yml": "board:\n  name: big\n  socs:\n    - name: tiny\n",
+    "boards/v/big/Kconfig.big": "config BOARD_BIG\n\tselect SPARC\n\tselect BIG_ENDIAN\n",
+}
+MANIFEST = """version: 1
+model: m
+objects: [{files: [op.c]}]
+operators:
+  op: {args: [{name: x, dtype: float32, shape: [1]}, {name: y, dtype: float32, shape: [1], direction: out}]}
+run:
+  inputs: {x: {dtype: float32, shape: [1]}}
+  outputs: {y: {dtype: float32, shape: [1]}}
+  steps: [{call: op, args: [x, y]}]
+"""
+SOURCE = "#include <stdint.h>\nint32_t op(const float *x, float *y)\n{\n\ty[0] = x[0];\n\treturn 0;\n}\n"
+IR = "define i32 @op(ptr %x, ptr %y) {\n  ret i32 0\n}\n"
+
+
+def checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], board: str, targets: str = "", kconfig: str = ""
+) -> str:
+    base = tree(tmp_path / "zephyr", FILES | ARCH).base
+    (tmp_path / "op.c").write_text(SOURCE)
+    (tmp_path / "op.ll").write_text(IR)
+    file = tmp_path / "manifest.yaml"
+    file.write_text(MANIFEST)
+    if targets:
+        text = MANIFEST.replace("{files: [op.c]}", f"{{files: [op.ll], targets: [{targets}]}}")
+        file.write_text(text + (f"application: {{kconfig: {{{kconfig}}}}}\n" if kconfig else ""))
+    assert main(["check", str(file), "--zephyr-base", str(base), "--board", board]) == 0
+    return "\n".join(capsys.readouterr().err.splitlines())
+
+
+def warning(text: str) -> str:
+    """Return the message about the target, with its expectation and hint; empty if there is none."""
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if "has no target on board" in line or "no processor of board" in line:
+            rest = [more.strip() for more in lines[at + 1 : at + 3] if more.startswith("  ")]
+            return "\n".join([line.split("warning: ")[1], *rest])
+    return ""
+
+
+@pytest.mark.parametrize("board", ["nucleo", "dk/nrf5340/cpuapp", "c3/tiny", "c3/c3soc"])
+def test_c_sources_need_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
+    assert warning(checked(tmp_path, capsys, board)) == ""
+
+
+@pytest.mark.parametrize(("board", "target"), [("nucleo", "cortex-m4f-softfp"), ("c3/c6soc", "rv32imac")])
+def test_objects_of_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str], board: str, target: str) -> None:
+    softfp = "CONFIG_FP_SOFTABI: y" if "softfp" in target else ""
+    assert warning(checked(tmp_path, capsys, board, target, softfp)) == ""
+
+
+@pytest.mark.parametrize(
+    ("board", "message"),
+    [
+        (
+            "c3/tiny",
+            "model 'm' has no target on board 'c3/tiny': Xtensa, without a named target\n"
+            "expected: C sources only, or a target under `targets:` in the manifest\n"
+            "hint: found objects for: cortex-m3",
+        ),
+        (
+            "dk/nrf5340/cpunet",
+            "model 'm' has no target on board 'dk/nrf5340/cpunet': Cortex-M23, without a named target\n"
+            "expected: C sources only, or a target under `targets:` in the manifest\n"
+            "hint: found objects for: cortex-m3",
+        ),
+        (
+            "c3/c3soc",
+            "model 'm' has no target on board 'c3/c3soc': RISC-V rv32imc, without a named target\n"
+            "expected: C sources only, or a target under `targets:` in the manifest\n"
+            "hint: found objects for: cortex-m3",
+        ),
+        (
+            "nucleo",
+            "model 'm' has no target on board 'nucleo': Cortex-M4\n"
+            "expected: objects for cortex-m4, cortex-m4f, cortex-m4f-softfp\n"
+            "hint: found: cortex-m3",
+        ),
+        (
+            "big",
+            "model 'm' has no target on board 'big': SPARC with big-endian data\nexpected: a little-endian processor",
+        ),
+        (
+            "odd",
+            "no processor of board 'odd': its Kconfig files select none\n"
+            "expected: a board target with an SoC that Zephyr builds for\n"
+            "hint: the board has: odd/tiny",
+        ),
+    ],
+)
+def test_boards_without_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
+    assert warning(checked(tmp_path, capsys, board, "cortex-m3")) == message
+
+
+def test_options_of_the_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = checked(tmp_path, capsys, "nucleo", "cortex-m4", "CONFIG_FPU: y")
+    assert warning(text) == (
+        "model 'm' has no target on board 'nucleo': its configuration has CONFIG_FPU=y\n"
+        "expected: CONFIG_FPU=n, for the objects of cortex-m4\n"
+        "hint: set options under `application: kconfig:` in the manifest, or add objects for the target of the board"
+    )
