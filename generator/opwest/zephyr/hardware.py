@@ -66,7 +66,7 @@ def parse_yaml(text: str) -> Any:
     import yaml  # `opwest doctor` reports a missing package
 
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: invalid dates
         return None
 
