@@ -21,6 +21,8 @@ from opwest.board.session import check_tensors, find_model, run_model
 from opwest.board.shell_connection import ShellConnection
 from opwest.board.shell_link import ShellLink
 from opwest.host.arrays import Runs
+from opwest.zephyr.kconfig import KconfigFiles
+from opwest.zephyr.kconfig_values import KconfigValues
 from opwest.zephyr.workspace import Workspace
 
 Use = Callable[[Any], str]
@@ -199,10 +201,11 @@ _WORKSPACE = (
 
 def _start_workspace(folder: Path) -> Read:
     base = folder / "zephyr"
-    (base / "boards" / "v" / "b").mkdir(parents=True)
+    for name in ("boards/v/b", "soc/v"):
+        (base / name).mkdir(parents=True)
 
     def read(content: bytes) -> str:
-        for name in ("VERSION", "west.yml", "boards/v/b/board.yml", "boards/v/b/b.yaml"):
+        for name in ("VERSION", "west.yml", "boards/v/b/board.yml", "boards/v/b/b.yaml", "soc/v/soc.yml"):
             (base / name).write_bytes(content)
         found = Workspace(base)
         return (
@@ -212,7 +215,32 @@ def _start_workspace(folder: Path) -> Read:
     return read
 
 
+_KCONFIG = (
+    b'config BOARD_B\n\tselect SOC_S if BOARD_B_S || !(X && Y)\nif SOC_S\nrsource "*/Kconfig"\nendif\n',
+    b'choice C\n\tprompt "P"\n\tdefault D if E\nconfig D\n\tbool "d"\n\tdepends on \\\n\tF\nendchoice\nconfig A\n'
+    b'\tdef_bool y if "$(BOARD_REVISION)" != ""\n\timply FPU\n\thelp\n\t  text\nmenu "m"\n\tdepends on A\nendmenu\n',
+)
+_KCONFIG_WORDS = (
+    'config choice endchoice if endif menu endmenu depends on select imply default def_bool bool prompt help source rsource "*" '
+    '"**/K" "../*/Kconfig" /dev/zero $(X) $(dt_has,x) ( ) ! && || = != < y n # \\ "'
+).split(" ")
+
+
+def _start_kconfig(folder: Path) -> Read:
+    (folder / "sub").mkdir()
+
+    def read(content: bytes) -> str:
+        for name in ("Kconfig", "sub/Kconfig"):
+            (folder / name).write_bytes(content)
+        files = KconfigFiles({"srctree": str(folder), "BOARD_REVISION": "a"})
+        files.read([folder / "Kconfig"])
+        return str(len(KconfigValues(files).true(["BOARD_B"], {"A": True})))
+
+    return read
+
+
 READERS = (
+    Reader("Kconfig", lambda: _KCONFIG, _start_kconfig, text_mutator(_KCONFIG_WORDS, pattern=r"[\w$-]+|\S")),
     Reader("shell answers", lambda: _SHELL, start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S")),
     *([Reader("SMP answers", _smp_seeds, start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
     Reader("workspace", lambda: _WORKSPACE, _start_workspace, mutate_yaml),

@@ -15,6 +15,8 @@ from pathlib import Path
 from opwest.records import dataclass
 
 _MOST_FILES = 4000
+_DEEPEST = 12
+"""Files can include each other; those of Zephyr have at most seven levels."""
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(&&|\|\||!=|<=|>=|[=!<>()])|(\$\([^()]*\))|([\w./-]+))')
 _PRIORITY = {"||": 1, "&&": 2, "!": 3, "=": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4}
 _VARIABLE = re.compile(r"\$\((\w+)\)")
@@ -59,7 +61,7 @@ class KconfigFiles:
 
     def _read(self, file: Path, conditions: list[Expression], choice: Definition | None, depth: int) -> None:
         self._files += 1
-        if depth > 40 or self._files > _MOST_FILES:
+        if depth > _DEEPEST or self._files > _MOST_FILES or not file.name.startswith("Kconfig"):
             return
         try:
             text = file.read_text(encoding="utf-8", errors="replace")
@@ -77,10 +79,13 @@ class KconfigFiles:
         if "$" in expanded or not expanded:
             return
         path = start / expanded
-        if any(char in expanded for char in "*?["):
-            files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if path.is_absolute() else []
-        else:
-            files = [path]
+        try:
+            if any(char in expanded for char in "*?["):
+                files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if path.is_absolute() else []
+            else:
+                files = [path]
+        except (OSError, ValueError, NotImplementedError):  # no pattern
+            return
         for file in files:
             self._read(file, reader.conditions(), reader.choice, reader.depth + 1)
 

@@ -94,7 +94,7 @@ class KconfigValues:
     def _chosen(self, name: str, values: frozenset[str], assigned: Mapping[str, bool]) -> str | None:
         """Return the member of a choice: the assigned one, the first default, or the first visible one."""
         visible = [one for one in self._choices[name] if _visible(one, values)]
-        if not visible:
+        if not any(holds(prompt, values) for one in visible for prompt in one.prompts):
             return None
         members = [
             member
