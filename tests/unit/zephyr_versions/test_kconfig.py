@@ -133,7 +133,8 @@ endchoice
     assert true(text, "FPU", "OLD") == {"FPU", "OLD", "SOFT"}
     assert true(text, "FPU", SOFT=True) == {"FPU", "SOFT"}
     assert true(text, "FPU", OTHER=True) == {"FPU", "HARD"}
-    assert true('choice\nconfig A\n\tbool "a"\nendchoice\n') == {"A"}
+    assert true('choice\n\tbool "c"\nconfig A\n\tbool "a"\nconfig B\n\tbool "b"\nendchoice\n') == {"A"}
+    assert true('choice\nconfig A\n\tbool "a"\nendchoice\n') == set()  # no prompt
 
 
 def test_contradictions_end() -> None:
