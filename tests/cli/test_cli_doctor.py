@@ -292,7 +292,7 @@ def test_packages_that_are_missing_or_too_old(machine, lacks, monkeypatch):
     state = lacks("generate", "llvm", "run-serial", "import-models", "bundle-sign")
     assert state == {
         "generate": [],
-        "llvm": [("the Python package llvmlite", f"{python} 'llvmlite>=0.46'")],
+        "llvm": [("the Python package llvmlite", f"{python} 'llvmlite>=0.48'")],
         "run-serial": [("the Python package smpclient", f"{python} 'smpclient[serial]>=7.3'")],
         "import-models": [("onnx >=1.16 (found 1.2)", f"{python} 'onnx>=1.16'")],
         "bundle-sign": [("the Python package cryptography", f"{python} 'cryptography>=42'")],
