@@ -85,12 +85,24 @@ class Tree:
         return sorted({Path(folder) for folder in found})
 
     def symbols(self, target: BoardTarget, kconfig: Sequence[Path] = (), options: Sequence[str] = ()) -> dict[str, str]:
-        """Return the values of all symbols of a firmware, with the Kconfig files of models and lines of prj.conf."""
+        """Return the values of all symbols of a firmware, with the Kconfig files of models and lines of prj.conf.
+
+        The directories of all SoCs are read only for boards that select a symbol of another SoC than their own.
+        """
+        kconf = self._evaluated(target, self._folders[target.soc], kconfig, options)
+        if any(one.name.startswith("SOC_") and _is_selected(one) for one in kconf.syms.values() if not one.nodes):
+            every = sorted({folder for folders in self._folders.values() for folder in folders})
+            kconf = self._evaluated(target, every, kconfig, options)
+        return {symbol.name: symbol.str_value for symbol in kconf.unique_defined_syms}
+
+    def _evaluated(
+        self, target: BoardTarget, folders: Sequence[Path], kconfig: Sequence[Path], options: Sequence[str]
+    ) -> Any:
         soc, board = self.scratch / "soc", self.scratch / "boards"
-        for folder in (soc, board):
-            folder.mkdir(exist_ok=True)
+        for place in (soc, board):
+            place.mkdir(exist_ok=True)
         for name in ("Kconfig.defconfig", "Kconfig", "Kconfig.soc"):
-            _sources(soc / name, self._folders[target.soc], name)
+            _sources(soc / name, folders, name)
         for name in ("Kconfig.defconfig", f"Kconfig.{target.name}", "Kconfig"):
             _sources(board / name, target.directories, name)
         root = self.scratch / "Kconfig"
@@ -123,7 +135,13 @@ class Tree:
         if options:
             (self.scratch / "prj.conf").write_text("".join(f"{line}\n" for line in options))
             kconf.load_config(str(self.scratch / "prj.conf"), replace=False)
-        return {symbol.name: symbol.str_value for symbol in kconf.unique_defined_syms}
+        return kconf
+
+
+def _is_selected(symbol: Any) -> bool:
+    import kconfiglib
+
+    return bool(kconfiglib.expr_value(symbol.rev_dep))
 
 
 def _sources(file: Path, folders: Sequence[Path], name: str) -> None:

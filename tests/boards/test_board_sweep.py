@@ -20,22 +20,19 @@ SAMPLE = {
     "adafruit_qt_py_esp32s3/esp32s3/procpu": "C sources",  # selections depend on the revision
     "esp32c3_devkitm/esp32c3": "C sources",
     "fvp_baser_aemv8r/fvp_aemv8r_aarch32/smp": "C sources",  # SMP excludes the FPU
-    "hifive_unmatched/fu740/u74": "rv64gc",
-    "iotdk/arc_iot": "C sources",
     "it8xxx2_evb/it81302bx": "C sources",  # selections depend on the toolchain
     "mps3/corstone300": None,  # a SoC without a processor
     "mps3/corstone300/an547": "cortex-m55f-mve",
+    "myra_sip_baseboard/myra": "cortex-m4f",  # its SoC selects that of another vendor
     "native_sim/native": "i386",
     "nrf5340dk/nrf5340/cpuapp/ns": "cortex-m33f",
     "nrf5340dk/nrf5340/cpunet": "cortex-m33",
-    "nucleo_f401re/stm32f401xe": "cortex-m4f",
     "nucleo_h743zi/stm32h743xx": "cortex-m7f-double",
     "qemu_leon3/leon3": None,  # big-endian
     "qemu_riscv32/qemu_virt_riscv32": "rv32imafc",
     "qemu_riscv32e/qemu_virt_riscv32e": "C sources",
     "qemu_x86/atom": "C sources",
     "rpi_pico/rp2040": "cortex-m0plus",
-    "rsk_rx130/r5f51308axfp": "C sources",
 }
 REGIONS = {
     "st/nucleo_h743zi/nucleo_h743zi": {"DTCM", "ITCM", "SRAM1", "SRAM2", "SRAM3", "SRAM4", "BACKUP_SRAM", "EXTMEM"},

@@ -15,6 +15,7 @@ from opwest.zephyr.kconfig_values import KconfigValues
 from opwest.zephyr.version import QUALIFIERS
 from opwest.zephyr.workspace import Workspace
 
+_MOST_SOCS = 4
 _FLOATS = """
 config FPU
 	bool "FPU"
@@ -51,6 +52,10 @@ class Configuration:
             self._results[key] = self._values.true(self._forced, self._assigned | dict(options or {}), conditions)
         return self._results[key]
 
+    def undefined(self) -> set[str]:
+        """Return the symbols that the board selects and that its files do not define."""
+        return self._values.undefined(self.true())
+
 
 @lru_cache(maxsize=16)
 def board_configuration(board: str, workspace: Workspace) -> Configuration | None:
@@ -63,21 +68,30 @@ def board_configuration(board: str, workspace: Workspace) -> Configuration | Non
     if target is None:
         return None
     name, soc = target.split("/")[0], target.split("/")[1]
-    boards = workspace.board_folders(name)
     known = workspace.socs.get(soc)
-    folders = known.folders if known else ()
+    folders = set(known.folders if known else ())
     _, _, revision = board.partition("/")[0].partition("@")
     variables = {"BOARD": name, "BOARD_REVISION": revision or workspace.default_revision(name)}
-    files = KconfigFiles(_variables(workspace) | variables)
-    files.read([folder / "Kconfig.defconfig" for folder in (*boards, *folders)])
+    for _ in range(_MOST_SOCS):
+        found = _of_folders(target, workspace, folders, variables)
+        others = {folder for symbol in found.undefined() for folder in workspace.folders_of_soc_symbol(symbol)}
+        if others <= folders:
+            break
+        folders |= others  # the SoC of this name selects another one, such as the SoC of its package
+    return found
+
+
+def _of_folders(
+    target: str, workspace: Workspace, folders: Iterable[Path], variables: Mapping[str, str]
+) -> Configuration:
+    name = target.split("/")[0]
+    boards, socs = workspace.board_folders(name), sorted(folders)
+    files = KconfigFiles(_variables(workspace) | dict(variables), _common(workspace.base))
+    files.read([folder / "Kconfig.defconfig" for folder in (*boards, *socs)])
     files.read([folder / file for folder in boards for file in (f"Kconfig.{name}", "Kconfig")])
-    files.read([folder / "Kconfig.soc" for folder in folders])
-    files.read([folder / "Kconfig" for folder in folders])
-    return Configuration(
-        _values(files, workspace),
-        (_symbol(name), _symbol(target)),
-        _first_defconfig(target, boards),
-    )
+    files.read([folder / "Kconfig.soc" for folder in socs])
+    files.read([folder / "Kconfig" for folder in socs])
+    return Configuration(KconfigValues(files), (_symbol(name), _symbol(target)), _first_defconfig(target, boards))
 
 
 def selects_no_processor(board: str, workspace: Workspace) -> bool:
@@ -102,11 +116,11 @@ def standalone(symbols: Iterable[str]) -> Configuration:
 def _of_defconfig(board: str, workspace: Workspace) -> Configuration | None:
     """Return the configuration of a board before Zephyr 3.7: its defconfig assigns the SoC."""
     for file in sorted((workspace.base / "boards").glob(f"*/*/{board}_defconfig")):
-        files = KconfigFiles(_variables(workspace) | {"ARCH": file.parents[1].name})
+        files = KconfigFiles(_variables(workspace) | {"ARCH": file.parents[1].name}, _common(workspace.base))
         soc = workspace.base / "soc" / file.parents[1].name
         files.read([file.parent / "Kconfig.defconfig", *sorted(soc.glob("*/Kconfig.defconfig"))])
         files.read([file.parent / "Kconfig.board", workspace.base / "soc" / "Kconfig"])
-        return Configuration(_values(files, workspace), (), _assigned(file))
+        return Configuration(KconfigValues(files), (), _assigned(file))
     return None
 
 
@@ -117,10 +131,13 @@ def _variables(workspace: Workspace) -> dict[str, str]:
     return places | {"ZEPHYR_TOOLCHAIN_VARIANT": toolchain}
 
 
-def _values(files: KconfigFiles, workspace: Workspace) -> KconfigValues:
-    arch = workspace.base / "arch"
-    files.read([*sorted(arch.glob("*/Kconfig")), arch / "Kconfig", workspace.base / "kernel" / "Kconfig"])
-    return KconfigValues(files)
+@lru_cache(maxsize=2)
+def _common(base: Path) -> KconfigFiles:
+    """Return the files of architectures and of the kernel, which follow those of boards and SoCs."""
+    files = KconfigFiles({"ZEPHYR_BASE": str(base), "srctree": str(base), "ARCH_DIR": "arch"})
+    arch = base / "arch"
+    files.read([*sorted(arch.glob("*/Kconfig")), arch / "Kconfig", base / "kernel" / "Kconfig"])
+    return files
 
 
 def _full_name(board: str, workspace: Workspace) -> str | None:

@@ -44,11 +44,23 @@ class Definition:
 class KconfigFiles:
     """The definitions of Kconfig files, in the order of the files."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], others: KconfigFiles | None = None) -> None:
+        """Start with the definitions of `others`, which follow those of the files."""
         self.symbols: list[Definition] = []
         self.choices: list[Definition] = []
+        self._others = others
         self._variables = dict(variables)
         self._files = 0
+
+    @property
+    def all_symbols(self) -> list[Definition]:
+        """The definitions of symbols, those of `others` last."""
+        return self.symbols + (self._others.all_symbols if self._others else [])
+
+    @property
+    def all_choices(self) -> list[Definition]:
+        """The definitions of choices, those of `others` last."""
+        return self.choices + (self._others.all_choices if self._others else [])
 
     def read(self, files: Sequence[Path]) -> None:
         """Add files and those that they include."""
@@ -133,7 +145,7 @@ class _Reader:
             self._current = Definition(rest, self.conditions(), choice=self.choice.name if self.choice else None)
             self._files.symbols.append(self._current)
         elif word == "choice":
-            name = rest or f"<choice {len(self._files.choices)}>"
+            name = rest or f"<choice {len(self._files.all_choices)}>"
             self._current = self.choice = Definition(name, self.conditions())
             self._files.choices.append(self._current)
             self._blocks.append(("choice", []))

@@ -17,13 +17,13 @@ class KconfigValues:
 
     def __init__(self, files: KconfigFiles) -> None:
         self._symbols: dict[str, list[Definition]] = {}
-        for one in files.symbols:
+        for one in files.all_symbols:
             self._symbols.setdefault(one.name, []).append(one)
         self._choices: dict[str, list[Definition]] = {}
-        for one in files.choices:
+        for one in files.all_choices:
             self._choices.setdefault(one.name, []).append(one)
         self._members: dict[str, list[str]] = {}
-        for one in files.symbols:
+        for one in files.all_symbols:
             if one.choice is not None and one.name not in self._members.setdefault(one.choice, []):
                 self._members[one.choice].append(one.name)
 
@@ -44,6 +44,10 @@ class KconfigValues:
                 break
             values = following
         return values
+
+    def undefined(self, values: frozenset[str]) -> set[str]:
+        """Return the symbols that are y by a selection, and that no file defines."""
+        return {name for name in values if name not in self._symbols}
 
     def _round(
         self,

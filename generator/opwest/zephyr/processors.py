@@ -26,8 +26,9 @@ _OTHERS = {
     "MIPS": "MIPS",
     "RX": "RX",
     "NIOS2": "Nios II",
+    "ARM64": "AArch64",
 }
-"""Architectures without a named target."""
+"""Architectures without a named target, and generic cores."""
 _INTEGER = ("m", "a", "c")
 _IMAC = "RISCV RISCV_ISA_EXT_M RISCV_ISA_EXT_A RISCV_ISA_EXT_C"
 _M55 = "CPU_CORTEX_M55 CPU_HAS_FPU ARMV8_M_DSP ARMV8_1_M_MVEI ARMV8_1_M_MVEF"

@@ -74,6 +74,19 @@ class Workspace:
         """The SoCs of the tree by name, since hardware model 2."""
         return read_socs(self.base)
 
+    def folders_of_soc_symbol(self, symbol: str) -> set[Path]:
+        """Return the directories of SoCs whose Kconfig.soc defines a symbol."""
+        return self._soc_symbols.get(symbol, set())
+
+    @cached_property
+    def _soc_symbols(self) -> dict[str, set[Path]]:
+        found: dict[str, set[Path]] = {}
+        for folder in {folder for soc in self.socs.values() for folder in soc.folders}:
+            for file in folder.rglob("Kconfig.soc"):
+                for name in re.findall(r"^\s*config\s+(SOC_\w+)\s*$", read_text(file), re.MULTILINE):
+                    found.setdefault(name, set()).add(folder)
+        return found
+
     def board_folders(self, name: str) -> list[Path]:
         """Return the directories of a board with hardware model 2: more than one if another extends it."""
         return [folder for folder, board in self._board_entries if name in (board.get("name"), board.get("extend"))]
