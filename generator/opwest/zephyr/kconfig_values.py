@@ -26,6 +26,10 @@ class KconfigValues:
         for one in files.all_symbols:
             if one.choice is not None and one.name not in self._members.setdefault(one.choice, []):
                 self._members[one.choice].append(one.name)
+        self._with_defaults = [
+            name for name, all_of in self._symbols.items() if any(one.defaults or one.choice for one in all_of)
+        ]
+        """The symbols that can be y without a selection, an implication or an assigned value."""
 
     def true(
         self, forced: Iterable[str], assigned: Mapping[str, bool], implied: Iterable[tuple[str, Expression]] = ()
@@ -65,8 +69,9 @@ class KconfigValues:
                     wanted.update(target for target, condition in one.implies if holds(condition, values))
         found = set(selected)
         chosen = {name: self._chosen(name, values, assigned) for name in self._choices}
-        for name, definitions in self._symbols.items():
-            if name in found:
+        for name in {*self._with_defaults, *wanted, *assigned}:
+            definitions = self._symbols.get(name)
+            if name in found or definitions is None:
                 continue
             visible = [one for one in definitions if _visible(one, values)]
             choice = next((one.choice for one in definitions if one.choice is not None), None)
