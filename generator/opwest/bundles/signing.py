@@ -14,6 +14,8 @@ from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+PACKAGE = "cryptography>=42"
+"""The extra `bundle` of pyproject.toml, which requirements.txt of the Zephyr module lacks: signing builds are few."""
 _KEY_ID = 8
 """Bytes that identify a key."""
 _LARGEST = 1 << 16
@@ -28,7 +30,7 @@ def require_cryptography() -> None:
         import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
     except ImportError as error:
         message = "signatures require the package 'cryptography', which is not installed"
-        raise OpwestError([Diagnostic("error", message, hint="pip install 'opwest[bundle]'")]) from error
+        raise OpwestError([Diagnostic("error", message, hint=f"pip install '{PACKAGE}'")]) from error
 
 
 def read_private_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519PrivateKey]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opwest_add_bundle() without Zephyr: its options, and manifests without a model."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 MANIFEST = ROOT / "examples" / "digits" / "manifest.yaml"
 
 
-def configured(folder, arguments, manifest=MANIFEST):
+def configured(folder, arguments, manifest=MANIFEST, **environment):
     """Configure a project with one bundle; return the messages and the rules of the build."""
     need("cmake", "make")
     (folder / "CMakeLists.txt").write_text(
@@ -21,7 +22,7 @@ def configured(folder, arguments, manifest=MANIFEST):
         f"opwest_add_bundle(one MANIFEST {manifest} {arguments})\n"
     )
     command = ["cmake", "-G", "Unix Makefiles", "-S", folder, "-B", folder / "build"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
     rules = folder / "build" / "CMakeFiles" / "opwest_bundle.one.dir"
     return " ".join(done.stderr.split()), "".join(path.read_text() for path in rules.glob("*make*"))
 
@@ -46,3 +47,20 @@ def test_a_manifest_without_the_name_of_a_model(tmp_path):
     errors, _ = configured(tmp_path, "LLEXT UNSIGNED", manifest)
     assert "missing key 'model'" in errors
     assert "opwest_add_bundle(one): cannot read the name of the model: see the messages above" in errors
+
+
+def test_a_build_with_a_key_names_the_package_for_signatures(tmp_path):
+    """The workspace's Python lacks cryptography, which requirements.txt does not list."""
+    absent = tmp_path / "absent" / "cryptography" / "__init__.py"
+    absent.parent.mkdir(parents=True)
+    absent.write_text("raise ImportError\n")
+    errors, _ = configured(tmp_path, "SLOT 0 KEY key.pem", PYTHONPATH=str(absent.parents[1]))
+    assert not errors
+    for file in ("key.pem", "build/zephyr/.config", "build/zephyr/zephyr.dts"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    command = ["cmake", "--build", tmp_path / "build"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode
+    text = "opwest: error: signatures require the package 'cryptography', which is not installed\n"
+    assert f"{text}  hint: pip install 'cryptography>=42'\n" in done.stderr
