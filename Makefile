@@ -29,6 +29,8 @@
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 # make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
 # make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml
+# make release-check  the packages in empty environments without a network, Python 3.11 to 3.13, and with pipx
+# make lowest  a part of the tests with the lowest versions of packages that pyproject.toml declares
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
@@ -59,8 +61,12 @@ unexport PYTHONDONTWRITEBYTECODE
 BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py cli/test_cli_doctor.py golden invalid llvm/test_llvmlite_absent.py unit/drafting \
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
+# The tests of the code that uses each dependency of opwest, and the extras bundle and models.
+LOWEST := build/lowest
+LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
+	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock clean
+.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -216,6 +222,22 @@ lock: $(RELEASE)/.installed
 	@$(LOCK) --extra dev -c requirements/all.txt pyproject.toml -o requirements/dev.txt
 	@$(BIN)/python scripts/requirements.py --extra release --only-extras | \
 		$(LOCK) -c requirements/all.txt - -o requirements/release.txt
+
+release-check: $(VENV)/.installed-all
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/release
+
+lowest: $(LOWEST)/.installed
+	@echo "== tests with the lowest versions"
+	@$(LOWEST)/bin/python $(PYTEST) --tier=all $(LOWEST_TESTS)
+
+$(LOWEST)/.installed: pyproject.toml $(RELEASE)/.installed
+	@echo "== creating the environment $(LOWEST)"
+	@$(BIN)/python -m venv --clear $(LOWEST)
+	@$(BIN)/python scripts/requirements.py --extra test bundle models | $(RELEASE)/bin/uv pip compile --quiet \
+		--resolution lowest-direct --python $(LOWEST)/bin/python --output-file $(LOWEST)/requirements.txt -
+	@$(LOWEST)/bin/python -m pip install $(PIP) -r $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/python -m pip install $(PIP) --no-deps -e .
+	@touch $@
 
 $(RELEASE)/.installed: requirements/release.txt | $(VENV)/.created
 	@echo "== creating the environment $(RELEASE)"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -76,19 +77,12 @@ def test_empty_environment_without_a_network(packages, kind, version, tmp_path) 
     python = sys.executable if version == "running" else shutil.which(f"python{version}")
     if python is None:
         skip_here(f"Python {version} is not installed")
-    if subprocess.run(["unshare", "-r", "-n", "true"], capture_output=True, check=False).returncode:
-        skip_here("this user cannot create a network namespace")
-    offline = ("unshare", "-r", "-n")
+    offline = without_network()
     (package,) = packages.glob(f"*.{kind}")
     environment = tmp_path / "an environment é"
     run(python, "-m", "venv", environment)
     own = environment / "bin/python"
-    house = tmp_path / "wheels"
-    tools = ["hatchling"] if kind == "gz" else []
-    command = [own, "-m", "pip", "--quiet", "wheel", "--wheel-dir", house, *tools, *requirements()]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        absent(f"pip cannot download the dependencies: {done.stderr.strip()[-300:]}", "hatchling")
+    house = wheels(own, tmp_path, ["hatchling"] if kind == "gz" else [])
     run(*offline, own, "-m", "pip", "--quiet", "install", "--no-index", "--find-links", house, package)
     opwest = environment / "bin/opwest"
     assert run(*offline, opwest, "--version").startswith("opwest ")
@@ -108,6 +102,43 @@ def test_empty_environment_without_a_network(packages, kind, version, tmp_path) 
     assert "cortex-m4" in run(*offline, opwest, "targets")
     location = run(own, "-c", "import opwest; print(opwest.__file__)")
     assert location.startswith(str(environment))
+
+
+@pytest.mark.whole
+def test_pipx_installs_the_wheel(packages, tmp_path) -> None:
+    """`pipx install` of the wheel from downloaded wheels; the command works from any folder."""
+    need("pipx", "unshare")
+    offline = without_network()
+    (wheel,) = packages.glob("*.whl")
+    house = wheels(sys.executable, tmp_path, ["pip"])
+    names = {"PIPX_HOME": "a home", "PIPX_BIN_DIR": "bin", "PIPX_MAN_DIR": "man"}
+    environment = {key: str(tmp_path / name) for key, name in names.items()}
+    environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": house.as_uri(), "PIPX_DEFAULT_BACKEND": "pip"}
+    run(*offline, sys.executable, "-m", "pipx", "install", "--python", sys.executable, wheel, **environment)
+    opwest = tmp_path / "bin" / "opwest"
+    assert run(*offline, opwest, "--version").startswith("opwest ")
+    report = json.loads(run(*offline, opwest, "doctor", "--json"))
+    assert report["ok"]
+    lacks = {one["name"]: one["lacks"] for one in report["result"]["features"]}
+    assert lacks["generate"] == lacks["report"] == lacks["llvm"] == []
+    assert "cryptography" in json.dumps(lacks["bundle-sign"])
+
+
+def without_network() -> tuple[str, ...]:
+    """Return the beginning of a command that runs without a network."""
+    if subprocess.run(["unshare", "-r", "-n", "true"], capture_output=True, check=False).returncode:
+        skip_here("this user cannot create a network namespace")
+    return ("unshare", "-r", "-n")
+
+
+def wheels(python: Path | str, folder: Path, tools: list[str]) -> Path:
+    """Download the dependencies of opwest, and tools, as wheels for an interpreter; return their folder."""
+    house = folder / "wheels"
+    command = [python, "-m", "pip", "--quiet", "wheel", "--wheel-dir", house, *tools, *requirements()]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        absent(f"pip cannot download the dependencies: {done.stderr.strip()[-300:]}", "hatchling")
+    return house
 
 
 def requirements() -> list[str]:
