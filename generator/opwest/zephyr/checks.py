@@ -28,6 +28,8 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     for board in requested:
         check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:
+        for board in requested:
+            check_targets(models, board, None, faults)
         return
     version = zephyr.known_version
     if version is not None and version.pair < OLDEST:

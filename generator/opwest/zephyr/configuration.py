@@ -29,8 +29,12 @@ config FP_HARDABI
 config FP_SOFTABI
 	bool "soft"
 endchoice
+config FLOAT_HARD
+	bool "hard float of RISC-V"
+	default y
+	depends on FPU && RISCV
 """
-"""The options of the FPU, in the form of Zephyr's arch/Kconfig, for processors that are known without a tree."""
+"""The options of the FPU, in the form of Zephyr's arch/, for processors that are known without a tree."""
 
 
 class Configuration:

@@ -117,3 +117,28 @@ def test_options_of_the_application(tmp_path: Path, capsys: pytest.CaptureFixtur
         "expected: CONFIG_FPU=n, for the objects of cortex-m4\n"
         "hint: set options under `application: kconfig:` in the manifest, or add objects for the target of the board"
     )
+
+
+@pytest.mark.parametrize(
+    ("board", "targets"),
+    [
+        ("qemu_riscv32", "rv32imac, rv32imafc"),
+        ("qemu_riscv64", "rv64gc"),
+        ("mps2/an386", "cortex-m4, cortex-m4f"),
+        ("mps3/corstone300/an547", "cortex-m55f-mve"),
+        ("qemu_cortex_a53", "cortex-a53"),
+    ],
+)
+def test_simulated_boards_without_a_tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, board: str, targets: str
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "op.ll").write_text(IR)
+    text = MANIFEST.replace("{files: [op.c]}", f"{{files: [op.ll], targets: [{targets}]}}")
+    (tmp_path / "manifest.yaml").write_text(text)
+    assert main(["check", "manifest.yaml", "--board", board]) == 0
+    assert warning(capsys.readouterr().err) == ""
+    (tmp_path / "manifest.yaml").write_text(text.replace(targets, "cortex-m0"))
+    assert main(["check", "manifest.yaml", "--board", board]) == 0
+    assert f"'m' has no target on board '{board}'" in warning(capsys.readouterr().err)
