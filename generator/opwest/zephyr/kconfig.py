@@ -96,7 +96,7 @@ class KconfigFiles:
                 files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if path.is_absolute() else []
             else:
                 files = [path]
-        except (OSError, ValueError, NotImplementedError):  # no pattern
+        except (OSError, ValueError, NotImplementedError):  # pathlib rejects the pattern
             return
         for file in files:
             self._read(file, reader.conditions(), reader.choice, reader.depth + 1)
