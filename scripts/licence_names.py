@@ -19,7 +19,7 @@ READ = {
     **{f"sphinxcontrib-{name}": "BSD-2-Clause" for name in _BSD_OF_SPHINX},
 }
 """Licences set by hand. docutils: COPYING lists several licences; its only file under the GPL, for Emacs, is not in the
-wheel. sphinxcontrib: the metadata says "BSD License" without a version, the wheels have no licence file; BSD-2-Clause is
+wheel. sphinxcontrib: the metadata says "BSD License", the wheels have no licence file; BSD-2-Clause is
 from metadata of another distribution, and no licence text was read."""
 NAMES = {
     "3-clause bsd license": "BSD-3-Clause",
