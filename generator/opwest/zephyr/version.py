@@ -16,6 +16,8 @@ NO_NATIVE_POSIX = (4, 2)
 """Removed native_posix."""
 UNIFIED_TESTS = (4, 5)
 """Replaced sample.yaml and testcase.yaml by tests.yaml, with the same content (Zephyr's pull request 107155)."""
+FORMER_BOARDS = {"mps3/corstone300/an547": "mps3_an547"}
+"""The names before Zephyr 3.7 of boards that do not follow the rule: underscores between the qualifiers."""
 OLDEST = (3, 4)
 """The oldest version tested with emitted projects."""
 
@@ -68,7 +70,8 @@ def board_fault(board: str, version: Version) -> tuple[str, str] | None:
         new = "native_posix_64" if "64" in qualifiers else "native_posix"
         return (f"native_sim requires Zephyr 3.5 or newer, found {version}", new)
     if qualifiers and pair < QUALIFIERS:
-        plain = "_".join([name, *(q for q in qualifiers if q not in ("", "native"))])
+        words = [name, *(q for q in qualifiers if q not in ("", "native"))]
+        plain = FORMER_BOARDS.get("/".join(words), "_".join(words))
         return (f"qualifiers ({board}) require Zephyr 3.7 or newer, found {version}", plain)
     if name in ("native_posix", "native_posix_64") and pair >= NO_NATIVE_POSIX:
         new = "native_sim/native/64" if name.endswith("64") else "native_sim"
