@@ -11,6 +11,7 @@ import argparse
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,14 +53,16 @@ def main() -> int:
     parser.add_argument("--jobs", default="2", metavar="N", help="processes of pytest (default: 2)")
     parser.add_argument("tests", nargs="*", default=QUICK, help="tests instead of the quick ones")
     options = parser.parse_args()
+    found = {version: interpreter for version in options.versions if (interpreter := find_python(version))}
+    with ThreadPoolExecutor() as pool:  # pip waits for the network
+        pythons = dict(zip(found, pool.map(environment, found, found.values()), strict=True))
     failed = []
     for version in options.versions:
-        interpreter = find_python(version)
-        if interpreter is None:
+        if version not in pythons:
             print(f"== Python {version}: SKIPPED, no interpreter in PATH or ~/.pyenv/versions", flush=True)
             failed += [version] if options.required else []
             continue
-        python = environment(version, interpreter)
+        python = pythons[version]
         print(f"== Python {version}", flush=True)
         begin = time.monotonic()
         command = [python, "-m", "pytest", "-q", "-n", options.jobs, "--dist", "loadfile", "-p", "no:cacheprovider"]
