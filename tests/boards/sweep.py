@@ -79,7 +79,7 @@ class Row:
     def agrees(self) -> bool:
         """Whether the prediction is the target of Zephyr's Kconfig, and a message gives the reason for none."""
         if self.choice is None:
-            return self.truth is None and any("no processor of board" in one for one in self.messages)
+            return self.truth is None and any("unknown processor of board" in one for one in self.messages)
         named = any("has no target on board" in message for message in self.messages)
         return self.choice.target == self.truth and named == (self.truth is None)
 

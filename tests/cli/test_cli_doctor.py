@@ -134,7 +134,7 @@ def test_variables_of_toolchains(machine, lacks, monkeypatch):
     monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "zephyr")
     monkeypatch.setenv("ZEPHYR_SDK_INSTALL_DIR", "/absent")
     assert lacks("build-arm")["build-arm"] == [
-        ("a Zephyr SDK: ZEPHYR_SDK_INSTALL_DIR is '/absent', which is none", None)
+        ("a Zephyr SDK: ZEPHYR_SDK_INSTALL_DIR is '/absent', which contains no SDK", None)
     ]
 
 
@@ -246,7 +246,7 @@ def test_python_of_the_workspace(machine, lacks):
     assert lacks("west")["west"] == [
         ("Python 3.11 or newer (west runs with 3.10.2)", None),
         (
-            f"for {python}: jinja2 >=3.1 (found 2.0), the Python package numpy",
+            f"jinja2 >=3.1 (found 2.0), the Python package numpy for {python}",
             f"{python} -m pip install 'jinja2>=3.1' 'numpy>=1.26'",
         ),
     ]

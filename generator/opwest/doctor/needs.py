@@ -185,7 +185,7 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
     if lacking:
         texts = " ".join(shlex.quote(one.requirement.text) for one in lacking)
         where = shlex.quote(found.path)
-        yield Lack(f"for {found.path}: {', '.join(map(described, lacking))}", f"{where} -m pip install {texts}")
+        yield Lack(f"{', '.join(map(described, lacking))} for {found.path}", f"{where} -m pip install {texts}")
 
 
 def module(name: str) -> Need:

@@ -49,7 +49,7 @@ def _sdk(machine: Machine, architecture: str) -> Iterator[Lack]:
     if machine.selection.sdk_folder is not None and (
         not machine.sdks or str(machine.sdks[0].folder) != machine.selection.sdk_folder
     ):
-        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {machine.selection.sdk_folder!r}, which is none")
+        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {machine.selection.sdk_folder!r}, which contains no SDK")
         return
     if any(sdk.builds(architecture) and at_least(sdk.version, least) for sdk in machine.sdks):
         return

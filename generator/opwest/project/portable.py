@@ -30,7 +30,7 @@ def check_portable(files: Sequence[ProjectFile], faults: Diagnostics) -> None:
                 reported.add(name)
                 faults.error(
                     f"the files '{other}' and '{name}' of the project differ only in case",
-                    expected="names that differ also where case is ignored (Windows, macOS)",
+                    expected="names that differ in more than case: Windows and macOS ignore it",
                     hint="rename one of the files that the manifest names",
                 )
             if name not in reported and (reason := fault_on_windows(PurePosixPath(name).name)):

@@ -73,9 +73,9 @@ def check_targets(models: Sequence[Model], board: str, workspace: Workspace | No
             )
         elif choice is None and workspace is not None and selects_no_processor(board, workspace):
             faults.warning(
-                f"no processor of board {board!r}: its Kconfig files select none",
-                expected="a board target with an SoC that Zephyr builds for",
-                hint=f"the board has: {_list(_full_names(board, workspace))}",
+                f"unknown processor of board {board!r}: its Kconfig files select none",
+                expected="a board target with an SoC",
+                hint=f"targets of the board: {_list(_full_names(board, workspace))}",
             )
             return
 

@@ -50,7 +50,7 @@ def warning(text: str) -> str:
     """Return the message about the target, with its expectation and hint; empty if there is none."""
     lines = text.splitlines()
     for at, line in enumerate(lines):
-        if "has no target on board" in line or "no processor of board" in line:
+        if "has no target on board" in line or "unknown processor of board" in line:
             rest = [more.strip() for more in lines[at + 1 : at + 3] if more.startswith("  ")]
             return "\n".join([line.split("warning: ")[1], *rest])
     return ""
@@ -100,9 +100,9 @@ def test_objects_of_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ),
         (
             "odd",
-            "no processor of board 'odd': its Kconfig files select none\n"
-            "expected: a board target with an SoC that Zephyr builds for\n"
-            "hint: the board has: odd/tiny",
+            "unknown processor of board 'odd': its Kconfig files select none\n"
+            "expected: a board target with an SoC\n"
+            "hint: targets of the board: odd/tiny",
         ),
     ],
 )

@@ -32,7 +32,7 @@ def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults
         raise _fault("--sbom requires a generated application", hint="opwest generate MANIFEST -o DIR")
     if inputs.stale:
         hint = f"run 'opwest update {project}'"
-        raise _fault("a bill of materials of a project that is out of date would be wrong", project, hint=hint)
+        raise _fault("cannot write the bill of materials: the project is out of date", project, hint=hint)
     files = [*lock.files, *(name for name in lock.user if (project / name).is_file())]
     models = [one.model for one in inputs.found]
     linked = [(path, _models_in(path, inputs, faults)) for path in images]
