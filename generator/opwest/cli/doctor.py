@@ -55,7 +55,7 @@ def _text(machine: Machine, shown: Sequence[State], *, with_machine: bool) -> st
     parts.append("\n".join(features))
     commands = _commands(shown)
     if commands:
-        parts.append("\n".join(["commands that install what is missing", *commands]))
+        parts.append("\n".join(["commands that provide what is missing", *commands]))
     return "\n\n".join(printable(part, "\n") for part in parts)
 
 
