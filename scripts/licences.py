@@ -144,7 +144,7 @@ def tables(project: Mapping[str, object], lock: Mapping[str, Locked], page: str)
         lines.append(f"| {name} | {marked[name]} | {USES.get(name) or f'required by {parents}'} |")
     lines += ["", "### Extras", "", "| extra | for |", "|---|---|"]
     lines += [f"| `opwest[{name}]` | {EXTRAS[name]} |" for name in optional]
-    lines += ["", "Their packages, without those of the first table:", ""]
+    lines += ["", "The packages of the extras that are not in the first table:", ""]
     lines += ["| package | licence | copyleft | extras | required by |", "|---|---|---|---|---|"]
     for name in sorted(names.keys() - base):
         inside = [extra for extra in optional if name in members[extra]]
