@@ -39,8 +39,6 @@ BOARDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """The boards by their names in Zephyr 4.2, each with the options of the build."""
 ABSENT = {
     ("3.4", "mps2/an386", HARD): "Zephyr 3.4 has no such board",
-    ("3.4", "qemu_riscv32", HARD): "the SoC has no FPU in Zephyr 3.4",
-    ("3.4", "qemu_riscv64", HARD): "the SoC has no FPU in Zephyr 3.4",
 }
 BACK_ENDS = ("c", "llvm")
 WHOLE = [

@@ -39,7 +39,7 @@ def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
     """Return the options of floating point for a board; empty if the models or the processor need none.
 
     Only processors in opwest's own table are used: the files of a project do not depend on a workspace. RISC-V needs
-    no options: the model's Kconfig implies FPU, and FLOAT_HARD is the default; Zephyr 3.4 has no FPU for qemu_riscv32.
+    no options: the model's Kconfig implies FPU, and FLOAT_HARD is the default.
     """
     symbols = processor_symbols(board, None)
     if symbols is None or "CPU_HAS_FPU" not in symbols or "RISCV" in symbols:
