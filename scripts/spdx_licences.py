@@ -14,8 +14,8 @@ def text() -> str:
     """Return the content of the file."""
     origin = f"scripts/spdx_licences.py wrote this: the SPDX licence list {_spdx.VERSION}."
     head = f"# SPDX-License-Identifier: CC0-1.0\n# {origin}\n"
-    names = [one["id"] for table in (_spdx.LICENSES, _spdx.EXCEPTIONS) for one in table.values()]
-    return head + "".join(f"{name}\n" for name in names)
+    licences, exceptions = ("".join(f"{one['id']}\n" for one in t.values()) for t in (_spdx.LICENSES, _spdx.EXCEPTIONS))
+    return f"{head}{licences}# exceptions\n{exceptions}"
 
 
 if __name__ == "__main__":

@@ -55,6 +55,16 @@ class Package:
     comment: str | None = None
 
     @property
+    def concluded(self) -> str:
+        """The licence of all files together; without files the declared one (clause 7.13)."""
+        if not self.files:
+            return self.licence
+        found = sorted({file.concluded for file in self.files})
+        if NOASSERTION in found:
+            return NOASSERTION
+        return found[0] if len(found) == 1 else " AND ".join(f"({one})" if " OR " in one else one for one in found)
+
+    @property
     def verification_code(self) -> str:
         """The package verification code (clause 7.9)."""
         return hashlib.sha1("".join(sorted(file.sha1 for file in self.files)).encode()).hexdigest()

@@ -31,26 +31,28 @@ def spdx_json(document: Document) -> str:
             }
             for one in document.externals
         ],
-        "packages": [_package(one) for one in document.packages],
-        "files": [_file(one) for one in files],
+        "packages": [package_value(one) for one in document.packages],
+        "files": [file_value(one) for one in files],
         "hasExtractedLicensingInfos": [
             {"licenseId": one, "extractedText": one, "name": one} for one in document.own_licences
         ],
-        "relationships": [_relationship(one) for one in (*document.relationships, *contained)],
+        "relationships": [relationship_value(one) for one in (*document.relationships, *contained)],
     }
     kept = {key: item for key, item in value.items() if item != []}
     return json.dumps(kept, indent=2, ensure_ascii=True) + "\n"
 
 
-def _package(package: Package) -> dict[str, Any]:
+def package_value(package: Package) -> dict[str, Any]:
+    """Return a package, without its files."""
     value: dict[str, Any] = {
         "SPDXID": package.id,
         "name": package.name,
         "versionInfo": package.version,
         "packageFileName": package.file_name,
+        "supplier": NOASSERTION,
         "downloadLocation": NOASSERTION,
         "filesAnalyzed": bool(package.files),
-        "licenseConcluded": package.licence,
+        "licenseConcluded": package.concluded,
         "licenseDeclared": package.licence,
         "copyrightText": NOASSERTION,
         "comment": package.comment,
@@ -68,7 +70,8 @@ def _package(package: Package) -> dict[str, Any]:
     return _present(value)
 
 
-def _file(file: File) -> dict[str, Any]:
+def file_value(file: File) -> dict[str, Any]:
+    """Return a file."""
     return _present(
         {
             "SPDXID": file.id,
@@ -86,7 +89,8 @@ def _file(file: File) -> dict[str, Any]:
     )
 
 
-def _relationship(one: Relationship) -> dict[str, Any]:
+def relationship_value(one: Relationship) -> dict[str, Any]:
+    """Return a relationship."""
     return _present(
         {
             "spdxElementId": one.one,

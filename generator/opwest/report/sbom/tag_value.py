@@ -1,13 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bill of materials as tag-value text, the form that Zephyr's `west spdx` writes. Pure."""
+"""A bill of materials as tag-value text, the form that Zephyr's `west spdx` writes. Pure.
+
+The values are those of the JSON form (spdx_json.py); the tables contain the tag of each key, in the order of the text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from opwest.model.licences import identifiers
-from opwest.report.sbom.document import NOASSERTION, Document, File, Package, Relationship
-from opwest.report.sbom.document import one_line as _line
+from opwest.report.sbom.document import Document, one_line
+from opwest.report.sbom.spdx_json import file_value, package_value, relationship_value
+
+_PACKAGE: Final = (
+    ("name", "PackageName"),
+    ("SPDXID", "SPDXID"),
+    ("versionInfo", "PackageVersion"),
+    ("packageFileName", "PackageFileName"),
+    ("supplier", "PackageSupplier"),
+    ("downloadLocation", "PackageDownloadLocation"),
+    ("filesAnalyzed", "FilesAnalyzed"),
+    ("packageVerificationCode", "PackageVerificationCode"),
+    ("checksums", "PackageChecksum"),
+    ("licenseConcluded", "PackageLicenseConcluded"),
+    ("licenseInfoFromFiles", "PackageLicenseInfoFromFiles"),
+    ("licenseDeclared", "PackageLicenseDeclared"),
+    ("copyrightText", "PackageCopyrightText"),
+    ("comment", "PackageComment"),
+    ("externalRefs", "ExternalRef"),
+    ("primaryPackagePurpose", "PrimaryPackagePurpose"),
+)
+_FILE: Final = (
+    ("fileName", "FileName"),
+    ("SPDXID", "SPDXID"),
+    ("fileTypes", "FileType"),
+    ("checksums", "FileChecksum"),
+    ("licenseConcluded", "LicenseConcluded"),
+    ("licenseInfoInFiles", "LicenseInfoInFile"),
+    ("copyrightText", "FileCopyrightText"),
+    ("comment", "FileComment"),
+)
 
 
 def tag_value(document: Document) -> str:
@@ -19,79 +51,48 @@ def _document(document: Document) -> Iterator[str]:
     yield "SPDXVersion: SPDX-2.3"
     yield "DataLicense: CC0-1.0"
     yield "SPDXID: SPDXRef-DOCUMENT"
-    yield f"DocumentName: {_line(document.name)}"
+    yield f"DocumentName: {one_line(document.name)}"
     yield f"DocumentNamespace: {document.namespace}"
     for external in document.externals:
         yield f"ExternalDocumentRef: {external.id} {external.namespace} SHA1: {external.sha1}"
     yield f"Creator: {document.creator}"
     yield f"Created: {document.created}"
     for file in document.files:
-        yield from _file(file)
+        yield from _element(file_value(file), _FILE)
     for package in document.packages:
-        yield from _package(package)
+        yield from _element(package_value(package), _PACKAGE)
         for file in package.files:
-            yield from _file(file)
+            yield from _element(file_value(file), _FILE)
     for licence in document.own_licences:
         yield ""
         yield f"LicenseID: {licence}"
         yield f"ExtractedText: {_text(licence)}"
         yield f"LicenseName: {licence}"
     yield ""
-    for relationship in document.relationships:
-        yield from _relationship(relationship)
+    for value in map(relationship_value, document.relationships):
+        yield f"Relationship: {value['spdxElementId']} {value['relationshipType']} {value['relatedSpdxElement']}"
+        if "comment" in value:
+            yield f"RelationshipComment: {_text(value['comment'])}"
 
 
-def _package(package: Package) -> Iterator[str]:
+def _element(value: Mapping[str, Any], tags: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Return an empty line, and a line for each value; a list has a line for each member."""
     yield ""
-    yield f"PackageName: {_line(package.name)}"
-    yield f"SPDXID: {package.id}"
-    if package.version is not None:
-        yield f"PackageVersion: {_line(package.version)}"
-    if package.file_name is not None:
-        yield f"PackageFileName: {_line(package.file_name)}"
-    yield f"PackageDownloadLocation: {NOASSERTION}"
-    yield f"FilesAnalyzed: {'true' if package.files else 'false'}"
-    if package.files:
-        yield f"PackageVerificationCode: {package.verification_code}"
-    if package.sha256 is not None:
-        yield f"PackageChecksum: SHA256: {package.sha256}"
-    yield f"PackageLicenseConcluded: {package.licence}"
-    for one in _found(package.files) if package.files else ():
-        yield f"PackageLicenseInfoFromFiles: {one}"
-    yield f"PackageLicenseDeclared: {package.licence}"
-    yield f"PackageCopyrightText: {NOASSERTION}"
-    if package.comment is not None:
-        yield f"PackageComment: {_text(package.comment)}"
-    if package.purl is not None:
-        yield f"ExternalRef: PACKAGE-MANAGER purl {package.purl}"
-    yield f"PrimaryPackagePurpose: {package.purpose}"
+    for key, tag in tags:
+        found = value.get(key, [])
+        for one in found if isinstance(found, list) else [found]:
+            yield f"{tag}: {_text(one) if key == 'comment' else _shown(one)}"
 
 
-def _file(file: File) -> Iterator[str]:
-    yield ""
-    yield f"FileName: {_line(file.name)}"
-    yield f"SPDXID: {file.id}"
-    yield f"FileType: {file.kind}"
-    yield f"FileChecksum: SHA1: {file.sha1}"
-    yield f"FileChecksum: SHA256: {file.sha256}"
-    yield f"LicenseConcluded: {file.concluded}"
-    for one in identifiers(file.declared) if file.declared else [NOASSERTION]:
-        yield f"LicenseInfoInFile: {one}"
-    yield f"FileCopyrightText: {NOASSERTION}"
-    if file.comment is not None:
-        yield f"FileComment: {_text(file.comment)}"
-
-
-def _relationship(relationship: Relationship) -> Iterator[str]:
-    yield f"Relationship: {relationship.one} {relationship.kind} {relationship.other}"
-    if relationship.comment is not None:
-        yield f"RelationshipComment: {_text(relationship.comment)}"
-
-
-def _found(files: tuple[File, ...]) -> list[str]:
-    """Return the licences in the files of a package."""
-    return sorted({one for file in files if file.declared for one in identifiers(file.declared)}) or [NOASSERTION]
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return one_line(value)
+    members = list(value.values())
+    # The algorithm of a checksum has a colon; a reference has a category, a type and a locator.
+    return ": ".join(members) if "algorithm" in value else " ".join(members)
 
 
 def _text(value: str) -> str:
-    return f"<text>{_line(value)}</text>"
+    return f"<text>{one_line(value)}</text>"
