@@ -242,6 +242,19 @@ def test_action_skips_what_is_not_given(runner):
     assert [code for code, _ in results.values()] == [0, 0, 0]
 
 
+def test_several_projects_have_no_report(runner):
+    shutil.copytree(runner.folder / "app", runner.folder / "second")
+    results = runner.run(opwest="", projects="app second")
+    notice = "::notice::no report: it is of one project, and several are given\n"
+    assert results[UPDATE][0] == 0 and results[REPORT] == (0, notice)
+    assert runner.output.read_text() == ""
+    code, output = runner.run(opwest="", projects="app second", fail_on="arena=+0")[REPORT]
+    assert (code, output) == (
+        1,
+        "::error::baseline, fail-on and firmware are of one project: use the action once for each project\n",
+    )
+
+
 def test_twister_step(runner):
     """The command of twister, with a substitute that prints its arguments."""
     west = runner.folder / "bin" / "west"

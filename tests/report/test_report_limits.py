@@ -91,6 +91,7 @@ def test_absolute_limit_needs_no_earlier_report(project, capsys):
         ("arena=5%", "invalid --fail-on 'arena=5%'"),
         ("arena=-5", "invalid --fail-on 'arena=-5'"),
         ("arena=1,", "invalid --fail-on ''"),
+        ("arena=\u0663", "invalid --fail-on 'arena=\u0663'"),
         ("arenas=+5", "unknown figure 'arenas' of --fail-on"),
         ("arena=+5", "--fail-on 'arena=+5' requires --compare"),
     ],
@@ -149,6 +150,15 @@ def test_images_are_compared_by_their_source(project):
         f"old.html: error: the earlier report has no figure 'ram in mps3/an547' of model '{model.name}'\n"
         "  hint: give the image of each report with --firmware"
     ]
+
+
+def test_each_measurement_of_a_board_is_compared(project):
+    (model,) = read_report(project.parent.parent / "old.json").models
+    fast, slow = (data.Results(f"{ns}.json", "mps2/an385", "emulated", (ns,), ()) for ns in (100, 900))
+    for results in ((fast, slow), (slow, fast)):
+        assert found("latency=500", report_of(model), report_of(replace(model, results=results))) == [
+            f"opwest: error: latency of model '{model.name}' on mps2/an385 is 900 ns, above the limit of 500"
+        ]
 
 
 def test_new_and_removed_models(project):

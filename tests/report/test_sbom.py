@@ -11,8 +11,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from elf_writer import archive_of
 from golden_support import PROJECTS, copy_project
 from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
+from opwest.report.sbom.zephyr_documents import check_images, read_build
 from requirements_support import need
 
 UNLINKED = re.compile(r"\.opwest/|tests/|models/[^/]+/tests/")
@@ -118,6 +121,33 @@ def test_objects_have_targets_and_origins(tmp_path) -> None:
     assert all(re.match(r"for the target \S+, from \S+", one["comment"]) for one in own.values())
 
 
+def test_members_of_archives_have_the_licence_and_the_origin_of_their_archive(tmp_path) -> None:
+    manifest = copy_project("targets", tmp_path / "source")[0]
+    compiled = tmp_path / "source/objects/x86-64/scale.o"
+    (compiled.with_name("libscale.a")).write_bytes(archive_of(compiled.read_bytes()))
+    compiled.unlink()
+    text = manifest.read_text().replace("objects/x86-64/scale.o", "objects/x86-64/libscale.a")
+    manifest.write_text(f"license: LicenseRef-Vendor\n{text}")
+    assert main(["generate", str(manifest), "-o", str(tmp_path / "app"), "-q"]) == 0
+    document = sbom(tmp_path / "app")
+    files = {one["fileName"]: one for one in document["files"]}
+    archive = files["./inputs/several_targets/objects/x86-64/libscale.a"]
+    (name,) = [one for one, file in files.items() if "(" in file.get("comment", "")]
+    member = files[name]
+    assert {one["algorithm"]: one["checksumValue"] for one in member["checksums"]} == {
+        "SHA1": hashlib.sha1((tmp_path / "app" / name).read_bytes()).hexdigest(),
+        "SHA256": hashlib.sha256((tmp_path / "app" / name).read_bytes()).hexdigest(),
+    }
+    assert (member["licenseConcluded"], archive["licenseConcluded"]) == ("LicenseRef-Vendor", "LicenseRef-Vendor")
+    assert re.fullmatch(r"for the target x86-64, from objects/x86-64/libscale\.a\(\S+\.o\)", member["comment"])
+    assert (member["SPDXID"], archive["SPDXID"]) in related(document, "GENERATED_FROM")
+    package = next(one for one in document["packages"] if one["name"] == "several_targets")
+    assert (package["SPDXID"], member["SPDXID"]) in related(document, "STATIC_LINK")
+    assert package["licenseDeclared"] == "LicenseRef-Vendor"
+    assert package["licenseConcluded"] == "Apache-2.0 AND LicenseRef-Vendor"
+    assert {one["supplier"] for one in document["packages"]} == {"NOASSERTION"}
+
+
 def test_equal_inputs_give_equal_documents(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     first = sbom(project("minimal", tmp_path / "one"))
@@ -153,15 +183,13 @@ def test_licences(tmp_path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_imported_model_hostile_names_and_document_of_zephyr(tmp_path) -> None:
     app = project("minimal", tmp_path)
-    record = {"model": "../models/a </text> b.tflite", "sha256": "ab" * 32, "options": {}}
+    record = {"model": "../models/a <text> b.tflite", "sha256": "ab" * 32, "options": {}}
     (tmp_path / "source/import.json").write_text(json.dumps(record))
     lines = "SPDXVersion: SPDX-2.3\nDocumentNamespace: http://example.org/build\n"
     build = tmp_path / "build.spdx"
     build.write_text(f"{lines}FileName: ./zephyr/zephyr.elf\nSPDXID: SPDXRef-File-zephyr.elf\n")
     document = sbom(app, "--zephyr-spdx", build)
-    imported = next(
-        one for one in document["packages"] if one["name"] == "a < text> b.tflite" or "tflite" in one["name"]
-    )
+    imported = next(one for one in document["packages"] if one["name"] == "a <text> b.tflite")
     assert imported["checksums"] == [{"algorithm": "SHA256", "checksumValue": "ab" * 32}]
     external = document["externalDocumentRefs"][0]
     assert external["checksum"]["checksumValue"] == hashlib.sha1(build.read_bytes()).hexdigest()
@@ -170,6 +198,22 @@ def test_imported_model_hostile_names_and_document_of_zephyr(tmp_path) -> None:
     assert report(app, "--sbom", tmp_path / "bill.spdx", "--zephyr-spdx", build) == 0
     for name in ("sbom.json", "bill.spdx"):
         validated(tmp_path / name)
+
+
+def test_image_of_another_build(tmp_path) -> None:
+    image = tmp_path / "zephyr.elf"
+    image.write_bytes(b"image")
+    lines = "SPDXVersion: SPDX-2.3\nDocumentNamespace: http://example.org/build\n"
+    entry = "FileName: ./zephyr/zephyr.elf\nSPDXID: SPDXRef-File-zephyr.elf\nFileChecksum: SHA1: {}\n"
+    build = tmp_path / "build.spdx"
+    found = hashlib.sha1(b"image").hexdigest()
+    for sha1, expected in ((found, []), ("0" * 40, [f"the image is not that of '{build}': its SHA-1 is {found}"])):
+        build.write_text(lines + entry.format(sha1))
+        faults = Diagnostics()
+        check_images(read_build(build), build, [image], faults)
+        assert [one.message for one in faults] == expected
+    check_images(read_build(build), build, [tmp_path / "zephyr.exe"], faults)
+    assert len(list(faults)) == 1
 
 
 def test_standard_output_and_both_outputs(tmp_path, capsys) -> None:
@@ -206,6 +250,8 @@ def test_errors(tmp_path, capsys, monkeypatch) -> None:
     assert "--format has no effect on a bill of materials" in fails(app, "--sbom", bill, "--format", "json")
     assert "--zephyr-spdx has no effect without --sbom" in fails(app, "-o", bill, "--zephyr-spdx", bill)
     assert "--output and --sbom name the same file" in fails(app, "-o", bill, "--sbom", bill)
+    same = bill.parent / ".." / bill.parent.name / bill.name
+    assert "--output and --sbom name the same file" in fails(app, "-o", same, "--sbom", bill)
     assert "--sbom - prints the bill of materials only" in fails(app, "-o", bill, "--sbom", "-")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
     assert fails(app, "--sbom", bill) == (

@@ -63,11 +63,16 @@ def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
             faults.error(f"{name} has no effect on a bill of materials", hint="add --output FILE for a report")
     elif options.compare is not None and _format(options) == "svg":
         faults.error("--compare has no effect on a picture", expected="the format html or json")
-    if options.output is not None and str(options.output) == str(options.sbom):
+    if options.output is not None and options.sbom is not None and _same(options.output, options.sbom):
         faults.error("--output and --sbom name the same file", expected="two files")
     elif options.output is not None and str(options.sbom) == "-":
         faults.error("--sbom - prints the bill of materials only", hint="omit --output, or name a file")
     faults.raise_if_errors()
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths name the same file; `-` is no file."""
+    return str(one) == str(other) or ("-" not in (str(one), str(other)) and one.resolve() == other.resolve())
 
 
 def _bill(options: argparse.Namespace, inputs: Inputs, faults: Diagnostics) -> str:

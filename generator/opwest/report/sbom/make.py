@@ -17,7 +17,7 @@ from opwest.report.sbom.collect import CREATOR, bill_of_materials
 from opwest.report.sbom.document import Document
 from opwest.report.sbom.spdx_json import spdx_json
 from opwest.report.sbom.tag_value import tag_value
-from opwest.report.sbom.zephyr_documents import read_build
+from opwest.report.sbom.zephyr_documents import check_images, read_build
 from opwest.request import of_variant
 from opwest.write.lock import read_lock
 
@@ -38,6 +38,8 @@ def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults
     linked = [(path, _models_in(path, inputs, faults)) for path in images]
     faults.raise_if_errors()
     document = None if build is None else read_build(build)
+    if build is not None and document is not None:
+        check_images(document, build, images, faults)
     return bill_of_materials(project, sorted(files), models, creation_time(), linked, document)
 
 
