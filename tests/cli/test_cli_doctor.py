@@ -19,7 +19,7 @@ from opwest.doctor.machine import Port
 
 UNSET = (
     "ZEPHYR_BASE ZEPHYR_TOOLCHAIN_VARIANT ZEPHYR_SDK_INSTALL_DIR GNUARMEMB_TOOLCHAIN_PATH CROSS_COMPILE CC "
-    "LLVM_TOOLCHAIN_PATH"
+    "LLVM_TOOLCHAIN_PATH TOOLCHAIN_ROOT"
 )
 GNUARMEMB = "export ZEPHYR_TOOLCHAIN_VARIANT=gnuarmemb GNUARMEMB_TOOLCHAIN_PATH="
 
@@ -136,6 +136,32 @@ def test_variables_of_toolchains(machine, lacks, monkeypatch):
     assert lacks("build-arm")["build-arm"] == [
         ("a Zephyr SDK: ZEPHYR_SDK_INSTALL_DIR is '/absent', which contains no SDK", None)
     ]
+
+
+def test_unknown_variant_lacks_for_each_board(machine, lacks, monkeypatch):
+    for name in ("gnuarmemb", "host", "zephyr"):
+        (machine.top / "zephyr" / "cmake" / "toolchain" / name).mkdir(parents=True)
+    machine.sdk(machine.home / "zephyr-sdk-0.17.2", "0.17.2", "arm-zephyr-eabi", "riscv64-zephyr-elf")
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmembb")
+    what = "a toolchain of Zephyr: ZEPHYR_TOOLCHAIN_VARIANT is 'gnuarmembb', not one of gnuarmemb, host, zephyr"
+    for name in ("build-arm", "build-riscv", "build-native-sim"):
+        assert lacks(name)[name] == [(what, "unset ZEPHYR_TOOLCHAIN_VARIANT")]
+    monkeypatch.setenv("TOOLCHAIN_ROOT", str(machine.home))
+    assert lacks("build-arm")["build-arm"] == []
+    monkeypatch.delenv("TOOLCHAIN_ROOT")
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "zephyr/gnu")
+    assert lacks("build-arm")["build-arm"] == []
+
+
+def test_llvm_of_an_sdk_and_its_directory(machine, lacks, monkeypatch):
+    folder = machine.home / "zephyr-sdk-1.0.0"
+    machine.sdk(folder, "1.0.0", "arm-zephyr-eabi")
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "zephyr/llvm")
+    monkeypatch.setenv("ZEPHYR_SDK_INSTALL_DIR", f"{folder}/")
+    ((what, _),) = lacks("build-arm")["build-arm"]
+    assert what == f"a compiler for Arm: a Zephyr SDK 0.16 or newer with LLVM (found 1.0.0 in {folder})"
+    (folder / "llvm" / "bin").mkdir(parents=True)
+    assert lacks("build-arm")["build-arm"] == []
 
 
 def test_without_zephyr(machine, opwest, lacks):

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from opwest.doctor import needs
 from opwest.doctor.machine import Machine
 from opwest.doctor.needs import Lack, Need
-from opwest.doctor.toolchain_needs import toolchain
+from opwest.doctor.toolchain_needs import toolchain, variant
 from opwest.records import dataclass
 from opwest.tuning.machines import MACHINES
 
 _TUNED = {one.core: one.emulator for one in MACHINES.values()}
 _ARM_CORES = tuple(dict.fromkeys(e[2] for e in _TUNED.values() if e[0] == "qemu-system-arm"))
 _CORE = (needs.python, needs.packages)
-_BUILD = (needs.workspace, needs.build_tools)
+_BUILD = (needs.workspace, needs.build_tools, variant)
 _ARM = (*_BUILD, toolchain("arm"), needs.cortex_m)
 _RISCV = (*_BUILD, toolchain("riscv"))
 _NATIVE = (*_BUILD, needs.linux, needs.compiler)

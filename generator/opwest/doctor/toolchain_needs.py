@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from opwest.doctor.machine import Machine
 from opwest.doctor.needs import Lack, Need
@@ -28,11 +29,19 @@ def toolchain(architecture: str) -> Need:
             yield from _cross_compiler(machine, architecture)
         elif chosen.variant == "llvm":
             yield from _llvm(machine)
-        elif str(chosen.variant).partition("/")[0] == "host":
+        elif chosen.family == "host":
             title = _TITLES[architecture]
             yield Lack(f"a compiler for {title}: {VARIANT}={chosen.variant} selects that of this machine")
 
     return need
+
+
+def variant(machine: Machine) -> Iterator[Lack]:
+    """Need a toolchain that Zephyr has, for all boards. A directory in TOOLCHAIN_ROOT can contain others."""
+    chosen, zephyr = machine.selection, machine.zephyr
+    if zephyr is not None and zephyr.toolchains and chosen.root is None and chosen.family not in zephyr.toolchains:
+        known = ", ".join(zephyr.toolchains)
+        yield Lack(f"a toolchain of Zephyr: {VARIANT} is {chosen.variant!r}, not one of {known}", f"unset {VARIANT}")
 
 
 def _llvm(machine: Machine) -> Iterator[Lack]:
@@ -47,16 +56,19 @@ _TITLES = {"arm": "Arm", "riscv": "RISC-V"}
 def _sdk(machine: Machine, architecture: str) -> Iterator[Lack]:
     least = machine.zephyr.limits.get("sdk", "0") if machine.zephyr is not None else "0"
     if machine.selection.sdk_folder is not None and (
-        not machine.sdks or str(machine.sdks[0].folder) != machine.selection.sdk_folder
+        not machine.sdks or machine.sdks[0].folder != Path(machine.selection.sdk_folder)
     ):
         yield Lack(f"a Zephyr SDK: {SDK_DIR} is {machine.selection.sdk_folder!r}, which contains no SDK")
         return
-    if any(sdk.builds(architecture) and at_least(sdk.version, least) for sdk in machine.sdks):
+    is_llvm = machine.selection.is_llvm_of_sdk
+    new = [sdk for sdk in machine.sdks if at_least(sdk.version, least)]
+    if any(sdk.llvm if is_llvm else sdk.builds(architecture) for sdk in new):
         return
     title = _TITLES[architecture]
     newer = f"Zephyr SDK {least} or newer" if least != "0" else "Zephyr SDK"
     found = ", ".join(f"{sdk.version} in {sdk.folder}" for sdk in machine.sdks)
-    what = f"a compiler for {title}: a {newer} with its toolchain" + (f" (found {found})" if found else "")
+    what = f"a compiler for {title}: a {newer} with {'LLVM' if is_llvm else 'its toolchain'}"
+    what += f" (found {found})" if found else ""
     yield Lack(what, _instead(machine, architecture) or _install_sdk(machine))
 
 

@@ -109,14 +109,26 @@ class Selection:
     """LLVM_TOOLCHAIN_PATH."""
     sdk_folder: str | None
     """ZEPHYR_SDK_INSTALL_DIR."""
+    root: str | None
+    """TOOLCHAIN_ROOT: a directory with toolchains that Zephyr does not contain."""
+
+    @property
+    def family(self) -> str:
+        """The variant without the compiler after its slash: that of the SDK if none is set."""
+        return (self.variant or "zephyr").partition("/")[0]
 
     @property
     def is_sdk(self) -> bool:
         """Whether builds use an SDK: also the default of Zephyr."""
-        return self.variant is None or self.variant.partition("/")[0] == "zephyr"
+        return self.family == "zephyr"
+
+    @property
+    def is_llvm_of_sdk(self) -> bool:
+        """Whether builds use the LLVM of an SDK."""
+        return self.variant == "zephyr/llvm"
 
 
 def selection() -> Selection:
     """Return what the environment selects."""
-    names = (VARIANT, ARM_PATH, PREFIX, "LLVM_TOOLCHAIN_PATH", SDK_DIR)
+    names = (VARIANT, ARM_PATH, PREFIX, "LLVM_TOOLCHAIN_PATH", SDK_DIR, "TOOLCHAIN_ROOT")
     return Selection(*(os.environ.get(name) or None for name in names))

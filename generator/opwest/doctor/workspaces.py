@@ -66,6 +66,8 @@ class Zephyr:
     west: str | None
     sdk_command: bool
     """Whether its west has the command `sdk`."""
+    toolchains: tuple[str, ...]
+    """The names that ZEPHYR_TOOLCHAIN_VARIANT can have, without what follows a slash; empty if unknown."""
     python: WorkspacePython | None = None
 
     @property
@@ -109,6 +111,7 @@ def _described(workspace: Workspace) -> Zephyr:
         _modules(workspace, version),
         find_west(workspace),
         (workspace.base / "scripts" / "west_commands" / "sdk.py").is_file(),
+        tuple(sorted(one.name for one in (workspace.base / "cmake" / "toolchain").glob("*") if one.is_dir())),
     )
 
 
