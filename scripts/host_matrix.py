@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -29,9 +30,28 @@ _OPTIONS = {"": "", "-DCONFIG_FPU=n": "without FPU", "-DCONFIG_FPU=y": "FPU"}
 Record = dict[str, Any]
 
 
+class RecordError(Exception):
+    """A file that cannot be used, with what was expected."""
+
+
 def read_records(folder: Path) -> list[Record]:
-    """Return the records of a directory, in the order of their files' names."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
+    """Return the records of a directory, in the order of their files' names. Raises RecordError."""
+    return [_checked(read_json(file), file) for file in sorted(folder.glob("*.json"))]
+
+
+def read_json(file: Path) -> Any:
+    """Return the content of a JSON file. Raises RecordError."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{file}: error: {error}\n  expected: records of `make matrix`") from None
+
+
+def _checked(record: Any, file: Path) -> Record:
+    words = [record.get(key) for key in ("version", "board", "options", "back_end")] if isinstance(record, dict) else []
+    if not words or not all(isinstance(word, str) for word in words) or not re.fullmatch(r"\d+(\.\d+)+", words[0]):
+        raise RecordError(f"{file}: error: no record of an image\n  expected: version, board, options, back_end")
+    return dict(record)
 
 
 def table(records: Iterable[Record]) -> list[list[str]]:
@@ -89,9 +109,9 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def page(text: str, records: Iterable[Record]) -> str:
-    """Return the page with the table of records between its markers. Raises ValueError without the markers."""
+    """Return the page with the table of records between its markers. Raises RecordError without the markers."""
     if BEGIN not in text or END not in text:
-        raise ValueError(f"{PAGE.name}: expected the lines {BEGIN.strip()!r} and {END.strip()!r}")
+        raise RecordError(f"{PAGE.name}: error: no table\n  expected: the lines {BEGIN.strip()!r} and {END.strip()!r}")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     return f"{before}{BEGIN}{markdown(table(records))}{END}{after}"
 
@@ -102,20 +122,27 @@ def main(words: list[str]) -> int:
     parser.add_argument("--record", action="store_true", help=f"store the records in {STORED.relative_to(ROOT)}")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args(words)
-    if not options.write or options.record:
+    try:
+        return _run(record=options.record, write=options.write)
+    except RecordError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _run(*, record: bool, write: bool) -> int:
+    if not write or record:
         records = read_records(RECORDS)
         if not records:
-            print(f"error: no records in {RECORDS}; expected those of `make matrix`", file=sys.stderr)
-            return 1
+            raise RecordError(f"{RECORDS}: error: no records\n  expected: those of `make matrix`")
         text = plain(table(records))
         TABLE.write_text(text, encoding="utf-8")
         print(text, end="")
-        if options.record:
+        if record:
             STORED.write_text(json.dumps(sorted(records, key=_order), indent=1) + "\n", encoding="utf-8")
-        if any("failed" in record or set(record.get("cells", {}).values()) - {"ok"} for record in records):
+        if any("failed" in one or set(one.get("cells", {}).values()) - {"ok"} for one in records):
             return 1
-    if options.write:
-        stored = json.loads(STORED.read_text(encoding="utf-8"))
+    if write:
+        stored = read_json(STORED)
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), stored), encoding="utf-8")
     return 0
 

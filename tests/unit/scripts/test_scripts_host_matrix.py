@@ -56,7 +56,7 @@ def test_main_fails_for_a_failed_image(
     monkeypatch.setattr(matrix, "RECORDS", folder)
     monkeypatch.setattr(matrix, "TABLE", tmp_path / "matrix.txt")
     assert matrix.main([]) == 1
-    assert capsys.readouterr().err == f"error: no records in {folder}; expected those of `make matrix`\n"
+    assert capsys.readouterr().err == f"{folder}: error: no records\n  expected: those of `make matrix`\n"
     folder.mkdir()
     (folder / "a.json").write_text(json.dumps(RECORDS[1]))
     assert matrix.main([]) == 0
@@ -71,5 +71,29 @@ def test_the_page_has_the_stored_records(matrix: ModuleType) -> None:
     stored = json.loads(matrix.STORED.read_text(encoding="utf-8"))
     assert matrix.page(text, stored) == text, "run: python scripts/host_matrix.py --write"
     assert not [one for one in stored if "failed" in one]
-    with pytest.raises(ValueError, match=r"^supported-hosts.md: expected the lines '<!-- matrix: begin"):
+    with pytest.raises(
+        matrix.RecordError, match=r"^supported-hosts.md: error: no table\n  expected: the lines '<!-- matr"
+    ):
         matrix.page("no markers", stored)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "error: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "error: no record of an image\n  expected: version, board, options, back_end"),
+        ('{"version": "main", "board": "b", "options": "", "back_end": "c"}', "error: no record of an image"),
+    ],
+)
+def test_invalid_records(
+    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture, content: str, message: str
+) -> None:
+    monkeypatch.setattr(matrix, "RECORDS", tmp_path)
+    monkeypatch.setattr(matrix, "TABLE", tmp_path / "matrix.txt")
+    (tmp_path / "a.json").write_text(content)
+    assert matrix.main([]) == 1
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'a.json'}: {message}")
+    for name, path in {"ROOT": tmp_path, "STORED": tmp_path / "none.json", "PAGE": tmp_path / "page.md"}.items():
+        monkeypatch.setattr(matrix, name, path)
+    assert matrix.main(["--write"]) == 1
+    assert "none.json: error: [Errno 2] No such file" in capsys.readouterr().err
