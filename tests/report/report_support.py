@@ -10,8 +10,7 @@ from typing import Any
 
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
-from opwest.report import data
-from opwest.report.make import make_report
+from opwest.report import data, make
 from opwest.request import Examination, Request
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -65,7 +64,8 @@ def report_of(*models: data.Model) -> data.Report:
 
 
 def example(path: Path = TWO_NPUS) -> data.Report:
-    return make_report([path], [], Diagnostics())
+    faults = Diagnostics()
+    return make.report_of(make.read_inputs([path], faults), [], faults)
 
 
 def examined(path: Path) -> Examination:

@@ -42,9 +42,10 @@ def test_every_format_is_read_again(report, render, tmp_path) -> None:
 @pytest.mark.parametrize("name", PROJECTS)
 def test_golden_json(name, tmp_path, request) -> None:
     from opwest.diagnostics import Diagnostics
-    from opwest.report.make import make_report
+    from opwest.report.make import read_inputs, report_of
 
-    made = make_report(copy_project(name, tmp_path / "source"), [], Diagnostics())
+    faults = Diagnostics()
+    made = report_of(read_inputs(copy_project(name, tmp_path / "source"), faults), [], faults)
     text = pretty_json(data.Report("VERSION", made.models, made.stale), None)
     place = EXPECTED / f"{name}.json"
     if request.config.getoption("--rewrite"):

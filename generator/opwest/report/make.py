@@ -69,11 +69,6 @@ def report_of(
     return data.Report(__version__, tuple(models), inputs.stale)
 
 
-def make_report(paths: Sequence[Path], measured: Sequence[Path], faults: Diagnostics) -> data.Report:
-    """Return the report of one project or of manifests. Raises OpwestError with every fault."""
-    return report_of(read_inputs(paths, faults), measured, faults)
-
-
 def _record(project: Path) -> dict[str, Any]:
     record = project_record(project)
     if record is None:

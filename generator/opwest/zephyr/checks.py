@@ -80,7 +80,7 @@ def _check_board(
         message = (
             f"unknown qualifiers of board {name!r}: {board!r}"
             if "/" in board
-            else f"board {name!r} has several SoCs: specify one"
+            else f"board {name!r} has several SoCs or CPU clusters: specify one"
         )
         report(message, at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8]))
         return False

@@ -218,9 +218,10 @@ def _board_entries(file: Path) -> list[dict[str, Any]]:
 
 
 def _full_names(board: dict[str, Any], known: Mapping[str, Soc]) -> Iterator[str]:
-    """Yield a board's names with qualifiers; a single SoC is optional."""
+    """Yield a board's names with qualifiers; a single SoC without CPU clusters is optional."""
     name, socs = str(board["name"]), named(board.get("socs"))
-    if len(socs) <= 1:
+    clusters = [cluster for soc in socs if str(soc["name"]) in known for cluster in known[str(soc["name"])].clusters]
+    if len(socs) <= 1 and not clusters:
         yield name
     paths = [path for variant in named(board.get("variants")) for path in _variants(variant)]
     for soc in socs:

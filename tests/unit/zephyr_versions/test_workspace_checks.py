@@ -200,7 +200,7 @@ def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -
     (tree / "boards/st/two").mkdir()
     (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
     code, text = checked(tree, capsys, "--board", "two")
-    assert code == 1 and "error: board 'two' has several SoCs: specify one\n  expected: two/a or two/b" in text
+    assert code == 1 and "error: board 'two' has several SoCs or CPU clusters: specify one\n  expected: two/a or two/b" in text
 
 
 def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
