@@ -26,6 +26,7 @@ SEVERAL = {
     "targets/values_of_another_machine": 5,
     "devices/keys_without_driver": 5,
     "shape/faults_below_one_key": 2,
+    "shape/faults_of_many_kinds": 9,
     "shape/marks_left_of_a_draft": 2,
     "shape/faults_below_one_quantization": 2,
     "shape/faults_of_the_application": 2,

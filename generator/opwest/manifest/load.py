@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping as Contents
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
 from opwest.manifest.marks import report_marks
+from opwest.manifest.readings import Readings, readings_of
 from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 
@@ -18,19 +20,29 @@ MAX_BYTES = 64 << 20
 """Bytes. A manifest with 10,000 operators has about 4 MiB."""
 
 
-def load_manifests(
-    paths: Sequence[Path], texts: Contents[Path, bytes], faults: Diagnostics
-) -> list[tuple[Path, Mapping]]:
-    """Return the manifests whose shape can be resolved, with their paths.
+class Loaded(NamedTuple):
+    """The manifests whose shape can be resolved, with their paths."""
+
+    whole: list[tuple[Path, Mapping]]
+    """Those that conform to the schema."""
+    faulty: list[tuple[Path, Readings]]
+    """Those with reported faults of single values."""
+
+
+def load_manifests(paths: Sequence[Path], texts: Contents[Path, bytes], faults: Diagnostics) -> Loaded:
+    """Return the manifests whose shape can be resolved.
 
     `texts` are used in place of the contents of files.
     """
     loaded = [(path, load_manifest(path, faults, texts.get(path))) for path in paths]
-    return [(path, manifest) for path, manifest in loaded if manifest is not None]
+    return Loaded(
+        [(path, manifest) for path, manifest in loaded if isinstance(manifest, Mapping)],
+        [(path, manifest) for path, manifest in loaded if isinstance(manifest, Readings)],
+    )
 
 
-def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | None:
-    """Return a manifest that conforms to the schema, else None, with the errors in `faults`.
+def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | Readings | None:
+    """Return a manifest that conforms to the schema; its readings or None otherwise, with the errors in `faults`.
 
     `content` replaces the content of the file.
     """
@@ -66,4 +78,6 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
     if manifest is None or not check_version(manifest, faults):
         return None
     marks = report_marks(manifest, faults, expected_at)
-    return manifest if check_schema(manifest, faults, marks) and not marks else None
+    if check_schema(manifest, faults, marks):
+        return None if marks else manifest
+    return None if marks else readings_of(manifest)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.load import load_manifest
+from opwest.manifest.located import Mapping
 
 
 def main(path: str) -> int:
@@ -16,7 +17,7 @@ def main(path: str) -> int:
     manifest = load_manifest(Path(path), faults)
     for one in faults:
         print(one, file=sys.stderr)
-    if manifest is None:
+    if not isinstance(manifest, Mapping):
         return 1
     print(manifest["model"])
     return 0

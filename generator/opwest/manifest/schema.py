@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[Value
     """
     guessed: set[tuple[str | int, ...]] = set()
     continues = True
-    while continues and (errors := _errors(manifest, known)):
+    while continues and (errors := violations(manifest, known)):
         meant = _misspelt(manifest, errors)
         # An invalid value under a renamed key indicates a wrong guess, not a wrong value.
         good = [error for error in errors if tuple(error.instance_path) not in guessed]
@@ -93,17 +93,18 @@ def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[Value
         continues = all(separate) and len(good) == len(errors)
     if not continues:
         return False
-    _convert_whole_numbers(manifest)
+    convert_whole_numbers(manifest)
     return True
 
 
-def _errors(manifest: Mapping, known: Collection[ValuePath]) -> list[Any]:
+def violations(manifest: Mapping, known: Collection[ValuePath] = ()) -> list[Any]:
+    """Return the errors of the validator, without those of the values at the paths `known`."""
     found = _validator().iter_errors(manifest)
     return [error for error in found if tuple(error.instance_path) not in known] if known else list(found)
 
 
-def _convert_whole_numbers(root: Any) -> None:
-    """Convert numbers such as 4.0 and 1e3 to int: JSON Schema accepts them as integers."""
+def convert_whole_numbers(root: Any) -> None:
+    """Convert numbers such as 4.0 and 1e3 to int, in place: JSON Schema accepts them as integers."""
     pending, seen = [root], set()
     while pending:
         collection = pending.pop()
@@ -125,10 +126,10 @@ def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
     """Return the likely intended key for each unknown key, among the absent keys."""
     found: _Meant = {}
     for error in errors:
-        if _rule_name(error) == "AdditionalProperties":
+        if rule_name(error) == "AdditionalProperties":
             path = tuple(error.instance_path)
             owner = lookup(manifest, path)
-            absent = {key for key in _properties(error.schema_path) if key not in owner}
+            absent = {key for key in _properties(error) if key not in owner}
             for key in error.kind.unexpected:
                 import difflib
 
@@ -141,7 +142,7 @@ def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
 
 def _is_explained(error: Any, meant: _Meant) -> bool:
     """Return whether a missing key is explained by a misspelt one, which is reported."""
-    if _rule_name(error) != "Required":
+    if rule_name(error) != "Required":
         return False
     path = tuple(error.instance_path)
     return any(at == path and key == error.kind.property for (at, _), key in meant.items())
@@ -154,7 +155,8 @@ def _rename_key(owner: Mapping, key: str, meant: str) -> None:
         owner.keys_at[meant], owner.values_at[meant] = owner.keys_at[key], owner.values_at[key]
 
 
-def _rule_name(error: Any) -> str:
+def rule_name(error: Any) -> str:
+    """Return the kind of the violated keyword, as "Enum"."""
     return type(error.kind).__name__.rsplit("_", 1)[-1]
 
 
@@ -165,14 +167,15 @@ def _remove_key(manifest: Mapping, error: Any, meant: _Meant) -> bool:
         lookup(manifest, path)
     except LookupError:
         return True  # removed with a parent
-    if _rule_name(error) == "AdditionalProperties":
+    if rule_name(error) == "AdditionalProperties":
         owner = lookup(manifest, path)
         for key in error.kind.unexpected:
             # A misspelt `direction` affects other checks; a misspelt `align` does not.
             close = meant.get((tuple(path), key))
             if close is not None and close not in _SEPARATE:
                 _rename_key(owner, key, close)
-            owner.pop(key, None)
+            if key != "<<":  # the merged keys are unknown, so nothing can be concluded from their absence
+                owner.pop(key, None)
         return "<<" not in error.kind.unexpected
     for length in range(len(path), 0, -1):
         if path[length - 1] in _SEPARATE:
@@ -184,13 +187,13 @@ def _remove_key(manifest: Mapping, error: Any, meant: _Meant) -> bool:
 def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     path = list(error.instance_path)
     kind = error.kind
-    name = _rule_name(error)
+    name = rule_name(error)
     where = locate(manifest, path)
     here = spelled(path)
     value = _value(manifest, path)
-    rule = _rule(error.schema_path)
+    rule = violated_rule(error)
     if name == "AdditionalProperties":
-        known = _properties(error.schema_path)
+        known = _properties(error)
         for key in kind.unexpected:
             hint = _MERGE_KEY if key == "<<" else nearest(key, known)
             faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=hint)
@@ -213,13 +216,8 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
     elif name in ("Enum", "Constant"):
         options = rule.get("enum", [rule.get("const")])
-        meant = OF_C.get(value) if isinstance(value, str) else None
-        if meant in options:
-            hint = f"did you mean {meant!r}?"
-        else:
-            hint = nearest(value, map(str, options)) if isinstance(value, str) else None
-        if hint and not hint.startswith("did"):
-            hint = None  # `expected` lists all options
+        likely = likely_option(value, options)
+        hint = None if likely is None else f"did you mean {str(likely)!r}?"  # otherwise `expected` lists all options
         faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)
     elif name == "Pattern":
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
@@ -235,6 +233,18 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
 
 
+def likely_option(value: Any, options: Sequence[Any]) -> Any:
+    """Return the option that a misspelt value denotes, None if there is none."""
+    if not isinstance(value, str):
+        return None
+    if OF_C.get(value) in options:
+        return OF_C[value]
+    import difflib
+
+    close = difflib.get_close_matches(value, sorted(str(option) for option in options), n=1)
+    return next((option for option in options if str(option) == close[0]), None) if close else None
+
+
 def _value(manifest: Mapping, path: list[str | int]) -> Any:
     return lookup(manifest, path)
 
@@ -244,19 +254,20 @@ def _key_location(manifest: Mapping, path: list[str | int], key: str) -> Locatio
     return parent.key_location(key) if isinstance(parent, Mapping) else manifest.location
 
 
-def _rule(schema_path: list[str | int]) -> dict[str, Any]:
-    """Return the schema of the violated keyword, with references resolved."""
+def violated_rule(error: Any) -> dict[str, Any]:
+    """Return the schema of the violated keyword of an error, with references resolved."""
     rule: Any = _schema()
-    for part in schema_path[:-1]:
+    for part in error.schema_path[:-1]:
         if part == "$ref":
-            rule = _follow(rule)
+            rule = follow(rule)
             continue
-        rule = _follow(rule) if isinstance(rule, dict) and part not in rule else rule
+        rule = follow(rule) if isinstance(rule, dict) and part not in rule else rule
         rule = rule[part]
-    return _follow(rule) if isinstance(rule, dict) else {}
+    return follow(rule) if isinstance(rule, dict) else {}
 
 
-def _follow(rule: dict[str, Any]) -> dict[str, Any]:
+def follow(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule with its reference resolved."""
     while "$ref" in rule:
         target: Any = _schema()
         for part in rule["$ref"].removeprefix("#/").split("/"):
@@ -265,27 +276,27 @@ def _follow(rule: dict[str, Any]) -> dict[str, Any]:
     return rule
 
 
-def _properties(schema_path: list[str | int]) -> list[str]:
-    return list(_rule(schema_path).get("properties", {}))
+def _properties(error: Any) -> list[str]:
+    return list(violated_rule(error).get("properties", {}))
 
 
 def _described(error: Any, key: str) -> str | None:
-    entry = _rule(error.schema_path).get("properties", {}).get(key)
-    return f"{key}: {_expected(_follow(entry))}" if entry else None
+    entry = violated_rule(error).get("properties", {}).get(key)
+    return f"{key}: {_expected(follow(entry))}" if entry else None
 
 
 def expected_at(path: ValuePath) -> str | None:
     """Return the text for `expected:` at a path, None for a path outside the schema."""
     rule = _schema()
     for part in path:
-        rule = _follow(rule)
+        rule = follow(rule)
         below = rule.get("items") if isinstance(part, int) else rule.get("properties", {}).get(part)
         below = rule.get("additionalProperties") if below is None else below
         if not isinstance(below, dict):
             return None
         # Items without a description take that of their list.
         rule = {"description": rule.get("description", ""), **below} if isinstance(part, int) else below
-    rule = _follow(rule)
+    rule = follow(rule)
     if isinstance(rule.get("type"), list) and rule.get("description"):
         return str(rule["description"]).rstrip(".")
     return _expected(rule) or None

@@ -36,6 +36,8 @@ class Context:
     """The variant of the model; None for the base."""
     devices_elsewhere: frozenset[str] = frozenset()
     """The devices of steps of the base or of a variant: their list is common to all."""
+    incomplete: bool = False
+    """Whether steps contain unknown values: any tensor can be the one that they write."""
     files: set[str] = field(default_factory=set)
     """The files that the manifest names or its sources include, relative to its directory.
 

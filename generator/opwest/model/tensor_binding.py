@@ -59,9 +59,10 @@ class TensorBinding:
                 self.settled.add(name)
                 self.uncertain |= {name, names.root(tensor)}
         """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
-        self.incomplete = has_too_many_steps(context)
+        cut = has_too_many_steps(context)
+        self.incomplete = cut or context.incomplete
         """Whether a step could not be resolved: a tensor without a writer is then not reported."""
-        if self.incomplete:
+        if cut:
             given = [value for step, _ in listed_steps(context) for value in step["args"] if isinstance(value, str)]
             self.uncertain |= {names.root(value) for value in given}
 

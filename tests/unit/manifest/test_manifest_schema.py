@@ -81,7 +81,7 @@ def test_digits_manifest() -> None:
     faults = Diagnostics()
     manifest = load_manifest(DIGITS / "manifest.yaml", faults)
     assert [str(f) for f in faults] == []
-    assert manifest is not None and manifest["model"] == "digits"
+    assert isinstance(manifest, dict) and manifest["model"] == "digits"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A faulty value is the only fault that is reported of an otherwise valid manifest, and it hides no other fault.
+
+The manifests are those of the golden projects. Each of their values that the schema restricts is made invalid in the
+text, one at a time; values of one kind (the same keys, in lists at any index) are made invalid once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.manifest.located import Items, Mapping
+from opwest.manifest.yaml_reader import read_yaml
+from opwest.pipeline import run
+from opwest.request import Request
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+
+from golden_support import PROJECTS, copy_project
+
+MANIFESTS = [(project, manifest) for project, manifests in PROJECTS.items() for manifest in manifests]
+RESTRICTED = {"dtype", "direction", "convention", "scalar", "driver", "switching", "power", "async", "latency_us"}
+RESTRICTED |= {"memory_planner", "order", "queue_depth", "returns", "coherent", "bits", "machine", "cycles", "repeat"}
+RESTRICTED |= {"offset", "pitch", "pointer", "reads_flash", "timeout_ms"}
+
+
+class Value(NamedTuple):
+    kind: tuple[str, ...]
+    line: int
+    column: int
+    text: str
+
+
+def values(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Value]:
+    """Yield the scalars, with the keys that lead to them; names of operators and tensors are no part of a kind."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            kind = (*path, key) if path[-1:] not in [("operators",), ("inputs",), ("outputs",)] else (*path, "*")
+            at = tree.value_location(key)
+            if isinstance(value, (Mapping, Items)):
+                yield from values(value, kind)
+            elif isinstance(value, (str, int)):
+                yield Value(kind, at.line, at.column, str(value).lower() if isinstance(value, bool) else str(value))
+    elif isinstance(tree, Items):
+        for index, value in enumerate(tree):
+            at = tree.item_location(index)
+            if isinstance(value, (Mapping, Items)):
+                yield from values(value, path)
+            elif isinstance(value, (str, int)) and path[-1:] == ("shape",):
+                yield Value(path, at.line, at.column, str(value))
+
+
+def errors(manifests: list[Path]) -> list[Diagnostic]:
+    faults = Diagnostics()
+    with contextlib.suppress(OpwestError):
+        run(Request(tuple(manifests)), faults, last="plan")
+    return [fault for fault in faults if fault.severity == "error"]
+
+
+def spoilt(text: str, value: Value) -> str | None:
+    """Return the text with an invalid value in place of a value, None if it is spelled in another way."""
+    lines = text.split("\n")
+    line = lines[value.line - 1]
+    start = value.column - 1
+    if not re.match(rf"{re.escape(value.text)}(?=[\s,\]}}]|$)", line[start:]):
+        return None
+    lines[value.line - 1] = line[:start] + "-no-such-value" + line[start + len(value.text) :]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("project", "manifest"), MANIFESTS, ids=["/".join(one) for one in MANIFESTS])
+def test_faulty_value_has_no_consequences(project: str, manifest: str, tmp_path: Path) -> None:
+    manifests = copy_project(project, tmp_path / "source")
+    path = next(one for one in manifests if one.as_posix().endswith(manifest))
+    text = path.read_text()
+    tree = read_yaml(text.encode(), str(path), Diagnostics())
+    assert errors(manifests) == []
+
+    tried: dict[tuple[str, ...], tuple[int, list[tuple[str, int]]]] = {}
+    for value in values(tree):
+        last = value.kind[-1]
+        if value.kind not in tried and (last in RESTRICTED or last == "shape"):
+            changed = spoilt(text, value)
+            if changed is not None:
+                path.write_text(changed)
+                found = [(fault.message, fault.location.line if fault.location else 0) for fault in errors(manifests)]
+                tried[value.kind] = (value.line, found)
+    # An alias repeats a fault, at the place of its anchor.
+    wrong = {kind: found for kind, (line, found) in tried.items() if {at for _, at in found} != {line}}
+    assert wrong == {}
+    assert len(tried) >= 3
+
+
+@pytest.mark.parametrize(("project", "manifest"), MANIFESTS, ids=["/".join(one) for one in MANIFESTS])
+def test_faulty_values_do_not_hide_an_undefined_operator(project: str, manifest: str, tmp_path: Path) -> None:
+    manifests = copy_project(project, tmp_path / "source")
+    path = next(one for one in manifests if one.as_posix().endswith(manifest))
+    text = path.read_text()
+    tree = read_yaml(text.encode(), str(path), Diagnostics())
+    dtype = next(value for value in values(tree) if value.kind[-1] == "dtype")
+    call = [value for value in values(tree) if value.kind[-1] == "call"][-1]
+    for value in (dtype, call):
+        text = spoilt(text, value) or text
+    path.write_text(text)
+
+    found = {(fault.message, fault.location.line) for fault in errors(manifests) if fault.location}
+
+    assert any(line == dtype.line and "dtype' is the string '-no-such-value'" in message for message, line in found)
+    assert ("undefined operator '-no-such-value'", call.line) in found
