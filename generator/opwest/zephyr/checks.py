@@ -102,12 +102,12 @@ def _check_modules(
         needed |= full_libc(models)
         _note_full_libc(models, workspace, faults)
     needed |= of_externals(models)
-    for name, why in needed.items():
-        if not workspace.has_module(name):
-            faults.warning(
-                f"missing module {name!r} in workspace {workspace.top}, required for {why}",
-                hint=f"run `west update {name}` (add {name} to the name-allowlist of your west.yml, if it has one)",
-            )
+    missing = [name for name in needed if not workspace.has_module(name)]
+    ways = workspace.ways_to_install(missing)
+    for name in missing:
+        faults.warning(
+            f"missing module {name!r} in workspace {workspace.top}, required for {needed[name]}", hint=ways[name]
+        )
 
 
 def _note_full_libc(models: Sequence[Model], workspace: Workspace, faults: Diagnostics) -> None:

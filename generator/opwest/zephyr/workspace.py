@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,20 @@ class Workspace:
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
         # Unlike pathlib's, these return False for invalid paths.
         return any(os.path.isfile(p / "zephyr" / "module.yml") or os.path.exists(p / ".git") for p in places)  # noqa: PTH110, PTH113
+
+    def ways_to_install(self, modules: Sequence[str]) -> dict[str, str]:
+        """Return for each missing module the commands that install it."""
+        if not modules:
+            return {}
+        from opwest.zephyr.west_manifest import read_west_manifest  # only for missing modules
+
+        manifest = read_west_manifest(self.top)
+        if manifest is None:
+            return {
+                name: f"run `west update {name}` (add {name} to the name-allowlist of your west.yml, if it has one)"
+                for name in modules
+            }
+        return manifest.ways_to_install(modules)
 
     def vendor_module(self, board: str) -> str | None:
         """Return the HAL module that a board's SoC requires, None if none is known.

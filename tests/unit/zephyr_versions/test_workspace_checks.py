@@ -149,6 +149,16 @@ def test_missing_module_is_reported_with_its_command(tree: Path, capsys: pytest.
     assert "required for board disco\n  hint: run `west update hal_stm32`" in text
     text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")[1]
     assert "required for board nrf5340dk/nrf5340/cpuapp\n  hint: run `west update hal" in text
+    (tree.parent / ".west/config").write_text("[manifest]\npath = own\n")
+    (tree.parent / "own").mkdir()
+    (tree.parent / "own/west.yml").write_text(
+        "manifest: {group-filter: [-vendors], projects: [{name: hal_nordic, groups: [vendors]}]}\n"
+    )
+    text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")[1]
+    assert (
+        "required for board nrf5340dk/nrf5340/cpuapp\n  hint: activate its group 'vendors': "
+        "run `west config manifest.group-filter -- +vendors`, then `west update`\n"
+    ) in text
     (tree.parent / "modules/hal/cmsis_6/zephyr").mkdir(parents=True)
     (tree.parent / "modules/hal/cmsis_6/zephyr/module.yml").write_text("name: cmsis_6\n")
     assert "cmsis_6" not in checked(tree, capsys, "--board", "mps3/corstone300/an547")[1]
