@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from os import PathLike, fspath
 
 from opwest.diagnostics import printable
+from opwest.system.commands import joined
 
 Listener = Callable[[str], None]
 
@@ -51,4 +51,4 @@ def started(words: Sequence[str | PathLike[str]]) -> None:
     """Report the command of another program that runs beside opwest."""
     listener = _listener.get()
     if listener is not None:
-        listener(f"+ {printable(shlex.join(fspath(word) for word in words))}")
+        listener(f"+ {printable(joined(fspath(word) for word in words))}")

@@ -68,6 +68,9 @@ _HIDES_OR_ADDS = (
 """Flags that remove state from objects or add it, by their beginnings."""
 _HIDES_OR_ADDS_EXACTLY = ("-pg", "-p")
 _OUTPUT = re.compile(r" -o ([^\s'\"\\]+)(?: |$)")
+_IS_WINDOWS = os.name == "nt"
+_WORD_OF_WINDOWS = re.compile(r'(?:\\"|"(?:\\"|[^"])*"|[^\s"])+')
+"""A word as CMake writes it for Windows: a backslash is part of a path, except before a quote."""
 _DEPENDENCY_FLAGS = ("-MD", "-MMD", "-MP")
 _DEPENDENCY_FLAGS_WITH_VALUE = ("-MF", "-MT", "-MQ", "-MJ")
 
@@ -278,19 +281,33 @@ def _listed(symbols: Sequence[str]) -> str:
     return ", ".join([*symbols[:5], *["..."] * (len(symbols) > 5)])
 
 
+def _words(command: str) -> list[str]:
+    """Return the words of a command in compile_commands.json."""
+    if not _IS_WINDOWS:
+        return shlex.split(command)
+    words = _WORD_OF_WINDOWS.findall(command)
+    return [re.sub(r'(\\?)"', lambda quote: '"' if quote[1] else "", word) for word in words]
+
+
+def _key(path: str) -> str:
+    """Return a path for comparisons; Windows ignores case and accepts both slashes."""
+    return os.path.normcase(os.path.normpath(path))
+
+
 def _commands(file: str, targets: Sequence[str]) -> dict[str, tuple[str, str, str]]:
     """Return object, command and directory by source, for the object libraries `targets`."""
     found = {}
     marks = [f"{target}.dir/" for target in targets]
     for entry in json.loads(Path(file).read_text(encoding="utf-8")):
         command = entry["command"]
-        mark = next((mark for mark in marks if mark in command), None)
+        slashes = command.replace("\\", "/") if _IS_WINDOWS else command
+        mark = next((mark for mark in marks if mark in slashes), None)
         if mark is not None:
-            plain = _OUTPUT.search(command)  # shlex takes half a second for a thousand commands
-            words = [] if plain else shlex.split(command)
+            plain = _OUTPUT.search(slashes)  # shlex takes half a second for a thousand commands
+            words = [] if plain else _words(command)
             obj = plain[1] if plain else words[words.index("-o") + 1]
-            if mark in obj:
-                found[os.path.normpath(entry["file"])] = obj, command, entry["directory"]
+            if mark in (obj.replace("\\", "/") if _IS_WINDOWS else obj):
+                found[_key(entry["file"])] = obj, command, entry["directory"]
     return found
 
 
@@ -321,11 +338,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for source in _sources(options.sources):
         if source.permitted:
             continue
-        obj, command, folder = commands[os.path.normpath(source.path)]
+        obj, command, folder = commands[_key(source.path)]
         status = Path(folder, obj).stat()
         key = [status.st_mtime_ns, status.st_size, version, command]
         if known.get(obj) != key:
-            fault = _check(source, obj, shlex.split(command), folder, f"{options.model}__")
+            fault = _check(source, obj, _words(command), folder, f"{options.model}__")
             if fault is not None:
                 print(fault, file=sys.stderr)
                 faults += 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.board.link import LinkError
+from opwest.system import commands
 
 _POLL_SECONDS = 0.1
 _DEFAULT_BAUD = 115200
@@ -107,10 +108,9 @@ def _unusable(device: str, error: OSError) -> LinkError:
     if error.errno == errno.EBUSY or (error.errno is None and "PermissionError" in text):
         return LinkError(f"serial device '{device}' is in use by another program", "end that program")
     if error.errno == errno.EACCES:
-        return LinkError(
-            f"permission denied for serial device '{device}'",
-            "join its group with 'sudo usermod -aG dialout $USER' and log in again",
-        )
+        join = commands.joining_group(device)
+        hint = None if join is None else f"join its group with '{join}' and log in again"
+        return LinkError(f"permission denied for serial device '{device}'", hint)
     if error.errno in (errno.ENOENT, errno.ENXIO, errno.ENODEV) or (
         error.errno is None and "FileNotFoundError" in text
     ):

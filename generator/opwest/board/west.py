@@ -16,6 +16,8 @@ from opwest import activity
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.records import dataclass
+from opwest.system import commands
+from opwest.system.paths import cmake_option
 from opwest.zephyr.workspace import Workspace
 
 _FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
@@ -39,7 +41,8 @@ def find_west(workspace: Workspace) -> str | None:
     """
     own = Path(sys.executable).parent.resolve()
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
-    wests = [workspace.top / ".venv" / "bin" / "west", *(folder / "west" for folder in folders), own / "west"]
+    name = "west.exe" if commands.IS_WINDOWS else "west"
+    wests = [folder / name for folder in (workspace.top / ".venv" / commands.SCRIPTS, *folders, own)]
     existing = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
     return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
 
@@ -133,11 +136,11 @@ class Build:
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
-        options = [f"-DOPWEST_RUNTIME={self.runtime}", f"-DOPWEST_SERVICES={self.services}"]
+        options = [cmake_option("OPWEST_RUNTIME", self.runtime), cmake_option("OPWEST_SERVICES", self.services)]
         options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
         options += [f"-D{option}=y" for option in self.options]
-        overlays = "-DEXTRA_DTC_OVERLAY_FILE="
-        self._run([*words, "--cmake-only", "--", *options, overlays], "cannot configure the build")
+        overlays = "EXTRA_DTC_OVERLAY_FILE"
+        self._run([*words, "--cmake-only", "--", *options, f"-D{overlays}="], "cannot configure the build")
         self._check_service()
         uart = self._missing_uart()
         # Without an overlay the configuration is complete: with options, west would configure again.
@@ -145,7 +148,7 @@ class Build:
         if uart is not None:
             overlay = self.folder / "opwest-service.overlay"
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
-            build_words = [*words, "--", *options, f"{overlays}{overlay}"]
+            build_words = [*words, "--", *options, cmake_option(overlays, overlay)]
         self.progress.show(f"building for {self.board}")
         try:
             self._run(build_words, "the build failed")

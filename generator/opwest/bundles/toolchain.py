@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.model.builds import Target
 from opwest.objects.compat import MARCH
 from opwest.records import dataclass
+from opwest.system import commands
 
 _RISCV_ABI = {"soft": "", "single": "f", "double": "d", "quad": "q"}
 _COMPILERS = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc", "x86-64": "cc", "i386": "cc"}
@@ -42,7 +42,7 @@ class Toolchain:
         """Run the compiler; return its output. Raises OpwestError if it fails."""
         done = self.attempt(words, folder)
         if done.returncode != 0:
-            command = shlex.join([*self.command, *words])
+            command = commands.joined([*self.command, *words])
             raise OpwestError([Diagnostic("error", f"the compiler failed: {command}\n{first_lines(done.stderr)}")])
         return done.stdout
 
@@ -98,7 +98,7 @@ def compiler(words: Sequence[str], what: str) -> tuple[str, ...]:
 def command_of(cc: str) -> list[str]:
     """Return the words of --cc. Raises OpwestError for unbalanced quotes."""
     try:
-        return shlex.split(cc)
+        return commands.split(cc)
     except ValueError as error:
         raise OpwestError([Diagnostic("error", f"cannot parse --cc: {error}", expected="a command")]) from error
 

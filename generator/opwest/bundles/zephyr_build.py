@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from opwest.bundles.toolchain import Toolchain, command_of, compiler, linked_arc
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
 from opwest.model.builds import Target, TargetBuild
 from opwest.request import Examination, of_variant
+from opwest.system import commands
 
 _LARGEST = 1 << 28
 _LAUNCHERS = ("ccache", "sccache", "distcc")
@@ -83,7 +83,7 @@ def _command(rows: Any) -> list[str] | None:
             continue
         text, words = row.get("command"), row.get("arguments")
         try:
-            parts = shlex.split(text) if isinstance(text, str) else [str(word) for word in words or []]
+            parts = commands.split(text) if isinstance(text, str) else [str(word) for word in words or []]
         except ValueError:
             continue
         if not any(word.endswith("autoconf.h") for word in parts):

@@ -12,6 +12,8 @@ from opwest.new_driver.files import driver_files
 from opwest.new_driver.names import driver_names
 from opwest.resources import resource
 from opwest.result import Result
+from opwest.system.commands import quoted
+from opwest.system.paths import cmake_option, spelled
 
 
 def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -27,11 +29,12 @@ def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
     files = driver_files(names)
     write_folder(folder, files)
     runtime = resource("zephyr_module")
+    host, conformance = (quoted(spelled(folder / "tests" / name)) for name in ("host", "conformance"))
     lines = [
         f"{folder}: driver of {names.compatible}, {len(files)} files written",
-        f"test it on this machine: make -C {folder / 'tests' / 'host'} OPWEST={runtime}",
-        f"and under Zephyr: west build -b native_sim/native/64 {folder / 'tests' / 'conformance'} -t run "
-        f"-- -DEXTRA_ZEPHYR_MODULES={runtime}",
+        f"test it on this machine: make -C {host} {quoted(f'OPWEST={spelled(runtime)}')}",
+        f"and under Zephyr: west build -b native_sim/native/64 {conformance} -t run "
+        f"-- {quoted(cmake_option('EXTRA_ZEPHYR_MODULES', runtime))}",
     ]
     shown = {
         "directory": str(folder),

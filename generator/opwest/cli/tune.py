@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.importers.models.choice.report import layer
 from opwest.importers.models.processors import CORES
 from opwest.result import Result
+from opwest.system.commands import quoted
 from opwest.tuning.boards import core_of_board
 from opwest.tuning.measure import measure_in_qemu
 from opwest.tuning.on_board import measure_on_board
@@ -124,7 +124,7 @@ def _next(done: Tuned) -> str:
     model, file = _shown(done.record.model), _shown(done.file)
     new = [one for one in done.libraries if one not in done.record.options.libraries]
     words = "".join(f" --with {one}" for one in new)
-    command = f"opwest import {shlex.quote(model)} -o NEW{words} --tuning {shlex.quote(file)}"
+    command = f"opwest import {quoted(model)} -o NEW{words} --tuning {quoted(file)}"
     return f"next: {command}, with the other options of this import"
 
 

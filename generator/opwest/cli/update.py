@@ -15,6 +15,7 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.records import dataclass
 from opwest.result import Result
+from opwest.system.paths import spelled
 from opwest.update.diffs import of_file, unified
 from opwest.update.regenerate import FindZephyr, Outcome, UpdateRequest, update_project
 from opwest.zephyr.options import ZephyrOptions
@@ -156,7 +157,7 @@ def _diff(row: _Row, *, prefix: bool) -> str:
     changes = row.outcome.changes
     if prefix:
         own = [c for c in changes if not c.path.startswith(_OWN)]
-        changes = tuple(replace(c, path=(row.project / c.path).as_posix().lstrip("/")) for c in own)
+        changes = tuple(replace(c, path=spelled(row.project / c.path).lstrip("/")) for c in own)
     manifests = (line for c in row.outcome.migrated for line in of_file(c.path.lstrip("/"), c.old, c.new))
     return "".join(manifests) + unified(changes)
 

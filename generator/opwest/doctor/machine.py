@@ -16,6 +16,7 @@ from opwest.doctor.programs import Answer, Command, run_all
 from opwest.doctor.system import System, examine_system
 from opwest.doctor.toolchains import Sdk, Selection, find_sdks, selection
 from opwest.doctor.workspaces import Zephyr, find_zephyr, python_command, python_of, workspace_python
+from opwest.host.compilers import C, compiler_words
 from opwest.records import dataclass
 
 _SOURCE = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
@@ -61,7 +62,7 @@ class Machine:
     answers: Mapping[str, Answer]
     """The programs, by name."""
     compiler: str
-    """The host's C compiler: $CC, else cc."""
+    """The host's C compiler: $CC, else the first of cc, gcc and clang."""
     zephyr: Zephyr | None
     base_fault: str | None
     """Why ZEPHYR_BASE is not usable."""
@@ -136,10 +137,8 @@ def examine() -> Machine:
 
 
 def _compiler_words() -> tuple[str, ...]:
-    import shlex
-
     try:
-        return tuple(shlex.split(os.environ.get("CC", ""))) or ("cc",)
+        return tuple(compiler_words("CC", C)) or C[:1]
     except ValueError:  # `opwest run --host` reports it
         return (os.environ["CC"],)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 
 from opwest.doctor.machine import Machine
@@ -12,6 +11,7 @@ from opwest.doctor.system import pip_command
 from opwest.doctor.versions import at_least
 from opwest.doctor.workspaces import Zephyr
 from opwest.records import dataclass
+from opwest.system import commands
 from opwest.zephyr.version import OLDEST
 
 SINGLE = ("llvmlite", "smpclient", "west")
@@ -126,15 +126,20 @@ def program(machine: Machine, name: str, least: str | None = None) -> Iterator[L
 def workspace(machine: Machine) -> Iterator[Lack]:
     """Need a Zephyr workspace in a supported version."""
     if machine.base_fault is not None:
-        yield Lack(f"a Zephyr workspace: {machine.base_fault}", "unset ZEPHYR_BASE")
+        yield Lack(f"a Zephyr workspace: {machine.base_fault}", commands.unsetting("ZEPHYR_BASE"))
     elif machine.zephyr is None:
         yield Lack(
             "a Zephyr workspace: ZEPHYR_BASE is not set, and ~/zephyrproject does not exist",
-            "west init ~/zephyrproject && cd ~/zephyrproject && west update && west packages pip --install",
+            _new_workspace(commands.home("zephyrproject")),
         )
     elif not machine.zephyr.is_supported:
         oldest = ".".join(map(str, OLDEST))
         yield Lack(f"Zephyr {oldest} or newer (found {machine.zephyr.version} in {machine.zephyr.base})")
+
+
+def _new_workspace(folder: str) -> str:
+    init = commands.both(f"west init {folder}", f"cd {folder}")
+    return commands.both(init, commands.both("west update", "west packages pip --install"))
 
 
 def build_tools(machine: Machine) -> Iterator[Lack]:
@@ -183,8 +188,8 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
         yield Lack(f"Python {machine.declared.python} or newer (west runs with {found.version})")
     lacking = [one for one in found.packages if not one.suffices and not _is_single(one)]
     if lacking:
-        texts = " ".join(shlex.quote(one.requirement.text) for one in lacking)
-        where = shlex.quote(found.path)
+        texts = " ".join(commands.quoted(one.requirement.text) for one in lacking)
+        where = commands.program(found.path)
         yield Lack(f"{', '.join(map(described, lacking))} for {found.path}", f"{where} -m pip install {texts}")
 
 
@@ -195,7 +200,7 @@ def module(name: str) -> Need:
         zephyr = machine.zephyr
         if zephyr is not None and not zephyr.has(name):
             yield Lack(
-                f"the module {name} in the workspace", f"cd {shlex.quote(str(zephyr.top))} && west update {name}"
+                f"the module {name} in the workspace", commands.in_directory(str(zephyr.top), f"west update {name}")
             )
 
     return need
@@ -250,4 +255,4 @@ def serial_port(machine: Machine) -> Iterator[Lack]:
         yield Lack("a serial device of a board: plug in the board")
     elif not any(port.usable for port in ports):
         names = ", ".join(port.name for port in ports)
-        yield Lack(f"permission for {names}", "sudo usermod -aG dialout $USER")
+        yield Lack(f"permission for {names}", commands.joining_group(ports[0].name))

@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -15,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from opwest import activity
 from opwest.records import dataclass
+from opwest.system import processes
 
 SECONDS = 5.0
 """The time limit. The first start of a program can take seconds, for example under a virus scanner."""
@@ -94,7 +94,7 @@ def _run(key: str, path: str, command: Command, end: float, answers: dict[str, A
             encoding="utf-8",
             errors="replace",
             env={**os.environ, "LC_ALL": "C"},
-            start_new_session=True,  # so that its children end with it
+            **processes.group(),  # so that its children end with it
         )
     except (OSError, ValueError) as error:
         answers[key] = Answer(path, fault=f"cannot start: {getattr(error, 'strerror', None) or error}")
@@ -116,10 +116,7 @@ def _run(key: str, path: str, command: Command, end: float, answers: dict[str, A
 def _end(process: subprocess.Popen[str]) -> None:
     """End a program and its children; do not wait for one that cannot end."""
     with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+        processes.kill_group(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.communicate(timeout=0.2)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import shutil
 import sys
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from opwest.doctor.packages import is_pipx
 from opwest.records import dataclass
+from opwest.system import commands
 
 _MANAGERS = {
     "apt": "apt-get install",
@@ -135,7 +135,7 @@ def _is_used(name: str, command: str, kind: str) -> bool:
 
 def pip_command(requirements: Iterable[str]) -> str:
     """Return the command that installs Python packages for opwest's own Python."""
-    packages = [shlex.quote(text) for text in requirements]
+    packages = [commands.quoted(text) for text in requirements]
     if is_pipx(Path(sys.prefix)):
         return " ".join(["pipx inject opwest", *packages])
-    return " ".join([shlex.quote(sys.executable), "-m pip install", *packages])
+    return " ".join([commands.program(sys.executable), "-m pip install", *packages])

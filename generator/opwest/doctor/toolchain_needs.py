@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from opwest.doctor.needs import Lack, Need
 from opwest.doctor.programs import Answer
 from opwest.doctor.toolchains import ARM_PATH, PREFIX, SDK_DIR, VARIANT
 from opwest.doctor.versions import at_least
+from opwest.system import commands
 
 
 def toolchain(architecture: str) -> Need:
@@ -77,7 +77,7 @@ def _instead(machine: Machine, architecture: str) -> str | None:
     compiler = machine.program("arm-none-eabi-gcc")
     if architecture == "arm" and compiler.works and compiler.path is not None:
         folder = compiler.path.replace("\\", "/").rpartition("/bin/")[0]
-        return f"export {VARIANT}=gnuarmemb {ARM_PATH}={shlex.quote(folder)}"
+        return commands.setting({VARIANT: "gnuarmemb", ARM_PATH: folder})
     return None
 
 
@@ -85,12 +85,12 @@ def _install_sdk(machine: Machine) -> str | None:
     zephyr = machine.zephyr
     if zephyr is None or not zephyr.sdk_command:
         return None
-    return f"cd {shlex.quote(str(zephyr.top))} && west sdk install"
+    return commands.in_directory(str(zephyr.top), "west sdk install")
 
 
 def _gnuarmemb(machine: Machine, architecture: str) -> Iterator[Lack]:
     if architecture != "arm":
-        yield Lack(f"a compiler for RISC-V: {VARIANT}=gnuarmemb selects one for Arm", f"unset {VARIANT}")
+        yield Lack(f"a compiler for RISC-V: {VARIANT}=gnuarmemb selects one for Arm", commands.unsetting(VARIANT))
         return
     chosen, installed = machine.selection.arm_path, machine.program("arm-none-eabi-gcc")
     if chosen is None:

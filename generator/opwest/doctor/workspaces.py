@@ -135,6 +135,7 @@ def python_of(west: str) -> str | None:
         line = b""
     found = re.match(rb"#!\s*(\S*python[\d.]*)\s*$", line)
     beside = [path.with_name(name) for name in ("python", "python3", "python.exe")]
+    beside.append(path.parent.parent / "python.exe")  # of Windows, outside of virtual environments
     named = [Path(os.fsdecode(found[1]))] if found else []
     return next((str(one) for one in (*named, *beside) if one.is_file()), None)
 

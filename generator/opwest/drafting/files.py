@@ -23,6 +23,7 @@ from opwest.objects.dwarf import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
 from opwest.records import dataclass
+from opwest.system.paths import spelled
 from opwest.targets import named_targets
 
 _PLAIN_TARGET = "x86-64"
@@ -93,7 +94,7 @@ def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
     where = Location(str(path))
     for one, base in ((Path(os.path.abspath(path)), Path(os.path.abspath(folder))), (path.resolve(), folder.resolve())):  # noqa: PTH100
         if one.is_relative_to(base):
-            name = one.relative_to(base).as_posix()
+            name = spelled(one.relative_to(base))
             break
     else:
         faults.error(

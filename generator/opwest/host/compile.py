@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -14,12 +12,14 @@ from typing import Any
 
 from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.host import compilers
 from opwest.host.formats import Format, format_of, prefix_of, translated
 from opwest.host.runtime import installed_runtime
 from opwest.host.state import StateCheck
 from opwest.model.builds import ANY_TARGET, SOURCES
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
+from opwest.system import commands
 from opwest.zephyr.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 
 EMULATION_SOURCES = (
@@ -102,7 +102,7 @@ class HostCompiler:
         sanitize: bool = False,
     ) -> None:
         self.bits = bits
-        self.command = self._command("CC", ("cc", "gcc", "clang"), "C")
+        self.command = self._command("CC", compilers.C, "C")
         self.cpp_command: list[str] = []
         """The compiler for C++; empty without a C++ source."""
         self.standard = CPP_STANDARD
@@ -115,9 +115,8 @@ class HostCompiler:
         self._macros: str | None = None
 
     def _command(self, variable: str, defaults: Sequence[str], language: str) -> list[str]:
-        default = next((name for name in defaults if shutil.which(name)), defaults[0])
         try:
-            words = split_command(os.environ.get(variable, default))
+            words = compilers.compiler_words(variable, defaults)
         except ValueError as error:
             raise fail(
                 f"cannot parse ${variable}: {error}", expected="a compiler with its options, in shell syntax"
@@ -173,7 +172,7 @@ class HostCompiler:
         options = [*self.flags, *(f"-I{path}" for path in includes)]
         command = [*self.command, *C_FLAGS]
         if is_cpp(source.name):
-            self.cpp_command = self.cpp_command or self._command("CXX", ("c++", "g++", "clang++"), "C++")
+            self.cpp_command = self.cpp_command or self._command("CXX", compilers.CPP, "C++")
             command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
         command = [*command, *options, *self.sanitize, *extra, "-c", str(source), "-o", str(target)]
         self._run(command)
@@ -195,20 +194,10 @@ class HostCompiler:
             if refused is not None:
                 raise fail(f"the operators of the application cannot run on this machine: {refused[1]}")
             raise fail(
-                f"the compiler failed: {shlex.join(command)}\n{_first_lines(done.stderr)}",
+                f"the compiler failed: {commands.joined(command)}\n{_first_lines(done.stderr)}",
                 hint=_hint(command),
             )
         return done.stdout
-
-
-def split_command(text: str) -> list[str]:
-    """Return the words of a command in a variable. Raises ValueError.
-
-    On Windows backslashes are part of paths. The path of a compiler may be given without quotes.
-    """
-    if os.name != "nt":
-        return shlex.split(text)
-    return [text] if shutil.which(text) else [word.strip('"') for word in shlex.split(text, posix=False)]
 
 
 def _msvc_error(message: str) -> OpwestError:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.resources import resource
+from opwest.system.commands import quoted
 from opwest.write import disk
 from opwest.write.lock import read_lock
 
@@ -30,7 +30,7 @@ def installed_runtime(project: Path) -> Path:
                         "error",
                         "the application has the runtime of another version of opwest",
                         Location(str(project / path)),
-                        hint=f"generate it again: opwest update {shlex.quote(str(project))}",
+                        hint=f"generate it again: opwest update {quoted(str(project))}",
                     )
                 ]
             )

@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 from dataclasses import field
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from opwest import nearby
@@ -20,6 +20,7 @@ from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.examined import Examined, kind_of
 from opwest.model.model import Quantization
 from opwest.records import dataclass
+from opwest.system.paths import is_portable, spelled
 
 FLT_MIN = 1.17549435e-38
 """The smallest normal float32 (ISO C 5.2.4.2.2)."""
@@ -76,7 +77,7 @@ class Context:
         place = PurePosixPath(name).parent
         while place.parent != place and not os.path.isdir(self.folder / place):  # noqa: PTH112 - it never raises
             place = place.parent
-        self.files.add(place.as_posix())
+        self.files.add(spelled(place))
 
     def file(self, name: str, location: Location) -> Path | None:
         """Return the path of a file named in the manifest; report a path outside the directory."""
@@ -84,7 +85,7 @@ class Context:
         if "\0" in name:
             self.faults.error(f"path {name!r} contains a NUL character", location, expected=expected)
             return None
-        if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute() or "\\" in name:
+        if not is_portable(name):
             self.faults.error(
                 f"path {name!r} is not a relative path with forward slashes",
                 location,
@@ -111,7 +112,7 @@ class Context:
                 hint="copy the file into the manifest's directory",
             )
             return None
-        self.files.add(PurePosixPath(name).as_posix())
+        self.files.add(spelled(PurePosixPath(name)))
         return self.folder / name
 
     def regular_file(self, name: str, location: Location, expected: str, hint: str | None = None) -> Path | None:

@@ -12,6 +12,7 @@ from opwest.files import with_lf
 from opwest.model.builds import CompileOptions, SourceFile
 from opwest.model.context import Context
 from opwest.resources import resource
+from opwest.system.paths import spelled
 
 _NAME = re.compile(r'"([^"]+)"|<([^>]+)>')
 
@@ -44,7 +45,7 @@ def copy_source(
             if header is None or found is None:
                 for place in places:
                     if ".." not in place.parts and not place.is_absolute():
-                        context.missing(place.as_posix())
+                        context.missing(spelled(place))
                 if quoted and not _in_runtime(name):
                     context.faults.note(
                         f"{file}:{line}: header {name!r} not found in the manifest's directory",
@@ -53,7 +54,7 @@ def copy_source(
                     )
                 continue
             known.add(header)
-            context.files.add(header.as_posix())
+            context.files.add(spelled(header))
             copies.append(SourceFile(header, with_lf(found), False))
             waiting.append((header, found))
 

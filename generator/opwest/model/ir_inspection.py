@@ -13,6 +13,7 @@ from opwest.model.targets import make_target
 from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import read_member
 from opwest.records import dataclass
+from opwest.system.paths import spelled
 from opwest.targets import named_targets
 
 
@@ -36,7 +37,7 @@ def inspect_ir(path: Path, target: Target | None = None) -> InspectedIr:
     """
     module = read_ir(path)
     if target is None:
-        name = next(iter(matching_targets(module, path.as_posix())), next(iter(named_targets())))
+        name = next(iter(matching_targets(module, spelled(path))), next(iter(named_targets())))
         target = make_target(name, named_targets()[name])
     faults = tuple(fault.message for fault in module_faults(module, target))
     if faults or target.llvm is None:

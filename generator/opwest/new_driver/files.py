@@ -10,6 +10,7 @@ from typing import Final
 import jinja2
 
 from opwest.new_driver.names import DriverNames
+from opwest.system.paths import spelled
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".jinja"
@@ -36,7 +37,7 @@ def driver_files(names: DriverNames) -> dict[str, bytes]:
         "compatible_upper": identifier.upper(),
         "vendor": names.vendor,
     }
-    paths = sorted(path.relative_to(_TEMPLATES).as_posix() for path in _TEMPLATES.rglob(f"*{_SUFFIX}"))
+    paths = sorted(spelled(path.relative_to(_TEMPLATES)) for path in _TEMPLATES.rglob(f"*{_SUFFIX}"))
     texts = {_place(path, names): environment.get_template(path).render(values) for path in paths}
     return {path: (_aligned(text) if path.endswith(_C) else text).encode() for path, text in texts.items()}
 
@@ -44,8 +45,8 @@ def driver_files(names: DriverNames) -> dict[str, bytes]:
 def _place(template: str, names: DriverNames) -> str:
     path = Path(template.removesuffix(_SUFFIX))
     if path.name == "binding.yaml":
-        return (path.parent / f"{names.compatible}.yaml").as_posix()
-    return (path.parent / re.sub(r"^name(?=[._])", names.name, path.name)).as_posix()
+        return spelled(path.parent / f"{names.compatible}.yaml")
+    return spelled(path.parent / re.sub(r"^name(?=[._])", names.name, path.name))
 
 
 def _aligned(text: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -18,6 +17,8 @@ from typing import Any, Final
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.files import ProjectFile
 from opwest.records import dataclass
+from opwest.system.commands import quoted
+from opwest.system.paths import relative
 from opwest.write.lock import to_json
 
 ORIGIN: Final = PurePosixPath(".opwest/origin.json")
@@ -101,10 +102,7 @@ def _is_text(value: object) -> bool:
 def _relative(path: Path, project: Path) -> str:
     """Return the relative path from a project to a file, with symbolic links resolved."""
     target = os.path.join(os.path.realpath(path.parent), path.name) if path.name else os.path.realpath(path)  # noqa: PTH118
-    try:
-        return Path(os.path.relpath(target, os.path.realpath(project))).as_posix()
-    except ValueError:  # on another drive
-        return Path(target).as_posix()
+    return relative(target, os.path.realpath(project))
 
 
 def _opened(name: str, project: Path) -> Path:
@@ -125,14 +123,15 @@ def missing_manifests(manifests: Sequence[Path], project: Path) -> Diagnostic | 
     if not missing:
         return None
     names = ", ".join(str(path) for path in missing)
-    again = " ".join(f"--manifest {Path('PATH', path.name) if path in missing else path}" for path in manifests)
+    given = (Path("PATH", path.name) if path in missing else path for path in manifests)
+    again = " ".join(f"--manifest {quoted(str(path))}" for path in given)
     what = "manifest" if len(missing) == 1 else "manifests"
     return Diagnostic(
         "error",
         f"{what} not found: {names}",
         Location(str(project / ORIGIN)),
         expected="the path of the manifest" + ("s" if len(manifests) > 1 else ""),
-        hint=f"specify the new path once: opwest update {shlex.quote(str(project))} {again}",
+        hint=f"specify the new path once: opwest update {quoted(str(project))} {again}",
     )
 
 
@@ -146,7 +145,7 @@ def warn_of_dropped_template(origin: Origin, project: Path, faults: Diagnostics)
         faults.warning(
             f"the project was generated with the template {before.template}, and is now generated without it",
             Location(str(project)),
-            hint=f"repeat --template {before.template}, or use `opwest update {shlex.quote(str(project))}`",
+            hint=f"repeat --template {before.template}, or use `opwest update {quoted(str(project))}`",
         )
 
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.project.merge import OPWESTS, YOURS
+from opwest.system.commands import quoted
 from opwest.write import Remark
 
 
@@ -28,7 +28,7 @@ def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics, *, pre
         faults.note(
             f"kept, although newly generated content differs: {files}",
             Location(str(project)),
-            hint=f"merge the new content with `opwest update {shlex.quote(str(project))}`",
+            hint=f"merge the new content with `opwest update {quoted(str(project))}`",
         )
 
 

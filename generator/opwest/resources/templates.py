@@ -12,6 +12,7 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.files import is_inside
 from opwest.resources import resource
 from opwest.resources.compiled import CompiledTemplates
+from opwest.system.paths import spelled
 from opwest.templates import SUFFIX, Templates, UserTemplates, is_extra, known_templates
 
 MAX_BYTES: Final = 64 << 20
@@ -32,7 +33,7 @@ def read_own_templates() -> Templates:
 def _own_texts() -> dict[str, str]:
     """Return the text of every template of project_template, by path."""
     root = resource("project_template")
-    return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(root.rglob(f"*{SUFFIX}"))}
+    return {spelled(path.relative_to(root)): path.read_text("utf-8") for path in sorted(root.rglob(f"*{SUFFIX}"))}
 
 
 def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemplates | None:
@@ -80,7 +81,7 @@ def _names(folder: Path, faults: Diagnostics) -> list[str]:
         inside_extra = root != str(folder)
         folders[:] = sorted(f for f in folders if f != "__pycache__" and (inside_extra or not f.startswith(".")))
         for file in files:
-            name = (Path(root) / file).relative_to(folder).as_posix()
+            name = spelled((Path(root) / file).relative_to(folder))
             if is_extra(name) or not file.startswith("."):
                 names.append(name)
     return sorted(names)

@@ -35,14 +35,25 @@ def end_group(process: subprocess.Popen[Any]) -> None:
             except subprocess.TimeoutExpired:
                 continue
     elif process.poll() is None:
-        try:  # Windows has no signals: taskkill ends a process and its descendants, without a request to exit
-            subprocess.run(
-                ["taskkill", "/PID", str(process.pid), "/T", "/F"], capture_output=True, check=False, timeout=_SECONDS
-            )
-            process.wait(_SECONDS)
-        except (OSError, subprocess.TimeoutExpired):
-            process.kill()
+        kill_group(process)
     process.wait()
+
+
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """Kill a process that was started with `group()` and its descendants; do not wait for the process.
+
+    Raises OSError if it has ended and its group is empty.
+    """
+    if _killpg is not None:
+        _killpg(process.pid, _ENDINGS[-1])
+        return
+    try:  # Windows has no signals: taskkill ends a process and its descendants, without a request to exit
+        subprocess.run(
+            ["taskkill", "/PID", str(process.pid), "/T", "/F"], capture_output=True, check=False, timeout=_SECONDS
+        )
+        process.wait(_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        process.kill()
 
 
 def signal_name(code: int) -> str | None:

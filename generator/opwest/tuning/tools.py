@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from opwest.tuning.emulator import execute
 from opwest.tuning.machines import Machine
@@ -16,7 +17,7 @@ def tools_of(machine: Machine) -> str:
 
 def named(program: str) -> str:
     """Return the name of a program and its version. Raises EmulatorError."""
-    return f"{program.rpartition('/')[2]} {_version(program)}"
+    return f"{Path(program).name} {_version(program)}"
 
 
 def _version(program: str) -> str:

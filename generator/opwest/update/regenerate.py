@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from opwest.project.remarks import report
 from opwest.project.store import recorded_twister
 from opwest.records import dataclass
 from opwest.request import Request
+from opwest.system.commands import quoted
 from opwest.update import migrations
 from opwest.write import FileChange, WriteResult, preview_project, read_record, recover, write_project
 from opwest.write.single import replace_file
@@ -122,8 +122,7 @@ def _origin(project: Path, request: UpdateRequest, record: dict[str, Any]) -> Or
                 f"the project does not record the manifests of {_models(record)}",
                 project,
                 expected=".opwest/origin.json (absent in projects of an older version of opwest)",
-                hint=f"specify them once: opwest update {shlex.quote(str(project))} "
-                + " ".join(_manifest_options(record)),
+                hint=f"specify them once: opwest update {quoted(str(project))} " + " ".join(_manifest_options(record)),
             )
         origin = known
     if fault := missing_manifests(origin.manifests, project):

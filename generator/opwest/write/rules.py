@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.files import folded
+from opwest.system.paths import spelled
 
 from . import disk
 from .changes import Plan
@@ -93,7 +94,7 @@ class Rules:
     def _is_emptied(self, folder: str, removed: set[str]) -> bool:
         """Whether `folder` is not empty, and empty without the files `removed`."""
         expected = removed | {parent for path in removed for parent in disk.parents(path)}
-        inside = {entry.relative_to(self.directory).as_posix() for entry in (self.directory / folder).rglob("*")}
+        inside = {spelled(entry.relative_to(self.directory)) for entry in (self.directory / folder).rglob("*")}
         return bool(inside) and inside <= expected
 
     def fault(self, path: str, message: str, hint: str) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from opwest.files import ProjectFile
 from opwest.records import dataclass
+from opwest.system.paths import in_make, spelled
 
 from . import disk, journal, mutex
 from .changes import Merging, Plan, Remark
@@ -140,7 +140,7 @@ def write_list(file: Path, paths: Sequence[Path]) -> None:
     """Write absolute paths, one per line: the dependencies of the generation for a build system."""
     with system_faults(file, "cannot write the list of inputs"):
         file.parent.mkdir(parents=True, exist_ok=True)
-        lines = dict.fromkeys(path.absolute().as_posix() for path in paths)
+        lines = dict.fromkeys(spelled(path.absolute()) for path in paths)
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -148,15 +148,9 @@ def write_dependencies(file: Path, paths: Sequence[Path]) -> None:
     """Write absolute paths as the dependencies of the target `file` without its suffix, in the syntax of make."""
     with system_faults(file, "cannot write the dependencies"):
         file.parent.mkdir(parents=True, exist_ok=True)
-        words = dict.fromkeys(_escaped(path) for path in (file.with_suffix(""), *paths))
+        words = dict.fromkeys(in_make(path.absolute()) for path in (file.with_suffix(""), *paths))
         target, *others = words
         file.write_text(" \\\n  ".join([f"{target}:", *others]) + "\n", encoding="utf-8")
-
-
-def _escaped(path: Path) -> str:
-    """Return an absolute path in the syntax of make that ninja and CMake read too."""
-    text = path.absolute().as_posix().replace("$", "$$")
-    return re.sub(r"([ #])", r"\\\1", text)
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:

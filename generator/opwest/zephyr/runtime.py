@@ -14,6 +14,7 @@ from opwest.model.conventions import MEMREF
 from opwest.model.model import Model
 from opwest.records import dataclass
 from opwest.resources import resource
+from opwest.system.paths import spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def files_of(features: Iterable[str]) -> list[str]:
     found: set[str] = set()
     for path in (path for name in features for path in FEATURES[name].files):
         if path.endswith("/"):
-            found |= {file.relative_to(root).as_posix() for file in (root / path).rglob("*") if file.is_file()}
+            found |= {spelled(file.relative_to(root)) for file in (root / path).rglob("*") if file.is_file()}
         else:
             found.add(path)
     return sorted(found)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from opwest.diagnostics import OpwestError
-from opwest.host import compile as compiling
 from opwest.host.compile import HostCompiler
 from opwest.host.formats import Format, format_of, prefix_of, translated
 from requirements_support import need
@@ -96,20 +96,8 @@ def test_clang_for_msvc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_compiler_is_the_first_one_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """MinGW has a gcc, and macOS has clang, but a cc is not certain."""
     monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr(compiling.shutil, "which", lambda name: name if name in ("gcc", "clang") else None)
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in ("gcc", "clang") else None)
     assert HostCompiler(tmp_path, None).command == ["gcc"]
-    monkeypatch.setattr(compiling.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(OpwestError, match="C compiler 'cc' not found"):
         HostCompiler(tmp_path, None)
-
-
-def test_commands_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = r"C:\Program Files\LLVM\bin\clang.exe"
-    monkeypatch.setattr(compiling.shutil, "which", lambda name: name if name == path else None)
-    monkeypatch.setattr(compiling.os, "name", "nt")
-    try:
-        assert compiling.split_command(path) == [path]
-        assert compiling.split_command(f'"{path}" -O2') == [path, "-O2"]
-        assert compiling.split_command(r"C:\mingw\gcc.exe -m32") == [r"C:\mingw\gcc.exe", "-m32"]
-    finally:
-        monkeypatch.undo()

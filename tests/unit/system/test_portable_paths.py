@@ -6,15 +6,13 @@ from __future__ import annotations
 import json
 import ntpath
 import shutil
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 from opwest.cli.main import main
 from opwest.diagnostics import Diagnostics
 from opwest.files import ProjectFile, is_inside
-from opwest.project import origin
 from opwest.project.portable import check_portable, fault_on_windows
-from opwest.write import writer
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -85,39 +83,6 @@ def test_backslashes_in_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("path", ["a\\b.c", "C:/x", "/a", "../a", "a/../b"])
 def test_paths_of_a_project_have_forward_slashes(path: str) -> None:
     assert not is_inside(path) or ":" in path
-
-
-class WindowsPath(PureWindowsPath):
-    """A path of Windows with the methods that the functions under test call."""
-
-    def absolute(self) -> WindowsPath:
-        return self
-
-
-@pytest.mark.parametrize(
-    ("path", "word"),
-    [
-        (r"C:\Users\me\my model\conv.c", r"C:/Users/me/my\ model/conv.c"),
-        (r"\\server\share\conv#1.c", r"//server/share/conv\#1.c"),
-        (r"D:\a$b\conv.c", "D:/a$$b/conv.c"),
-    ],
-)
-def test_dependencies_of_windows_paths(path: str, word: str) -> None:
-    assert writer._escaped(WindowsPath(path)) == word  # type: ignore[arg-type]
-
-
-def test_origin_on_another_drive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """os.path.relpath() of Windows raises ValueError between drives: the origin keeps the absolute path."""
-    monkeypatch.setattr(origin.os, "path", ntpath)
-    monkeypatch.setattr(ntpath, "realpath", lambda path, **_: ntpath.normpath(str(path)))
-    monkeypatch.setattr(origin, "Path", WindowsPath)
-    try:
-        far = origin._relative(WindowsPath(r"D:\models\manifest.yaml"), WindowsPath(r"C:\work\app"))  # type: ignore[arg-type]
-        near = origin._relative(WindowsPath(r"C:\work\m\manifest.yaml"), WindowsPath(r"C:\work\app"))  # type: ignore[arg-type]
-    finally:
-        monkeypatch.undo()
-    assert far == "D:/models/manifest.yaml"
-    assert near == "../m/manifest.yaml"
 
 
 def with_crlf(folder: Path) -> int:

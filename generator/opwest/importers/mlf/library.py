@@ -12,6 +12,7 @@ from opwest.importers.faults import fault
 from opwest.importers.mlf.limits import KEPT_BYTES, MEMBER_BYTES, MEMBERS
 from opwest.importers.mlf.tar import read_tar
 from opwest.records import dataclass
+from opwest.system.paths import spelled
 from opwest.write.faults import system_faults
 
 _FOLDERS = ("codegen/host/", "src/", "parameters/", "executor-config/")
@@ -80,7 +81,7 @@ def _folder(path: Path) -> dict[str, bytes]:
                 if count > MEMBERS or size > MEMBER_BYTES or kept > KEPT_BYTES:
                     limits = f"at most {MEMBERS} files, {MEMBER_BYTES} bytes each, {KEPT_BYTES} together"
                     raise fault("the directory is too large for a model", str(file), limits)
-                found[file.relative_to(path).as_posix()] = file.read_bytes()
+                found[spelled(file.relative_to(path))] = file.read_bytes()
     return found
 
 
@@ -98,7 +99,7 @@ def _walk(root: Path, start: Path) -> list[Path]:
             found.append(one)
         else:
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
-            raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "only files and directories")
+            raise fault(f"{spelled(one.relative_to(root))!r} is {kind}", str(one), "only files and directories")
         if len(found) + len(pending) > MEMBERS:
             raise fault("the directory has too many files for a model", str(root), f"at most {MEMBERS}")
     return found

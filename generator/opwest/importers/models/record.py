@@ -14,6 +14,7 @@ from opwest.importers.faults import fault
 from opwest.importers.models.read import read_file
 from opwest.importers.models.request import Options
 from opwest.records import dataclass
+from opwest.system.paths import relative
 
 RECORD = "import.json"
 _OMITTED = ("arrays", "compare")
@@ -72,7 +73,7 @@ def _options(given: dict[str, Any], folder: Path) -> Options:
 
 
 def _relative(path: str | Path, folder: Path) -> str:
-    return Path(os.path.relpath(Path(path).absolute(), folder.absolute())).as_posix()
+    return relative(Path(path).absolute(), folder.absolute())
 
 
 def _absolute(path: str, folder: Path) -> Path:

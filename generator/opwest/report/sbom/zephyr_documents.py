@@ -16,7 +16,7 @@ REFERENCE: Final = "DocumentRef-zephyr-build"
 _EXPECTED: Final = "build.spdx, as 'west spdx' writes it to build/spdx/"
 _LARGEST: Final = 1 << 28
 _IMAGE: Final = (
-    r"^FileName: \./zephyr/zephyr\.elf\nSPDXID: (SPDXRef-[A-Za-z0-9.-]+)$(?:\nFileChecksum: SHA1: ([0-9a-f]{40})$)?"
+    r"^FileName: \./zephyr[/\\]zephyr\.elf\nSPDXID: (SPDXRef-[A-Za-z0-9.-]+)$(?:\nFileChecksum: SHA1: ([0-9a-f]{40})$)?"
 )
 
 
