@@ -76,6 +76,7 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/mypy
+	@for system in win32 darwin; do $(BIN)/mypy --platform $$system --cache-dir build/mypy-$$system || exit 1; done
 	@echo "== tests"
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@$(BIN)/coverage run $(PYTEST) --tier=host

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `opwest doctor` on Windows and macOS: both systems are simulated, the programs are scripts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import sys
+import types
+
+import pytest
+from doctor_machines import FakeMachine, accepted, script
+from opwest.doctor import machine as examined
+from opwest.doctor import system, toolchains
+from opwest.doctor.machine import Port
+from opwest.system import commands
+
+UNSET = (
+    "ZEPHYR_BASE ZEPHYR_TOOLCHAIN_VARIANT ZEPHYR_SDK_INSTALL_DIR GNUARMEMB_TOOLCHAIN_PATH CROSS_COMPILE CC "
+    "LLVM_TOOLCHAIN_PATH"
+)
+MANAGERS = {"Darwin": ["brew"], "Windows": ["winget"]}
+ONLY_ON_POSIX = re.compile(r"\b(sudo|apt|apt-get|export|unset|source|usermod|dnf)\b|&&|~/|\$USER|/bin/")
+
+
+@pytest.fixture(params=["Darwin", "Windows"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch, kind):
+    """A machine of a system with its package manager, and with everything but an SDK."""
+    made = FakeMachine(tmp_path / "machine")
+    for name in UNSET.split():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(made.bin))
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.chdir(made.home)
+    for name in MANAGERS[kind]:
+        script(made.bin / name, "exit 1")
+    monkeypatch.setattr(system.platform, "system", lambda: kind)
+    monkeypatch.setattr(system.platform, "release", lambda: "11")
+    monkeypatch.setattr(system.platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
+    monkeypatch.setattr("opwest.doctor.packages.installed", accepted)
+    monkeypatch.setattr(examined, "_ports", lambda: (Port("COM3" if kind == "Windows" else "/dev/cu.usbmodem1", True),))
+    monkeypatch.setattr(system.sys, "executable", r"C:\Program Files\Python\python.exe")
+    monkeypatch.setattr(commands, "IS_WINDOWS", kind == "Windows")
+    monkeypatch.setattr(commands, "SCRIPTS", "bin")
+    monkeypatch.setattr("opwest.board.west.os.access", lambda *_: True)
+    monkeypatch.setattr(sys, "platform", {"Darwin": "darwin"}.get(kind, sys.platform))
+    if kind == "Windows":
+        west = made.top / ".venv" / "bin" / "west"
+        west.rename(west.with_name("west.exe"))
+    return made
+
+
+@pytest.fixture
+def lacks(opwest):
+    """Return a function that returns what features lack, by name, from the JSON output."""
+
+    def run(*names):
+        report = json.loads(opwest("doctor", *names, "--json").out)
+        return {
+            one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]]
+            for one in report["result"]["features"]
+        }
+
+    return run
+
+
+def test_name_of_the_system(machine, opwest, kind):
+    title = {"Darwin": "macOS 15.1", "Windows": "Windows 11"}[kind]
+    assert f" on {title}, " in opwest("doctor").out
+    found = json.loads(opwest("doctor", "--json").out)["result"]["system"]
+    assert found["package_manager"] == MANAGERS[kind][0]
+
+
+def test_every_command_of_an_empty_machine(machine, opwest, lacks, kind):
+    """Nothing that a user of the system cannot enter."""
+    for path in machine.bin.iterdir():
+        if path.name not in MANAGERS[kind]:
+            path.unlink()
+    shutil.rmtree(machine.top)
+    found = [command for rows in lacks().values() for _, command in rows if command is not None]
+    assert len(set(found)) > 5
+    for text in found:
+        if kind == "Windows":
+            assert not ONLY_ON_POSIX.search(text), text
+            assert text.split()[0] in ("winget", "west", "&", "$env:"), text
+        else:
+            assert text.split()[0] in ("brew", "west", "xcode-select", "'C:\\Program"), text
+    assert "commands that install what is missing" in opwest("doctor").out
+
+
+PROGRAMS = [
+    ("run-host", "cc", "xcode-select --install", "winget install BrechtSanders.WinLibs.POSIX.UCRT"),
+    ("update", "git", "brew install git", "winget install Git.Git"),
+    (
+        "tune-arm",
+        "arm-none-eabi-gcc",
+        "brew install --cask gcc-arm-embedded",
+        "winget install Arm.GnuArmEmbeddedToolchain",
+    ),
+    ("tune-arm", "qemu-system-arm", "brew install qemu", "winget install SoftwareFreedomConservancy.QEMU"),
+    ("build-native-sim", "ninja", "brew install ninja", "winget install Ninja-build.Ninja"),
+    ("build-native-sim", "dtc", "brew install dtc", "winget install oss-winget.dtc"),
+]
+
+
+@pytest.mark.parametrize(("feature", "name", "on_macos", "on_windows"), PROGRAMS)
+def test_missing_program(machine, lacks, kind, feature, name, on_macos, on_windows):
+    machine.remove(*(["cc", "gcc", "clang"] if name == "cc" else [name]))
+    expected = on_macos if kind == "Darwin" else on_windows
+    assert expected in [command for _, command in lacks(feature)[feature]]
+
+
+def test_compiler_is_the_one_of_run_host(machine, lacks, opwest, kind):
+    """MinGW has a gcc and no cc; `opwest run --host` takes the first of cc, gcc and clang."""
+    machine.remove("cc")
+    assert lacks("run-host") == {"run-host": []}
+    assert "  host        gcc 12.2.0" in opwest("doctor").out
+    machine.remove("gcc")
+    assert "  host        clang 14.0.6" in opwest("doctor").out
+
+
+def test_native_sim_needs_linux(machine, lacks, kind):
+    title = {"Darwin": "macOS 15.1", "Windows": "Windows 11"}[kind]
+    what = f"Linux: Zephyr's native_sim does not run on {title}"
+    assert (what, None) in lacks("build-native-sim")["build-native-sim"]
+
+
+def test_workspace(machine, lacks, kind, monkeypatch):
+    top = machine.top
+    shutil.rmtree(top / "modules/lib/zcbor")
+    on_windows = kind == "Windows"
+    both = "; " if on_windows else " && "
+    found = lacks("run-qemu-riscv")["run-qemu-riscv"]
+    assert ("the module zcbor in the workspace", f"cd {top}{both}west update zcbor") in found
+    assert lacks("build-riscv")["build-riscv"][0][1] == f"cd {top}{both}west sdk install"
+    shutil.rmtree(top)
+    ((_, made),) = lacks("west")["west"]
+    home = "$HOME" if on_windows else "~"
+    steps = [
+        f"west init {home}/zephyrproject",
+        f"cd {home}/zephyrproject",
+        "west update",
+        "west packages pip --install",
+    ]
+    assert made == both.join(steps)
+    monkeypatch.setenv("ZEPHYR_BASE", "/absent")
+    assert lacks("west")["west"][0][1] == ("Remove-Item Env:ZEPHYR_BASE" if on_windows else "unset ZEPHYR_BASE")
+
+
+def test_variables(machine, lacks, kind, monkeypatch):
+    folder = machine.bin.parent
+    assert lacks("build-arm")["build-arm"][0][1] == (
+        f"$env:ZEPHYR_TOOLCHAIN_VARIANT = 'gnuarmemb'; $env:GNUARMEMB_TOOLCHAIN_PATH = '{folder}'"
+        if kind == "Windows"
+        else f"export ZEPHYR_TOOLCHAIN_VARIANT=gnuarmemb GNUARMEMB_TOOLCHAIN_PATH={folder}"
+    )
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+    assert lacks("build-riscv")["build-riscv"][0][1] == (
+        "Remove-Item Env:ZEPHYR_TOOLCHAIN_VARIANT" if kind == "Windows" else "unset ZEPHYR_TOOLCHAIN_VARIANT"
+    )
+
+
+def test_packages(machine, lacks, kind, monkeypatch):
+    monkeypatch.setattr("opwest.doctor.packages.installed", lambda name: None if name == "numpy" else accepted(name))
+    start = "& " if kind == "Windows" else ""
+    assert lacks("generate")["generate"] == [
+        ("the Python package numpy", f"{start}'C:\\Program Files\\Python\\python.exe' -m pip install 'numpy>=1.26'")
+    ]
+
+
+def test_permission_for_a_device(machine, lacks, kind, monkeypatch):
+    """usermod and the groups of serial devices are Linux's."""
+    if kind == "Windows":
+        monkeypatch.setattr(commands, "module", lambda _: None)
+    monkeypatch.setattr(examined, "_ports", lambda: (Port("/dev/cu.usbmodem1", False),))
+    assert lacks("run-serial")["run-serial"] == [("permission for /dev/cu.usbmodem1", None)]
+
+
+def registry(values):
+    """Return a module winreg with CMake's package registry."""
+
+    @contextlib.contextmanager
+    def opened(root, name):
+        assert (root, name) == ("user", r"Software\Kitware\CMake\Packages\Zephyr-sdk")
+        if not values:
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        yield values
+
+    return types.SimpleNamespace(
+        HKEY_CURRENT_USER="user",
+        OpenKey=opened,
+        QueryInfoKey=lambda key: (0, len(key), 0),
+        EnumValue=lambda key, index: (f"{index:032x}", key[index], 1),
+    )
+
+
+def test_sdk_of_the_registry_of_windows(machine, tmp_path, monkeypatch):
+    values = []
+    monkeypatch.setitem(sys.modules, "winreg", registry(values))
+    monkeypatch.setattr(toolchains.sys, "platform", "win32")
+    assert toolchains.find_sdks() == ()
+    machine.sdk(tmp_path / "sdk", "0.17.0", "arm-zephyr-eabi")
+    values += [str(tmp_path / "sdk" / "cmake"), str(tmp_path / "absent")]
+    [found] = toolchains.find_sdks()
+    assert (found.version, found.folder, found.builds("arm")) == ("0.17.0", tmp_path / "sdk", True)
