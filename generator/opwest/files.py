@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -35,11 +34,6 @@ def with_lf(content: bytes) -> bytes:
     if not ends or ends != content.count(b"\n") or b"\0" in content:
         return content
     return content.replace(b"\r\n", b"\n")
-
-
-def folded(path: str) -> str:
-    """Return a key that is equal for paths that some file systems do not distinguish."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def is_inside(path: object) -> bool:

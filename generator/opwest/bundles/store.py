@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from opwest.bundles.format import MAGIC, MOST_BYTES, Bundle, BundleError, unpack
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.system.files import retried
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -15,7 +15,7 @@ def write_file(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.opwest-draft")
     try:
         draft.write_bytes(content)
-        os.replace(draft, path)  # noqa: PTH105 - Path.replace is the same
+        retried(lambda: draft.replace(path))
     except OSError as error:
         draft.unlink(missing_ok=True)
         message = f"cannot write the file: {error.strerror}"

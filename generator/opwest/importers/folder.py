@@ -8,12 +8,14 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from opwest.importers.faults import fault
+from opwest.system.files import retried
+from opwest.system.paths import collisions, refused_by_windows
 from opwest.write.faults import system_faults
 
 _HINT = "choose a new directory, or remove this one, which can contain changes by hand"
@@ -32,6 +34,7 @@ def refuse_occupied(folder: Path) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Create a directory with files atomically; remove all files after an error."""
     refuse_occupied(folder)
+    _check_names(folder, files)
     with system_faults(folder, "cannot write the directory", "nothing was written"):
         target = folder.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,11 +47,28 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             draft.chmod(0o777 & ~_umask())
             if target.exists():
                 target.rmdir()
-            draft.replace(target)
+            retried(lambda: draft.replace(target))
         except BaseException:
             with contextlib.suppress(OSError):
                 shutil.rmtree(draft)
             raise
+
+
+def _check_names(folder: Path, files: Iterable[str]) -> None:
+    """Raise OpwestError for names, which can be those of the model, that a host cannot write.
+
+    `opwest generate` warns of names that only Windows does not permit.
+    """
+    for one, other in collisions(files):
+        raise fault(
+            f"the files '{one}' and '{other}' differ only in case",
+            str(folder),
+            "names that differ also where case is ignored (Windows, macOS)",
+            "rename the operator or the file in the model",
+        )
+    for name, reason in refused_by_windows(files) if os.name == "nt" else ():
+        hint = "rename the operator or the file in the model"
+        raise fault(f"Windows does not permit the file name '{name}': {reason}", str(folder), hint=hint)
 
 
 def _umask() -> int:

@@ -9,6 +9,7 @@ from typing import Final
 from opwest.diagnostics import Diagnostics
 from opwest.model.identifiers import fault_of_name
 from opwest.records import dataclass
+from opwest.system.paths import fault_on_windows
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _COMPATIBLE: Final = re.compile(r"(?P<vendor>[a-z0-9][a-z0-9-]*),[a-z0-9][a-z0-9._-]*")
@@ -36,6 +37,8 @@ def driver_names(name: str, compatible: str | None, faults: Diagnostics) -> Driv
     form = f"at most {_MOST_LETTERS} lower-case letters, digits and single underscores, such as my_npu"
     if not _NAME.fullmatch(name) or len(name) > _MOST_LETTERS:
         faults.error(f"invalid name {name!r} of a driver", expected=form)
+    elif reason := fault_on_windows(name):
+        faults.error(f"Windows does not permit files with the name {name!r}: {reason}", hint="choose another name")
     elif name.split("_")[0] == _RESERVED or fault_of_name(name):
         faults.error(f"the name {name!r} is reserved", expected=form, hint="choose another name")
     if compatible is not None and not _COMPATIBLE.fullmatch(compatible):

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from opwest.files import ProjectFile, folded
+from opwest.files import ProjectFile
 from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.render.application import application_name
+from opwest.system.paths import folded
 from opwest.templates import EXTRA, SUFFIX, is_extra
 
 if TYPE_CHECKING:

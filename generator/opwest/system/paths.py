@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path, PurePath, PureWindowsPath
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+"""Devices of MS-DOS, with any suffix (Microsoft Learn, Naming Files, Paths, and Namespaces)."""
+_CHARACTERS = re.compile(r'[<>:"|?*\x00-\x1f]')
 
 
 def spelled(path: PurePath) -> str:
@@ -34,3 +40,44 @@ def cmake_option(name: str, path: PurePath) -> str:
 def is_portable(name: str) -> bool:
     """Whether a path is relative on every host: without a root, a drive of Windows and backslashes."""
     return not PureWindowsPath(name).anchor and "\\" not in name
+
+
+def folded(path: str) -> str:
+    """Return a key that is equal for paths that some file systems do not distinguish."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def collisions(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of paths of a directory, or of their parents, that some file systems do not distinguish."""
+    spelling: dict[str, str] = {}
+    for name in _with_parents(paths):
+        other = spelling.setdefault(folded(name), name)
+        if other != name:
+            yield other, name
+
+
+def refused_by_windows(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the paths of a directory, or of their parents, that Windows does not permit, and the reason."""
+    for name in _with_parents(paths):
+        if reason := fault_on_windows(PurePosixPath(name).name):
+            yield name, reason
+
+
+def fault_on_windows(name: str) -> str | None:
+    """Return why Windows does not permit the name of a file or directory; None if it does."""
+    if _RESERVED.fullmatch(name.rstrip(" .")):
+        return f"'{re.split('[.]', name)[0]}' is the name of a device"
+    if name.endswith((" ", ".")):
+        return "its last character is a space or a dot"
+    if found := _CHARACTERS.search(name):
+        return f"it contains {found[0]!r}"
+    return None
+
+
+def _with_parents(paths: Iterable[str]) -> list[str]:
+    """Return each path once, after its directories."""
+    names: dict[str, None] = {}
+    for path in sorted(paths):
+        names.update((str(parent), None) for parent in reversed(PurePosixPath(path).parents[:-1]))
+        names[path] = None
+    return list(names)

@@ -24,6 +24,7 @@ from opwest.importers.models.processors import CORES, Processor, processors
 from opwest.importers.models.record import Record, read_record
 from opwest.importers.models.request import KERNELS, Options
 from opwest.records import dataclass
+from opwest.system.files import retried
 from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn, compiled
 from opwest.tuning.measure import distinct, measure_in_qemu
 from opwest.tuning.placement import Offer, offers
@@ -171,4 +172,4 @@ def _write(file: Path, content: bytes) -> None:
     with system_faults(file, "cannot write the table of measurements"):
         draft = file.with_name(f".{file.name}.opwest-draft")
         draft.write_bytes(content)
-        draft.replace(file)
+        retried(lambda: draft.replace(file))

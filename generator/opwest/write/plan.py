@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from opwest.files import Owner, ProjectFile, folded, is_inside
+from opwest.files import Owner, ProjectFile, is_inside
+from opwest.system.paths import folded
 
 from . import disk
 from .bases import BASES

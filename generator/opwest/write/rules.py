@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.files import folded
-from opwest.system.paths import spelled
+from opwest.system.paths import folded, spelled
 
 from . import disk
 from .changes import Plan

@@ -8,11 +8,14 @@ import ntpath
 import shutil
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pytest
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.files import ProjectFile, is_inside
-from opwest.project.portable import check_portable, fault_on_windows
+from opwest.importers.folder import _check_names, write_folder
+from opwest.project.portable import check_portable
+from opwest.system.paths import fault_on_windows
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,7 +30,7 @@ def test_paths_that_differ_only_in_case(paths: tuple[str, str]) -> None:
     check_portable(project_files(*paths), faults)
     [one] = list(faults)
     assert one.severity == "error" and one.message.endswith("of the project differ only in case")
-    assert one.hint == "rename one of the files that the manifest names"
+    assert one.hint == "rename the file, or the constant, in the manifest"
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,81 @@ def test_reserved_name_is_a_warning_here(tmp_path: Path, capsys: pytest.CaptureF
     found = capsys.readouterr().err
     assert "warning: Windows does not permit the file name 'models/minimal/objects/any/aux.c'" in found
     assert "'aux' is the name of a device" in found
+
+
+def test_constants_that_differ_only_in_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A constant has a file of its name."""
+    place = manifest(tmp_path, "negate.c")
+    text = place.read_text(encoding="utf-8")
+    outputs = "{y: {dtype: int16, shape: [4]}, a: {dtype: int16, shape: [4]}, b: {dtype: int16, shape: [4]}}"
+    text = text.replace("{y: {dtype: int16, shape: [4]}}", outputs)
+    text += "    - {call: negate, args: [w, a]}\n    - {call: negate, args: [W, b]}\n"
+    place.write_text(f"{text}constants: {{w: {{file: w.npy}}, W: {{file: v.npy}}}}\n", encoding="utf-8")
+    for name in ("w.npy", "v.npy"):
+        np.save(tmp_path / name, np.arange(4, dtype="int16") + ord(name[0]))
+    assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 1
+    found = capsys.readouterr().err
+    assert "files 'models/minimal/constants/W.bin' and 'models/minimal/constants/w.bin' of the project" in found
+    assert "hint: rename the file, or the constant, in the manifest" in found
+    assert not (tmp_path / "app" / "models").exists()
+
+
+def test_models_that_differ_only_in_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = manifest(tmp_path / "a", "negate.c"), manifest(tmp_path / "b", "negate.c")
+    text = second.read_text(encoding="utf-8")
+    second.write_text(text.replace("model: minimal", "model: Minimal"), encoding="utf-8")
+    assert main(["check", str(first), str(second)]) == 1
+    assert "models 'minimal' and 'Minimal' differ only in case" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["con", "aux", "com1"])
+def test_reserved_name_of_a_model(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = manifest(tmp_path, "negate.c")
+    text = place.read_text(encoding="utf-8")
+    place.write_text(text.replace("model: minimal", f"model: {name}"), encoding="utf-8")
+    assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 0
+    found = capsys.readouterr().err
+    assert f"Windows does not permit the file name 'models/{name}': '{name}' is the name of a device" in found
+
+
+@pytest.mark.parametrize(("source", "folder"), [("dir./negate.c", "dir."), ("a /negate.c", "a ")])
+def test_directory_that_ends_with_a_dot_or_a_space(
+    source: str, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = manifest(tmp_path, source)
+    text = f"Windows does not permit the file name 'models/minimal/objects/any/{folder}': its last character is a "
+    assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 0
+    assert f"warning: {text}space or a dot" in capsys.readouterr().err
+    monkeypatch.setattr("opwest.project.portable.os.name", "nt")
+    faults = Diagnostics()
+    check_portable(project_files(f"models/{folder}/x.c"), faults)
+    monkeypatch.undo()
+    assert [one.severity for one in faults] == ["error"]
+
+
+@pytest.mark.parametrize("name", ["con", "nul", "com1"])
+def test_reserved_name_of_a_driver(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The name is new, so that the error is one on every host."""
+    assert main(["new-driver", name, "-o", str(tmp_path / "driver")]) == 1
+    found = capsys.readouterr().err
+    assert f"Windows does not permit files with the name '{name}': '{name}' is the name of a device" in found
+    assert "hint: choose another name" in found
+
+
+def test_directory_of_an_importer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of an imported model have names of the model."""
+    with pytest.raises(OpwestError, match=r"the files 'operators/Conv\.c' and 'operators/conv\.c' differ only in case"):
+        write_folder(tmp_path / "new", {"operators/conv.c": b"", "operators/Conv.c": b""})
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("opwest.importers.folder.os.name", "nt")
+    with pytest.raises(OpwestError) as caught:
+        _check_names(tmp_path, ["operators/aux.c"])
+    monkeypatch.undo()
+    [fault] = caught.value.diagnostics
+    assert fault.message == "Windows does not permit the file name 'operators/aux.c': 'aux' is the name of a device"
+    assert fault.hint == "rename the operator or the file in the model"
+    write_folder(tmp_path / "new", {"operators/aux.c": b""})
+    assert (tmp_path / "new" / "operators" / "aux.c").exists()
 
 
 def test_backslashes_in_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
