@@ -325,7 +325,7 @@ def test_cryptography_is_optional(
     assert main(["bundle", DIGITS, *AT, "--key", str(tmp_path / "k"), "-o", "x"]) == 1
     text = capsys.readouterr().err
     assert "signatures require the package 'cryptography', which is not installed" in text
-    assert "pip install 'cryptography>=42'" in text
+    assert 'pip install "cryptography>=42"' in text
 
 
 def zephyr_build(folder: Path, config: str, command: str = "cc", more: str = "") -> Path:

@@ -88,4 +88,4 @@ def test_missing_west_is_one_error(opwest, app, monkeypatch, tmp_path):
 def test_missing_smpclient_is_one_error(opwest, app, monkeypatch):
     monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
     done = opwest("run", app / "app", "--board", "mps2/an385", "--input", f"x={app / 'x.npy'}")
-    assert done.code == 1 and done.err.count("error:") == 1 and "pip install 'smpclient[serial]'" in done.err
+    assert done.code == 1 and done.err.count("error:") == 1 and 'pip install "smpclient[serial]"' in done.err

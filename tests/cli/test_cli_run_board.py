@@ -281,7 +281,7 @@ def test_missing_tools_are_named(run, opwest, app, west, monkeypatch, tmp_path):
     one_error(run("nucleo"), ": ninja, dtc")
     monkeypatch.setattr("opwest.board.connection.missing_tools", list)
     monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
-    one_error(run("nucleo"), "smpclient", "pip install 'smpclient[serial]'")
+    one_error(run("nucleo"), "smpclient", 'pip install "smpclient[serial]"')
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -14,7 +14,7 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
     with pytest.raises(OpwestError) as caught:
         import_model(tmp_path / "m.tflite", tmp_path / "out")
     assert "imports through TVM require apache-tvm and tflite, which are not installed" in str(caught.value)
-    assert "pip install 'opwest[tvm]'" in str(caught.value)
+    assert 'pip install "opwest[tvm]"' in str(caught.value)
     with pytest.raises(OpwestError, match="apache-tvm, which is not installed"):
         import_module(None, tmp_path / "out")
     assert not (tmp_path / "out").exists()

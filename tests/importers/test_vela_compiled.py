@@ -106,7 +106,7 @@ def test_vela_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OpwestError) as error:
         vela.compiled(tmp_path / "m.tflite", tmp_path, Options(npu="ethos-u55-128"), lambda _: None)
     assert "--npu requires ethos-u-vela, which is not installed" in str(error.value)
-    assert "pip install 'opwest[vela]'" in str(error.value)
+    assert 'pip install "opwest[vela]"' in str(error.value)
 
 
 OPERATIONS = {

@@ -23,10 +23,11 @@ from opwest.diagnostics import Diagnostics
 from opwest.host.runtime import installed_runtime
 from opwest.records import dataclass
 from opwest.render.boards import board_file
+from opwest.system import commands
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
-_INSTALL = "pip install 'smpclient[serial]'"
+_INSTALL = commands.pip_install("smpclient[serial]")
 _PURPOSES = {
     "CONFIG_OPWEST_PROFILE": "measure steps",
     "CONFIG_OPWEST_CHECK_STEPS": "stop after steps",
@@ -124,7 +125,7 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
         raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
     missing = [*([] if west else ["west"]), *missing_tools()]
     if west is None or missing:
-        hint = None if west else "run pip install west"
+        hint = None if west else f"run {commands.pip_install('west')}"
         raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}", hint)
     return workspace, west
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from opwest.bundles.format import MOST_SIGNATURES, Bundle, Signature
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.system import commands
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,7 +31,7 @@ def require_cryptography() -> None:
         import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
     except ImportError as error:
         message = "signatures require the package 'cryptography', which is not installed"
-        raise OpwestError([Diagnostic("error", message, hint=f"pip install '{PACKAGE}'")]) from error
+        raise OpwestError([Diagnostic("error", message, hint=commands.pip_install(PACKAGE))]) from error
 
 
 def read_private_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519PrivateKey]:

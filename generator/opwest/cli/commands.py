@@ -208,7 +208,7 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a TFLite or ONNX model through TVM: write a manifest, operators, constants and golden vectors.
 
     The operators are C sources, compiled with the application, or objects with --target. Required packages:
-    `pip install 'opwest[tvm]'`.
+    `pip install "opwest[tvm]"`.
     """
     from opwest.cli.imports import import_tvm as convert
 

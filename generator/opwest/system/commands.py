@@ -31,6 +31,11 @@ def program(path: str) -> str:
     return f"& {word}" if IS_WINDOWS and word.startswith("'") else word
 
 
+def pip_install(requirement: str) -> str:
+    """Return the command that installs a Python package. Its double quotes are those of sh, PowerShell and cmd."""
+    return f'pip install "{requirement}"' if re.search(r"[^\w.-]", requirement) else f"pip install {requirement}"
+
+
 def both(first: str, second: str) -> str:
     """Return two commands, of which the second requires the first one's success.
 

@@ -63,4 +63,4 @@ def test_a_build_with_a_key_names_the_package_for_signatures(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode
     text = "opwest: error: signatures require the package 'cryptography', which is not installed\n"
-    assert f"{text}  hint: pip install 'cryptography>=42'\n" in done.stderr
+    assert f'{text}  hint: pip install "cryptography>=42"\n' in done.stderr

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import ntpath
+import re
 import shlex
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 from opwest.bundles import zephyr_build
 from opwest.system import commands
 
+GENERATOR = Path(__file__).resolve().parents[3] / "generator" / "opwest"
 SDK = r"C:\zephyr-sdk\arm-zephyr-eabi\bin\arm-zephyr-eabi-gcc.exe"
 LINES = [
     ("", []),
@@ -68,6 +71,35 @@ def test_quoted_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert text and not set(text) & set(" '\"`$;,@(){}[]<>|&#*?")
     else:  # PowerShell's verbatim string, in which only its own quote is doubled
         assert word[0] == word[-1] == "'" and word[1:-1].replace("''", "'") == text
+
+
+@pytest.mark.parametrize("on_host", ["posix", "nt"])
+def test_packages_are_installed_by_one_command_everywhere(on_host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cmd does not remove single quotes; double ones are removed by sh, PowerShell and cmd."""
+    monkeypatch.setattr(commands, "IS_WINDOWS", on_host == "nt")
+    assert commands.pip_install("opwest[models]") == 'pip install "opwest[models]"'
+    assert commands.pip_install("cryptography>=42") == 'pip install "cryptography>=42"'
+    assert commands.pip_install("west") == "pip install west"
+
+
+FOR_ONE_SYSTEM = re.compile(
+    r"\b(?:sudo|apt(?:-get)?|brew|dnf|yum|choco|winget) |\bexport [A-Z_]|\bsource [\w./~]*activate|pip install '|"
+    r"\brm -|\bmkdir -p|\bchmod \+|/usr/|\bln -s"
+)
+HOMES = {"doctor/system.py", "doctor/toolchains.py", "system/commands.py"}
+
+
+def test_messages_name_no_command_of_one_system() -> None:
+    """Strings of opwest except docstrings; `opwest doctor` selects commands by the system."""
+    found = {}
+    for path in GENERATOR.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        seen = [node.value for node in texts if id(node) not in docs and FOR_ONE_SYSTEM.search(node.value)]
+        if seen:
+            found[path.relative_to(GENERATOR).as_posix()] = seen
+    assert {name: texts for name, texts in found.items() if name not in HOMES} == {}
 
 
 def test_commands_of_sh() -> None:

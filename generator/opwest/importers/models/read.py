@@ -13,8 +13,9 @@ from opwest.importers.models.graph.faults import Damaged, Unsupported
 from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.graph.user import UserOperator
 from opwest.nearby import hint_for
+from opwest.system import commands
 
-INSTALL = "pip install 'opwest[models]'"
+INSTALL = commands.pip_install("opwest[models]")
 TFLITE = (("tflite", "tflite"), ("flatbuffers", "flatbuffers"))
 ONNX = (("onnx", "onnx"),)
 MAGIC = b"TFL3"

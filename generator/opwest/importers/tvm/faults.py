@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opwest.importers.faults import fault, first_line, require_packages
+from opwest.system import commands
 
 __all__ = ["APACHE_TVM", "fault", "first_line", "last_line", "require", "require_version"]
 
-INSTALL = "pip install 'opwest[tvm]'"
+INSTALL = commands.pip_install("opwest[tvm]")
 
 
 def last_line(error: BaseException) -> str:

@@ -12,8 +12,9 @@ from opwest.ethos_u.npus import NPUS
 from opwest.importers.child import Progress
 from opwest.importers.faults import fault, require_packages
 from opwest.importers.vela.request import Options
+from opwest.system import commands
 
-INSTALL = "pip install 'opwest[vela]'"
+INSTALL = commands.pip_install("opwest[vela]")
 _PACKAGES = (("ethosu.vela", "ethos-u-vela"),)
 _SECONDS = 1800
 _MOST_LINES = 30
