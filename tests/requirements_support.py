@@ -52,6 +52,7 @@ _INSTALL = {
     "clang-14": "apt-get install clang-14",
     "clang-19": "apt-get install clang-19",
     "llvm-objcopy-19": "apt-get install llvm-19",
+    "ld.lld-19": "apt-get install lld-19",
     "rustc": "apt-get install rustc",
     "clang++": "apt-get install clang",
     "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",

@@ -1,25 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zephyr's toolchain variant llvm: emitted sources and the runtime, compiled by clang."""
+"""Zephyr's toolchain variant llvm: emitted sources and the runtime, compiled by clang, for the host and for Arm."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from digits_support import of_sources
 from requirements_support import need
-from zephyr_support import Workspace
+from zephyr_support import Built, Workspace
 
 pytestmark = pytest.mark.zephyr
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
 LLVM = Path("/usr/lib/llvm-19")
 """Debian's directory of clang-19 and llvm-19; Zephyr 4.2 requires clang's option --config=FILE, which 14 lacks."""
+OPTIONS = ("-DZEPHYR_TOOLCHAIN_VARIANT=llvm", f"-DLLVM_TOOLCHAIN_PATH={LLVM}")
+GNU_BINUTILS = Path("/usr/lib/arm-none-eabi/bin")
+"""GNU ld for Arm, with the name that clang searches for in PATH: ld.bfd."""
+ALL_EQUAL = "predictions: 360 of 360 equal the reference"
+
+
+def check_compiler(built: Built) -> None:
+    assert "Found toolchain: llvm" in built.log
+    assert re.search(rf"^CMAKE_C_COMPILER:\w+={LLVM}/bin/clang$", (built.folder / "CMakeCache.txt").read_text(), re.M)
+
+
+def libraries() -> str:
+    """Return the option that links GCC's libgcc, and newlib for the functions of Arm's EABI only that clang calls."""
+    names = ("-print-libgcc-file-name", "-print-file-name=libc.a")
+    command = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"]
+    files = [subprocess.run([*command, name], capture_output=True, text=True, check=True).stdout for name in names]
+    # GNU ld searches archives once, in this order: functions of libc.a can call functions of libgcc.a.
+    return f"-DEXTRA_LDFLAGS={' '.join(file.strip() for file in reversed(files))}"
 
 
 def test_digits_on_native_sim(workspace: Workspace, digits: Path) -> None:
     need("clang-19", "llvm-objcopy-19")
-    options = ("-DZEPHYR_TOOLCHAIN_VARIANT=llvm", f"-DLLVM_TOOLCHAIN_PATH={LLVM}")
-    built = workspace.build(digits, "native_sim/native/64", *options)
-    assert "Found toolchain: llvm" in built.log
-    assert re.search(rf"^CMAKE_C_COMPILER:\w+={LLVM}/bin/clang$", (built.folder / "CMakeCache.txt").read_text(), re.M)
-    console = built.run(r"^accuracy: .*$")
-    assert "predictions: 360 of 360 equal the reference" in console
+    built = workspace.build(digits, "native_sim/native/64", *OPTIONS)
+    check_compiler(built)
+    assert ALL_EQUAL in built.run(r"^accuracy: .*$")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("linker", ["lld", "ld"])
+@pytest.mark.parametrize(
+    ("version", "board"), [("4.2", "mps2/an385"), ("4.2", "qemu_cortex_m3"), ("4.1", "mps2/an385")]
+)
+def test_digits_on_arm(
+    workspaces: Callable[[str], Workspace],
+    opwest: Opwest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    board: str,
+    linker: str,
+) -> None:
+    """clang compiles the operators, too."""
+    need("clang-19", "llvm-objcopy-19", "ld.lld-19", "arm-none-eabi-gcc", "qemu-system-arm")
+    options = [*OPTIONS, f"-DCONFIG_LLVM_USE_{linker.upper()}=y", libraries()]
+    if linker == "ld":
+        monkeypatch.setenv("PATH", str(GNU_BINUTILS), prepend=os.pathsep)
+        # Zephyr keeps the results of its checks of compilers, also those with another PATH.
+        options.append(f"-DUSER_CACHE_DIR={tmp_path / 'cache'}")
+        (tmp_path / "cache").mkdir()
+    other = workspaces(version)
+    opwest("generate", of_sources(tmp_path / "example"), "-o", tmp_path / "app", "--zephyr-base", other.base)
+    built = other.build(tmp_path / "app", board, *options)
+    check_compiler(built)
+    assert ALL_EQUAL in built.run(r"^accuracy: .*$")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RISC-V in QEMU: digits from objects of a compiler and from IR, imported int8 models, and `opwest run --board`."""
+"""RISC-V in QEMU: digits from objects and from IR, imported int8 models, twister, and `opwest run --board`."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import sized
+from digits_support import copied, with_objects
 from requirements_support import need
 from test_digits_on_zephyr import END, predictions
-from zephyr_support import ROOT, Workspace
+from test_project_tests_on_zephyr import check_passed, twister
+from zephyr_support import Workspace
 
 pytestmark = [
     pytest.mark.zephyr,
@@ -33,7 +34,7 @@ WHOLE = [(target, back_end) for target in TARGETS for back_end in ("c", "llvm")]
 
 def example(folder: Path, back_end: str) -> Path:
     """Copy digits for RISC-V: objects of the compiler for the C back end, IR for that of LLVM; return the manifest."""
-    shutil.copytree(ROOT / "examples" / "digits", folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    copied(folder)
     if back_end == "llvm":
         return folder / "manifest_ir.yaml"
     entries = []
@@ -44,12 +45,8 @@ def example(folder: Path, back_end: str) -> Path:
             files.append(f"objects/{target}/{source.stem}.o")
             command = ["riscv64-unknown-elf-gcc", *flags.split(), "-Os", "-ffreestanding", "-fno-common", "-c"]
             subprocess.run([*command, str(source), "-o", str(folder / files[-1])], check=True)
-        entries.append(f"  - {{target: {target}, files: [{', '.join(files)}]}}\n")
-    text = (folder / "manifest.yaml").read_text()
-    before, rest = text.split("\nobjects:\n")
-    after = rest[rest.index("\n# The memory") :]
-    (folder / "manifest.yaml").write_text(f"{before}\nobjects:\n{''.join(entries)}{after}")
-    return folder / "manifest.yaml"
+        entries.append(f"{{target: {target}, files: [{', '.join(files)}]}}")
+    return with_objects(folder, entries)
 
 
 @pytest.mark.parametrize(("target", "back_end"), sized([("rv32imac", "c")], WHOLE))
@@ -100,3 +97,18 @@ def test_opwest_runs_on_the_board(workspace: Workspace, opwest: Opwest, tmp_path
     env = workspace.opwest_environment(board)
     done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+def test_twister(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+    """A compiler of one's own needs --force-toolchain: the boards list the Zephyr SDK only."""
+    opwest("generate", example(tmp_path / "example", "c"), "-o", tmp_path / "app", "--board", board)
+    options = ("-p", board, "-x=CONFIG_MINIMAL_LIBC=y")
+    tests = tmp_path / "app" / "tests"
+    plan = twister(workspace, tests, tmp_path / "plan", *options, "--dry-run", toolchain_of=board)
+    assert [suite["reason"] for suite in plan["testsuites"]] == ["Not supported by the toolchain: cross-compile"]
+    report = twister(workspace, tests, tmp_path / "twister", *options, "--force-toolchain", toolchain_of=board)
+    (suite,) = report["testsuites"]
+    check_passed(report, {suite["platform"]}, "opwest.digits.tests")
+    assert suite["platform"].startswith(f"{board}/")

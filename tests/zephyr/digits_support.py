@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of the digits example with other objects."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from zephyr_support import ROOT
+
+
+def copied(folder: Path) -> Path:
+    """Copy the example without its objects; return the directory."""
+    return Path(
+        shutil.copytree(ROOT / "examples" / "digits", folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    )
+
+
+def with_objects(folder: Path, entries: Iterable[str]) -> Path:
+    """Replace `objects:` in the manifest of a copy; return the manifest.
+
+    Each of `entries` is a YAML mapping in one line, without the dash.
+    """
+    manifest = folder / "manifest.yaml"
+    before, rest = manifest.read_text().split("\nobjects:\n")
+    listed = "".join(f"  - {entry}\n" for entry in entries)
+    manifest.write_text(f"{before}\nobjects:\n{listed}{rest[rest.index(chr(10) + '# The memory') :]}")
+    return manifest
+
+
+def of_sources(folder: Path) -> Path:
+    """Copy the example with its C sources as operators, for any target; return the manifest."""
+    sources = sorted(path.relative_to(folder) for path in copied(folder).glob("operators/*.c"))
+    return with_objects(folder, [f"{{files: [{', '.join(map(str, sources))}]}}"])
