@@ -12,7 +12,7 @@ from opwest.model.model import Model
 from opwest.resources import resource
 from opwest.zephyr.choice import check_targets
 from opwest.zephyr.floats import check_floats
-from opwest.zephyr.modules import cortex_m, full_libc, of_externals
+from opwest.zephyr.modules import cortex_m, full_libc, of_board, of_externals
 from opwest.zephyr.options import ZephyrOptions
 from opwest.zephyr.version import OLDEST, Version, board_fault
 from opwest.zephyr.workspace import Workspace
@@ -98,6 +98,7 @@ def _check_modules(
     hal = workspace.vendor_module(board)
     if hal is not None:
         needed[hal] = f"board {board}"
+    needed |= of_board(board)
     if architecture not in (None, "posix"):
         needed |= full_libc(models)
         _note_full_libc(models, workspace, faults)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from opwest.zephyr.hardware import read_text
+from opwest.zephyr.isa import isa_symbols
 from opwest.zephyr.kconfig import KconfigFiles, expression
 from opwest.zephyr.kconfig_values import KconfigValues
 from opwest.zephyr.version import QUALIFIERS
@@ -95,7 +96,13 @@ def _of_folders(
     files.read([folder / file for folder in boards for file in (f"Kconfig.{name}", "Kconfig")])
     files.read([folder / "Kconfig.soc" for folder in socs])
     files.read([folder / "Kconfig" for folder in socs])
-    return Configuration(KconfigValues(files), (_symbol(name), _symbol(target)), _first_defconfig(target, boards))
+    values, names = KconfigValues(files), (_symbol(name), _symbol(target))
+    assigned = _first_defconfig(target, boards)
+    found = Configuration(values, names, assigned)
+    if "RISCV" not in found.true():
+        return found
+    isa = isa_symbols(target, boards, workspace.base)
+    return Configuration(values, (*names, *isa), assigned) if isa else found
 
 
 def selects_no_processor(board: str, workspace: Workspace) -> bool:

@@ -18,6 +18,13 @@ def cortex_m(version: Version | None) -> str:
     return "cmsis_6" if version is None or version.pair >= _CMSIS_6 else "cmsis"
 
 
+def of_board(board: str) -> dict[str, str]:
+    """Return the modules, with the reason, of a board whose application is the non-secure image of TF-M (`.../ns`)."""
+    if not board.endswith(("/ns", "_ns")):  # the second before Zephyr 3.7
+        return {}
+    return dict.fromkeys(("trusted-firmware-m", "mbedtls"), f"TF-M on board {board}")
+
+
 def full_libc(models: Sequence[Model]) -> dict[str, str]:
     """Return the module of the C library, with its users, if models require one; native_sim uses the host's."""
     if any(model.needs_full_libc for model in models):

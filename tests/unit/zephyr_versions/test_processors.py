@@ -79,6 +79,50 @@ def test_boards_before_zephyr_3_7(tmp_path: Path) -> None:
     assert selected_targets("other", workspace) == []
 
 
+ISA_FILES = {
+    "VERSION": "VERSION_MAJOR = 4\nVERSION_MINOR = 4\nPATCHLEVEL = 0\n",
+    "arch/riscv/Kconfig": 'rsource "Kconfig.isa"\n',
+    "arch/riscv/Kconfig.isa": "RISCV_ISA_BASE_PROP := riscv,isa-base\n"
+    "config RISCV_ISA_RV64I\n\tbool\n"
+    "\tdefault y if $(dt_compat_all_has_prop,riscv,$(RISCV_ISA_BASE_PROP),rv64i)\n\tselect 64BIT\n"
+    "config RISCV_ISA_EXT_F\n\tbool\n\tselect CPU_HAS_FPU\n"
+    "config RISCV_ISA_EXT_D\n\tbool\n\tselect CPU_HAS_FPU_DOUBLE_PRECISION\n",
+    "boards/v/r/board.yml": "board:\n  name: r\n  socs:\n    - name: rsoc\n    - name: qsoc\n",
+    "boards/v/r/Kconfig.r": "config BOARD_R\n\tselect SOC_R\n",
+    "boards/v/r/r_rsoc.dts": "/dts-v1/;\n#include <v/r.dtsi>\n",
+    "boards/v/r/r_qsoc.dts": '/dts-v1/;\n#include "q.dtsi"\n',
+    "boards/v/r/q.dtsi": '#include "q.dtsi"\ncpu@0 { riscv,isa-base = "rv64i";\n'
+    '\triscv,isa-extensions = "i", "m", "a", "f", /* "v", */\n\t\t"d", "c"; };\n',
+    "dts/riscv/v/r.dtsi": 'cpu@0 { riscv,isa-base = "rv32i"; riscv,isa-extensions = "i", "m", "a", "c"; };\n'
+    'cpu@1 { riscv,isa-base = "rv32i"; riscv,isa-extensions = "i", "m", "a", "f", "c"; };\n',
+    "soc/v/soc.yml": "socs:\n  - name: rsoc\n  - name: qsoc\n",
+    "soc/v/Kconfig": "config SOC_R\n\tselect RISCV\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("board", "targets"), [("r/rsoc", ["rv32imac", "rv32imafc"]), ("r/qsoc", ["rv64imac", "rv64gc"])]
+)
+def test_instruction_set_in_the_devicetree(tmp_path: Path, board: str, targets: list[str]) -> None:
+    """Since Zephyr 4.4 the devicetree declares it, not the SoC's Kconfig files."""
+    workspace = tree(tmp_path, ISA_FILES)
+    assert selected_targets(board, workspace) == targets
+    symbols = processor_symbols(board, workspace)
+    assert symbols is not None
+    assert ("CPU_HAS_FPU" in symbols) == (board == "r/qsoc"), "an extension of each core"
+    assert "RISCV_ISA_EXT_V" not in symbols, "in a comment"
+
+
+def test_instruction_set_without_sources(tmp_path: Path) -> None:
+    without = {name: text for name, text in ISA_FILES.items() if not name.endswith(".dts")}
+    assert selected_targets("r/rsoc", tree(tmp_path, without)) == []
+
+
+def test_devicetree_does_not_count_where_kconfig_declares_the_instruction_set(tmp_path: Path) -> None:
+    older = ISA_FILES | {"arch/riscv/Kconfig.isa": "config RISCV_ISA_EXT_M\n\tbool\n"}
+    assert selected_targets("r/rsoc", tree(tmp_path, older)) == []
+
+
 def test_damaged_trees(tmp_path: Path) -> None:
     assert selected_targets("nucleo", Workspace(tmp_path)) == []
     damaged = {name: text if name == "VERSION" else "\0[{:" for name, text in FILES.items()}

@@ -43,7 +43,11 @@ def test_headers_of_zephyr_have_the_prefix() -> None:
     assert wrong == []
 
 
-REMOVED = ("llext_get_fn_table", "zephyr,memory-region-mpu", "boilerplate.cmake", "ZephyrUnittest", "zephyr_file_copy")
+REMOVED = (
+    *("llext_get_fn_table", "zephyr,memory-region-mpu", "boilerplate.cmake", "ZephyrUnittest", "zephyr_file_copy"),
+    *("Z_MIN", "Z_MAX", "Z_CLAMP", "shell_set_bypass", "sys_clock.h", "SOC_V2_DIR", "__ASSERT_ON", "K_OBJ_FUTEX"),
+)
+"""Names that Zephyr 4.3, 4.4 and 4.5 removed or deprecated, or whose parameters they changed."""
 
 
 def test_nothing_removed_is_used() -> None:
@@ -65,6 +69,40 @@ def test_nothing_removed_is_used() -> None:
     assert [
         path for path in conf if re.search(r"CONFIG_SRAM_(SIZE|BASE_ADDRESS)", path.read_text(errors="replace"))
     ] == []
+
+
+MOVED = {"zephyr/fs/nvs.h": "zephyr/kvss/nvs.h"}
+"""Headers that Zephyr 4.4 moved, with their new paths."""
+
+
+def test_moved_headers_are_alternatives() -> None:
+    used = set()
+    for path in sources(*FOLDERS, PROGRAMS):
+        text = path.read_text(errors="replace")
+        for old, new in MOVED.items():
+            if f"#include <{old}>" in text:
+                used.add(old)
+                before = text[: text.index(f"#include <{old}>")].splitlines()
+                assert [line.partition(" /*")[0] for line in before[-3:]] == [
+                    f"#if __has_include(<{new}>)",
+                    f"#include <{new}>",
+                    "#else",
+                ], path
+    assert used == set(MOVED)
+
+
+def test_options_of_newer_versions_are_set() -> None:
+    """Zephyr 4.4: MCUMGR_TRANSPORT_UART depends on UART_MCUMGR. Zephyr 4.5: PSA_CRYPTO for PSA_CRYPTO_CLIENT."""
+    module = ROOT / "zephyr_module"
+    texts = {path: path.read_text() for path in module.rglob("Kconfig*") if path.is_file()}
+    transports = [text for text in texts.values() if "imply MCUMGR_TRANSPORT_UART" in text]
+    assert len(transports) == 2
+    for text in transports:
+        assert "imply UART_MCUMGR if !SHELL_BACKEND_SERIAL && $(dt_chosen_enabled,$(OPWEST_CHOSEN_UART))" in text
+    (depends,) = [
+        line for text in texts.values() for line in text.splitlines() if "PSA_CRYPTO_CLIENT" in line and "#" not in line
+    ]
+    assert {"PSA_CRYPTO", "PSA_CRYPTO_CLIENT", "BUILD_WITH_TFM"} <= set(depends.split())
 
 
 def overlays() -> list[Path]:

@@ -286,3 +286,15 @@ def test_prepared_versions_accept_names_with_qualifiers(version: str, board: str
     parsed = parse_version(version)
     assert parsed is not None and board_fault(board, parsed) is None
     assert board_fault(board, Version(3, 4)) is not None
+
+
+def test_modules_of_tf_m(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp/ns")
+    assert code == 0
+    for name in ("trusted-firmware-m", "mbedtls"):
+        assert (
+            f"warning: missing module '{name}' in workspace {tree.parent}, required for TF-M on board "
+            f"nrf5340dk/nrf5340/cpuapp/ns\n  hint: run `west update {name}`" in text
+        )
+    _, text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")
+    assert "TF-M" not in text
