@@ -21,9 +21,13 @@
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
 #include <zephyr/drivers/flash.h>
-#include <zephyr/fs/nvs.h>
 #include <zephyr/kernel.h>
 #include <zephyr/sys/util.h>
+#if __has_include(<zephyr/kvss/nvs.h>)
+#include <zephyr/kvss/nvs.h>
+#else /* before Zephyr 4.4 */
+#include <zephyr/fs/nvs.h>
+#endif
 
 #include <opwest/bundle_format.h>
 #include <opwest/bundle_port.h>
