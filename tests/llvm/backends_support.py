@@ -156,6 +156,11 @@ _BOARDS = {
     "cortex-m7": ("mps2-an500", 0, 0x20000000),
     "cortex-m33": ("mps2-an505", 0x10000000, 0x38000000),
     "cortex-m55": ("mps3-an547", 0x10000000, 0x30000000),
+    "cortex-m85": (
+        "mps3-an547",
+        0x10000000,
+        0x30000000,
+    ),  # QEMU has no Cortex-M85: the same instructions without PACBTI
 }
 # Flags of GCC in addition to the CPU and the float ABI.
 _GCC_CPU = {
@@ -171,6 +176,10 @@ _GCC_CPU = {
     "cortex-m55f": ("-mcpu=cortex-m55+nomve", "-mfpu=auto"),
     "cortex-m55f-mvei": ("-mcpu=cortex-m55+nomve.fp", "-mfpu=auto"),
     "cortex-m55f-mve": ("-mcpu=cortex-m55", "-mfpu=auto"),
+    "cortex-m85": ("-mcpu=cortex-m55+nofp", ""),  # GCC 12 has no Cortex-M85
+    "cortex-m85f": ("-mcpu=cortex-m55+nomve", "-mfpu=auto"),
+    "cortex-m85f-mvei": ("-mcpu=cortex-m55+nomve.fp", "-mfpu=auto"),
+    "cortex-m85f-mve": ("-mcpu=cortex-m55", "-mfpu=auto"),
 }
 
 

@@ -145,7 +145,8 @@ def machine_options(target: Target) -> tuple[str, ...]:
 
 def _arm(target: Target) -> tuple[str, ...]:
     cpu = target.llvm.cpu if target.llvm is not None else None
-    name = cpu if cpu and cpu.startswith("cortex-m") else None
+    # GCC 12 has no -mcpu for the Cortex-M85.
+    name = cpu if cpu and cpu.startswith("cortex-m") and cpu != "cortex-m85" else None
     parts = _extensions(target, name)
     base = f"-mcpu={name}" if name else f"-march={MARCH.get(target.arch or '', 'armv7-m')}"
     return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}")
@@ -154,7 +155,7 @@ def _arm(target: Target) -> tuple[str, ...]:
 def _extensions(target: Target, cpu: str | None) -> str:
     """Return the suffixes of -mcpu or -march: the optional parts of the processor that differ from GCC's default."""
     if cpu is None:
-        parts = ["+dsp"] if target.dsp and target.arch == "v8-M.mainline" else []
+        parts = ["+dsp"] if target.dsp and target.arch in ("v8-M.mainline", "v8.1-M.mainline") else []
         vectors = {"integer": ["+mve"], "float": ["+mve.fp"]}.get(target.mve or "none", [])
         floats = {"single": ["+fp"], "double": ["+fp.dp"]}.get(target.fpu or "none", [])
         return "".join([*parts, *vectors, *(floats if target.arch != "v7-M" else [])])

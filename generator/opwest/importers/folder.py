@@ -63,7 +63,7 @@ def _check_names(folder: Path, files: Iterable[str]) -> None:
         raise fault(
             f"the files '{one}' and '{other}' differ only in case",
             str(folder),
-            "names that differ also where case is ignored (Windows, macOS)",
+            "names that differ in more than case: Windows and macOS ignore it",
             "rename the operator or the file in the model",
         )
     for name, reason in refused_by_windows(files) if os.name == "nt" else ():

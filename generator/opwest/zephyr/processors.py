@@ -16,7 +16,7 @@ from opwest.targets import named_targets
 from opwest.zephyr.configuration import Configuration, board_configuration, standalone
 from opwest.zephyr.workspace import Workspace
 
-_OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|RISCV_ISA_RV32E|64BIT)")
+_OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|RISCV_ISA_RV32E|RISCV_ISA_EXT_[MAC]|64BIT)")
 _CPU = re.compile(r"CPU_CORTEX_[AMR]\d+(PLUS)?")
 _OTHERS = {
     "XTENSA": "Xtensa",
@@ -75,7 +75,7 @@ def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: f
     own = {s.removeprefix("CONFIG_"): value for s, value in kconfig.items() if _OF_PROCESSOR.fullmatch(s)}
     if not own or any((value == "y") != (symbol in symbols) for symbol, value in own.items()):
         return False
-    # The ISA of a RISC-V processor is not a condition; the FPU is an option, its precision is not.
+    # The FPU of a RISC-V processor is an option, its precision is not.
     double = kconfig.get("CONFIG_CPU_HAS_FPU_DOUBLE_PRECISION")
     if machine == "riscv" and double and (double == "y") != ("CPU_HAS_FPU_DOUBLE_PRECISION" in symbols):
         return False

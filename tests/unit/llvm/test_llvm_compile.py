@@ -41,7 +41,7 @@ def test_attributes_of_another_cpu_are_dropped(tmp_path: Path, form: str):
 
 
 def test_soft_float_of_a_cpu_with_fpu_has_no_fpu_instruction(tmp_path: Path):
-    for name in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"):
+    for name in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"):
         made, _ = everything(name, optimize="speed")
         (tmp_path / "op.o").write_bytes(made)
         command = [tool("arm-none-eabi-objdump"), "-d", str(tmp_path / "op.o")]
@@ -58,7 +58,8 @@ def test_hard_float_arguments_stay_in_fpu_registers(tmp_path: Path):
 
 
 def test_mve_is_used_only_if_the_target_has_it():
-    for name, level in (("cortex-m55", 0), ("cortex-m55f", 0), ("cortex-m55f-mvei", 1), ("cortex-m55f-mve", 2)):
+    levels = {"": 0, "f": 0, "f-mvei": 1, "f-mve": 2}
+    for name, level in ((core + suffix, levels[suffix]) for core in ("cortex-m55", "cortex-m85") for suffix in levels):
         made, _ = compiled(ADD, name, optimize="speed")
         section = parse_elf(made).find(".ARM.attributes")
         # Tag_MVE_arch is 48, followed by the value; 0 is omitted.
@@ -66,7 +67,7 @@ def test_mve_is_used_only_if_the_target_has_it():
         assert (bytes([48, 1]) in data, bytes([48, 2]) in data) == (level == 1, level == 2), name
 
 
-@pytest.mark.parametrize(("name", "flags"), [("rv32imac", 1), ("rv32imafc", 3), ("rv64gc", 5)])
+@pytest.mark.parametrize(("name", "flags"), [("rv32imc", 1), ("rv32imac", 1), ("rv32imafc", 3), ("rv64gc", 5)])
 def test_riscv_flags(name: str, flags: int):
     made, member = everything(name)
     offset = 0x30 if target(name).bits == 64 else 0x24

@@ -25,16 +25,18 @@ FILES = {
     "soc/nordic/nrf53/Kconfig": "config SOC_NRF5340_CPUAPP\n\tselect CPU_CORTEX_M33\n"
     "config SOC_NRF5340_CPUNET\n\tselect CPU_CORTEX_M23\n",
     "boards/v/c3/board.yml": "board:\n  name: c3\n  socs:\n    - name: c3soc\n    - name: c6soc\n    - name: d1soc\n"
-    "    - name: esoc\n    - name: tiny\n",
+    "    - name: esoc\n    - name: tiny\n    - name: ra8\n",
     "boards/v/c3/Kconfig.c3": "config BOARD_C3\n\tselect SOC_C3SOC if BOARD_C3_C3SOC\n"
     "\tselect SOC_C6SOC if BOARD_C3_C6SOC\n\tselect SOC_D1SOC if BOARD_C3_D1SOC\n"
-    "\tselect SOC_ESOC if BOARD_C3_ESOC\n\tselect SOC_TINY if BOARD_C3_TINY\n",
-    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: d1soc\n  - name: esoc\n  - name: tiny\n",
+    "\tselect SOC_ESOC if BOARD_C3_ESOC\n\tselect SOC_TINY if BOARD_C3_TINY\n"
+    "\tselect SOC_RA8 if BOARD_C3_RA8\n",
+    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: d1soc\n  - name: esoc\n  - name: tiny\n  - name: ra8\n",
     "soc/v/Kconfig": "config SOC_C3SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_C\n"
     "config SOC_C6SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_A\n\tselect RISCV_ISA_EXT_C\n"
     "config SOC_D1SOC\n\tselect SOC_C6SOC\n\tselect CPU_HAS_FPU_DOUBLE_PRECISION\n"
     "config SOC_ESOC\n\tselect SOC_C6SOC\n\tselect RISCV_ISA_RV32E\n"
-    "config SOC_TINY\n\tselect XTENSA\n",
+    "config SOC_TINY\n\tselect XTENSA\n"
+    "config SOC_RA8\n\tselect CPU_CORTEX_M85\n\tselect CPU_HAS_FPU\n\tselect ARMV8_M_DSP\n\tselect FPU\n",
 }
 OLD_FILES = {
     "VERSION": "VERSION_MAJOR = 3\nVERSION_MINOR = 4\nPATCHLEVEL = 0\n",

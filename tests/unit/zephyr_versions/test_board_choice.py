@@ -84,9 +84,8 @@ def test_objects_of_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ),
         (
             "c3/c3soc",
-            "model 'm' has no target on board 'c3/c3soc': RISC-V rv32imc, without a named target\n"
-            "expected: C sources only, or a target under `targets:` in the manifest\n"
-            "hint: found objects for: cortex-m3",
+            "model 'm' has no target on board 'c3/c3soc': RISC-V rv32imc\n"
+            "expected: objects for rv32imc\nhint: found: cortex-m3",
         ),
         (
             "nucleo",

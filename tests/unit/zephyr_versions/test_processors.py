@@ -13,6 +13,7 @@ from small_tree import FILES, OLD_FILES, tree
 
 M4 = ["cortex-m4", "cortex-m4f", "cortex-m4f-softfp"]
 M33 = ["cortex-m33", "cortex-m33f", "cortex-m33f-softfp"]
+M85 = ["cortex-m85", "cortex-m85f", "cortex-m85f-mvei", "cortex-m85f-mve"]
 M55 = ["cortex-m55", "cortex-m55f", "cortex-m55f-mvei", "cortex-m55f-mve"]
 WITHOUT_A_TREE = {
     "native_sim": ["i386"],
@@ -57,7 +58,8 @@ def test_simulated_boards(board: str) -> None:
         ("c3/c6soc", ["rv32imac", "rv32imafc"]),
         ("c3/d1soc", ["rv32imac", "rv32gc"]),
         ("c3/esoc", []),  # 16 registers
-        ("c3/c3soc", []),  # no atomic instructions
+        ("c3/c3soc", ["rv32imc"]),  # no atomic instructions
+        ("c3/ra8", M85),
         ("c3/tiny", []),
         ("c3", []),  # several SoCs
         ("absent", []),
@@ -130,5 +132,9 @@ def test_damaged_trees(tmp_path: Path) -> None:
 
 
 def test_each_named_target_belongs_to_a_simulated_board() -> None:
-    found = {target for targets in WITHOUT_A_TREE.values() for target in targets} | {"rv32gc"}  # no such board in QEMU
+    found = {target for targets in WITHOUT_A_TREE.values() for target in targets} | {
+        "rv32gc",
+        "rv32imc",
+        *M85,
+    }  # no such board in QEMU
     assert found == set(named_targets())
