@@ -210,7 +210,20 @@ def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -
     (tree / "boards/st/two").mkdir()
     (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
     code, text = checked(tree, capsys, "--board", "two")
-    assert code == 1 and "error: board 'two' has several SoCs or CPU clusters: specify one\n  expected: two/a or two/b" in text
+    assert code == 1
+    assert "error: board 'two' has several SoCs or CPU clusters: specify one\n  expected: two/a or two/b" in text
+
+
+def test_board_of_several_clusters(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = " or ".join(
+        f"nrf5340dk/{soc}/{one}" for soc in ("", "nrf5340") for one in ("cpuapp", "cpuapp/ns", "cpunet")
+    )
+    for board, fault in (
+        ("nrf5340dk", "board 'nrf5340dk' has several SoCs or CPU clusters: specify one"),
+        ("nrf5340dk/nrf5340", "unknown qualifiers of board 'nrf5340dk': 'nrf5340dk/nrf5340'"),
+    ):
+        code, text = checked(tree, capsys, "--board", board)
+        assert code == 1 and f"error: {fault}\n  expected: {expected}\n" in text
 
 
 def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
