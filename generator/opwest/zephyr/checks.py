@@ -14,7 +14,7 @@ from opwest.zephyr.choice import check_targets
 from opwest.zephyr.floats import check_floats
 from opwest.zephyr.modules import cortex_m, full_libc, of_board, of_externals
 from opwest.zephyr.options import ZephyrOptions
-from opwest.zephyr.version import OLDEST, Version, board_fault
+from opwest.zephyr.version import OLDEST, Version, board_fault, is_board_name
 from opwest.zephyr.workspace import Workspace
 
 
@@ -24,7 +24,10 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     A missing board is an error if the command line names it, and a warning if a manifest does, since another
     workspace can provide it.
     """
-    requested, workspace = zephyr.boards, zephyr.workspace
+    for board in zephyr.boards:
+        if not is_board_name(board):
+            faults.error(f"invalid --board {board!r}", expected="a board with its qualifiers, such as mps2/an385")
+    requested, workspace = [board for board in zephyr.boards if is_board_name(board)], zephyr.workspace
     for board in requested:
         check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:

@@ -18,6 +18,7 @@ UNIFIED_TESTS = (4, 5)
 """Replaced sample.yaml and testcase.yaml by tests.yaml, with the same content (Zephyr's pull request 107155)."""
 FORMER_BOARDS = {"mps3/corstone300/an547": "mps3_an547"}
 """The names before Zephyr 3.7 of boards that do not follow the rule: underscores between the qualifiers."""
+BOARD_NAME = re.compile(r"[A-Za-z0-9_.-]+(@[A-Za-z0-9_.-]+)?(/[A-Za-z0-9_.-]*)*")
 OLDEST = (3, 4)
 """The oldest version tested with emitted projects."""
 
@@ -60,6 +61,11 @@ def parse_version(text: str) -> Version | None:
     """Parse a version such as `4.2`, `v3.7.0` or `4.2.0-rc1`; return None if it is invalid."""
     found = re.fullmatch(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[.-].*)?", text.strip())
     return Version(*(int(part or 0) for part in found.groups())) if found else None
+
+
+def is_board_name(name: str) -> bool:
+    """Whether a text has the form of a board's name, as the schema of manifests requires it."""
+    return BOARD_NAME.fullmatch(name) is not None
 
 
 def board_fault(board: str, version: Version) -> tuple[str, str] | None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors before CMake runs, with a small tree like Zephyr's."""
 
+import json
 from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from opwest.resources import resource
 from opwest.zephyr.modules import cortex_m
-from opwest.zephyr.version import Version, board_fault, parse_version
+from opwest.zephyr.version import BOARD_NAME, Version, board_fault, parse_version
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 BOARDS = {
@@ -224,6 +226,21 @@ def test_board_of_several_clusters(tree: Path, capsys: pytest.CaptureFixture[str
     ):
         code, text = checked(tree, capsys, "--board", board)
         assert code == 1 and f"error: {fault}\n  expected: {expected}\n" in text
+
+
+@pytest.mark.parametrize("board", ["", "foo bar", "/", "native_sim;rm", "mps2@"])
+def test_no_name_of_a_board(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, board: str
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    assert main(["check", str(tree.parents[1] / "manifest.yaml"), "--board", board]) == 1
+    found = f"error: invalid --board {board!r}\n  expected: a board with its qualifiers, such as mps2/an385\n"
+    assert found in capsys.readouterr().err
+
+
+def test_form_of_board_names_is_that_of_the_schema() -> None:
+    schema = json.loads((resource("schemas") / "device-manifest.schema.json").read_text(encoding="utf-8"))
+    assert schema["$defs"]["board"]["pattern"] == f"^{BOARD_NAME.pattern}$"
 
 
 def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
