@@ -8,6 +8,7 @@ The interpreters are python3.12, python3.13 and python3.14 of PATH or of pyenv. 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -21,7 +22,8 @@ QUICK = ("tests/golden/test_golden.py", "tests/unit/manifest", "tests/unit/syste
 
 def find_python(version: str) -> str | None:
     """Return an interpreter of a version, such as 3.12; None without one."""
-    installed = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python{version}"))
+    found = (Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python{version}")
+    installed = sorted(found, key=lambda path: [int(part) for part in re.findall(r"\d+", path.parts[-3])])
     for candidate in (*map(str, reversed(installed)), f"python{version}"):
         try:  # a shim of pyenv exists also for versions that are not selected
             done = subprocess.run([candidate, "-c", "import venv"], capture_output=True, check=False)
@@ -55,14 +57,19 @@ def main() -> int:
     options = parser.parse_args()
     found = {version: interpreter for version in options.versions if (interpreter := find_python(version))}
     with ThreadPoolExecutor() as pool:  # pip waits for the network
-        pythons = dict(zip(found, pool.map(environment, found, found.values()), strict=True))
+        pythons = {version: pool.submit(environment, version, interpreter) for version, interpreter in found.items()}
     failed = []
     for version in options.versions:
         if version not in pythons:
             print(f"== Python {version}: SKIPPED, no interpreter in PATH or ~/.pyenv/versions", flush=True)
             failed += [version] if options.required else []
             continue
-        python = pythons[version]
+        try:
+            python = pythons[version].result()
+        except subprocess.CalledProcessError as error:
+            print(f"== Python {version}: no environment, exit code {error.returncode} of {error.cmd[0]}", flush=True)
+            failed.append(version)
+            continue
         print(f"== Python {version}", flush=True)
         begin = time.monotonic()
         command = [python, "-m", "pytest", "-q", "-n", options.jobs, "--dist", "loadfile", "-p", "no:cacheprovider"]
