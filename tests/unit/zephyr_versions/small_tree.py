@@ -30,7 +30,8 @@ FILES = {
     "\tselect SOC_C6SOC if BOARD_C3_C6SOC\n\tselect SOC_D1SOC if BOARD_C3_D1SOC\n"
     "\tselect SOC_ESOC if BOARD_C3_ESOC\n\tselect SOC_TINY if BOARD_C3_TINY\n"
     "\tselect SOC_RA8 if BOARD_C3_RA8\n",
-    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: d1soc\n  - name: esoc\n  - name: tiny\n  - name: ra8\n",
+    "soc/v/soc.yml": "socs:\n  - name: c3soc\n  - name: c6soc\n  - name: d1soc\n  - name: esoc\n  - name: tiny\n"
+    "  - name: ra8\n",
     "soc/v/Kconfig": "config SOC_C3SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_C\n"
     "config SOC_C6SOC\n\tselect RISCV\n\tselect RISCV_ISA_EXT_M\n\tselect RISCV_ISA_EXT_A\n\tselect RISCV_ISA_EXT_C\n"
     "config SOC_D1SOC\n\tselect SOC_C6SOC\n\tselect CPU_HAS_FPU_DOUBLE_PRECISION\n"
