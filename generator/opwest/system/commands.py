@@ -14,7 +14,7 @@ from opwest.system import module
 IS_WINDOWS = os.name == "nt"
 SCRIPTS = "Scripts" if IS_WINDOWS else "bin"
 """The directory of the programs of a virtual environment."""
-_PLAIN_IN_POWERSHELL = re.compile(r"[A-Za-z0-9_./:\\+=%~^-]+\Z")
+_PLAIN_IN_POWERSHELL = r"[A-Za-z0-9_./:\\+=%~^-]+"
 """Words without characters that PowerShell interprets (Microsoft Learn, about_Special_Characters)."""
 
 
@@ -22,7 +22,7 @@ def quoted(text: str) -> str:
     """Return a word for the user's shell."""
     if not IS_WINDOWS:
         return shlex.quote(text)
-    return text if _PLAIN_IN_POWERSHELL.match(text) else "'" + text.replace("'", "''") + "'"
+    return text if re.fullmatch(_PLAIN_IN_POWERSHELL, text) else "'" + text.replace("'", "''") + "'"
 
 
 def program(path: str) -> str:
