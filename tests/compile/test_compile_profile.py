@@ -52,7 +52,7 @@ def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     (member,) = inspect_object(
         app / "models" / "asynchronous" / "objects" / "x86-64" / "asynchronous_metadata.o"
     ).members
-    found = {function.name: function for function in functions(member) or []}
+    found = {function.name: function for function in functions(member)}
 
     def called(name: str) -> set[str]:
         return {callee for callee in found[name].callees if isinstance(callee, str)}

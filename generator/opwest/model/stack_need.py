@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from opwest.model.builds import StackNeed, TargetBuild
 from opwest.model.examined import Examined
 from opwest.model.model import Model
-from opwest.objects.calls import Function, Place, functions
+from opwest.objects.calls import Function, Place, UndecodedError, functions
 from opwest.objects.facts import ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 from opwest.records import dataclass
@@ -49,7 +49,8 @@ class _Target:
         self.symbols: dict[str, _Node] = {}
         self.depths: dict[_Node, _Depth] = {}
         self.sources: set[str] = set()
-        self.undecoded: set[str] = set()
+        self.undecoded: dict[str, str] = {}
+        """The reason by symbol."""
         linked = [one for one in examined if one.target == self.target and one.linked and one.member]
         for index, one in enumerate(linked):
             self._add(index, one)
@@ -61,8 +62,8 @@ class _Target:
             found = functions(one.member) if any(use.known for use in frames.values()) else []
         except ObjectError:
             return
-        if found is None:
-            self.undecoded.update(one.member.defined)
+        except UndecodedError as reason:
+            self.undecoded.update(dict.fromkeys(one.member.defined, str(reason)))
             found = []
         for function in found:
             node = index, function.place
@@ -91,7 +92,7 @@ class _Target:
     def _symbol(self, name: str, *, is_operator: bool = False) -> _Depth:
         node = self.symbols.get(name)
         if node is None:
-            why = "calls (capstone is not installed) of" if name in self.undecoded else "the frame of"
+            why = f"calls ({self.undecoded[name]}) of" if name in self.undecoded else "the frame of"
             return _Depth(0, frozenset([f"{why} {name}" if is_operator or name in self.undecoded else name]))
         return self._node(node)
 

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from opwest.diagnostics import beginning, readable
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
 from opwest.objects.relocate import Entry, Relocations, relocation_entries
@@ -59,26 +60,32 @@ class _Branch(NamedTuple):
     call: bool
 
 
-def functions(member: Member) -> list[Function] | None:
-    """Return the functions of an object with their callees; None if capstone does not support its machine.
+class UndecodedError(Exception):
+    """The instructions of an object cannot be decoded here, with the reason."""
 
-    Needs capstone. ObjectError when the object cannot be read.
+
+def functions(member: Member) -> list[Function]:
+    """Return the functions of an object with their callees.
+
+    Raises UndecodedError without capstone and for machines that it does not support, ObjectError when the object
+    cannot be read.
     """
     elf = parse_elf(member.content)
-    decoder = _decoder(elf)
-    if decoder is None:
-        return None
-    return list(_Reader(elf, decoder).all())
+    return list(_Reader(elf, _decoder(elf)).all())
 
 
 def _decoder(elf: Elf) -> Any:
     """Return capstone's decoder; for Arm in Thumb state."""
     try:
         import capstone
-    except ImportError:
-        return None
+    except ModuleNotFoundError as error:
+        if error.name == "capstone":
+            raise UndecodedError("capstone is not installed") from None
+        raise UndecodedError(f"cannot import capstone: {beginning(readable(str(error)))}") from None
+    except (ImportError, OSError) as error:  # its library is missing or is for another machine
+        raise UndecodedError(f"cannot import capstone: {beginning(readable(str(error)))}") from None
     if elf.layout.endian != "little":
-        return None
+        raise UndecodedError("big-endian code")
     kinds = {
         "x86-64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
         "i386": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
@@ -90,7 +97,7 @@ def _decoder(elf: Elf) -> Any:
         ),
     }
     if elf.machine_name not in kinds:
-        return None
+        raise UndecodedError(f"code of {elf.machine_name}")
     make: Any = capstone.Cs
     decoder = make(*kinds[elf.machine_name])
     decoder.skipdata = True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from objects_factory import compile_object
-from opwest.objects.calls import Function, functions
+from opwest.objects.calls import Function, UndecodedError, functions
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
 from requirements_support import need
@@ -77,7 +77,7 @@ def named(found: list[Function]) -> dict[str, tuple[set[str], bool]]:
 def test_calls_of_every_machine(target: str, optimize: str, tmp_path: Path) -> None:
     compiler, flags = COMPILERS[target]
     path = compile_object(tmp_path, SOURCE, compiler, [*flags, optimize], "o.o")
-    found = named(functions(read(path)) or [])
+    found = named(functions(read(path)))
     for name, callees in CALLED.items():
         # Position-independent code of i386 gets its address by a call; soft floating point is in libgcc.
         others = {c for c in found[name][0] if not c.startswith(("__x86", "__aeabi", "__riscv"))}
@@ -91,9 +91,9 @@ def test_tables_of_jumps(tmp_path: Path) -> None:
     body = "".join(f"case {i}: x[{i * i}] = {i}; return ext(x[{i}]);" for i in range(8))
     source = f"extern int ext(int); int jumps(int n, int *x) {{ switch (n) {{ {body} }} return 0; }}"
     path = compile_object(tmp_path, source, "arm-none-eabi-gcc", ["-mcpu=cortex-m3", "-mthumb", "-O2"], "m3.o")
-    assert named(functions(read(path)) or []) == {"jumps": ({"ext"}, False)}
+    assert named(functions(read(path))) == {"jumps": ({"ext"}, False)}
     path = compile_object(tmp_path, source, "gcc", ["-O2", "-fno-pic"], "x.o")
-    assert named(functions(read(path)) or []) == {"jumps": ({"ext"}, True)}
+    assert named(functions(read(path))) == {"jumps": ({"ext"}, True)}
 
 
 def test_data_between_instructions_is_not_decoded(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ __attribute__((naked)) int op(void)
 { __asm__ volatile("b 1f\\n .word 0xf800f000\\n .short 0x4780\\n 1: mov r0, #1\\n bx lr\\n"); }
 """
     path = compile_object(tmp_path, source, "arm-none-eabi-gcc", ["-mcpu=cortex-m3", "-mthumb", "-O2"], "o.o")
-    assert named(functions(read(path)) or []) == {"op": (set(), False)}
+    assert named(functions(read(path))) == {"op": (set(), False)}
 
 
 def test_calls_are_unknown_without_capstone_and_for_other_machines(
@@ -112,11 +112,34 @@ def test_calls_are_unknown_without_capstone_and_for_other_machines(
 ) -> None:
     path = compile_object(tmp_path, SOURCE, "gcc", ["-O2"], "o.o")
     monkeypatch.setitem(sys.modules, "capstone", None)
-    assert functions(read(path)) is None
+    with pytest.raises(UndecodedError, match=r"^capstone is not installed$"):
+        functions(read(path))
     monkeypatch.undo()
     assert functions(read(path))
     path = compile_object(tmp_path, "int op(int x) { return x; }", "arm-none-eabi-gcc", ["-mbig-endian"], "b.o")
-    assert functions(read(path)) is None
+    with pytest.raises(UndecodedError, match=r"^big-endian code$"):
+        functions(read(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise ImportError('ERROR: fail to load the dynamic library.')", "ERROR: fail to load the dynamic library."),
+        ("raise OSError('invalid ELF header')", "invalid ELF header"),
+        ("import absent_part_of_capstone", "No module named 'absent_part_of_capstone'"),
+    ],
+)
+def test_a_damaged_capstone_is_not_an_absent_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    path = compile_object(tmp_path, SOURCE, "gcc", ["-O2"], "o.o")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "capstone.py").write_text(text)
+    monkeypatch.delitem(sys.modules, "capstone", raising=False)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with pytest.raises(UndecodedError) as raised:
+        functions(read(path))
+    assert str(raised.value) == f"cannot import capstone: {reason}"
 
 
 def test_damaged_objects_raise_nothing_else(tmp_path: Path) -> None:
@@ -130,7 +153,7 @@ def test_damaged_objects_raise_nothing_else(tmp_path: Path) -> None:
         try:
             functions(replace(member, content=bytes(damaged)))
             read_all += 1
-        except ObjectError:
+        except (ObjectError, UndecodedError):
             pass
     assert read_all > 100
 
