@@ -263,3 +263,12 @@ def test_twister_step(runner):
     west.chmod(0o755)
     results = runner.run(opwest="", twister="apps/one apps/two", twister_options="--integration -v")
     assert results["Run the tests"] == (0, "west twister --integration -v -T apps/one -T apps/two\n")
+
+
+def test_examples_of_the_documentation_have_the_versions_of_the_workflows():
+    used = re.compile(r"uses:\s*(actions/[\w-]+)@(\S+)")
+    own = {found for path in WORKFLOWS for found in used.findall(path.read_text())}
+    shown = {path: used.findall(path.read_text()) for path in sorted((ROOT / "docs").rglob("*.md"))}
+    assert sum(map(len, shown.values())) >= 4
+    for path, found in shown.items():
+        assert set(found) <= own, f"{path.name}: {sorted(set(found) - own)}"
