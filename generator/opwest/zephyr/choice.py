@@ -12,6 +12,7 @@ from opwest.model.model import Model, bases, variants_of
 from opwest.records import dataclass
 from opwest.zephyr.configuration import selects_no_processor
 from opwest.zephyr.floats import board_options, fpu_conditions
+from opwest.zephyr.instructions import check_instructions
 from opwest.zephyr.processors import architecture, fits_processor, known_configuration, selected_targets
 from opwest.zephyr.workspace import Workspace
 
@@ -61,7 +62,7 @@ def choose_target(models: Sequence[Model], board: str, workspace: Workspace | No
 
 
 def check_targets(models: Sequence[Model], board: str, workspace: Workspace | None, faults: Diagnostics) -> None:
-    """Report models without a target on a board: its firmware selects none, or its processor is unknown."""
+    """Report models without a target on a board, and instructions that its processor can lack."""
     for model in bases(models):
         choice = choose_target([model, *variants_of(model, models)], board, workspace)
         if choice is not None and choice.target is None:
@@ -71,6 +72,8 @@ def check_targets(models: Sequence[Model], board: str, workspace: Workspace | No
                 expected=choice.expected,
                 hint=choice.hint or None,
             )
+        elif choice is not None and choice.target is not None:
+            check_instructions([model, *variants_of(model, models)], board, choice.target, workspace, faults)
         elif choice is None and workspace is not None and selects_no_processor(board, workspace):
             faults.warning(
                 f"unknown processor of board {board!r}: its Kconfig files select none",

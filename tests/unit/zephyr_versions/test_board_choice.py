@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from requirements_support import need
 from small_tree import FILES, tree
 
 ARCH = {
@@ -141,3 +143,44 @@ def test_simulated_boards_without_a_tree(
     (tmp_path / "manifest.yaml").write_text(text.replace(targets, "cortex-m0"))
     assert main(["check", "manifest.yaml", "--board", board]) == 0
     assert f"'m' has no target on board '{board}'" in warning(capsys.readouterr().err)
+
+
+CORES = {
+    "boards/v/cores/board.yml": "board:\n  name: cores\n  socs:\n    - name: plain33\n    - name: dsp33\n",
+    "boards/v/cores/Kconfig.cores": "config BOARD_CORES\n\tselect SOC_PLAIN33 if BOARD_CORES_PLAIN33\n"
+    "\tselect SOC_DSP33 if BOARD_CORES_DSP33\n",
+    "soc/w/soc.yml": "socs:\n  - name: plain33\n  - name: dsp33\n",
+    "soc/w/Kconfig": "config SOC_PLAIN33\n\tselect CPU_CORTEX_M33\n"
+    "config SOC_DSP33\n\tselect CPU_CORTEX_M33\n\tselect ARMV8_M_DSP\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("board", "cpu", "warned"),
+    [
+        ("cores/plain33", "cortex-m33", True),
+        ("cores/plain33", "cortex-m33+nodsp", False),
+        ("cores/dsp33", "cortex-m33", False),
+    ],
+)
+def test_dsp_instructions_on_a_core_without_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], board: str, cpu: str, warned: bool
+) -> None:
+    need("arm-none-eabi-gcc")
+    base = tree(tmp_path / "zephyr", FILES | ARCH | CORES).base
+    (tmp_path / "op.c").write_text(SOURCE.replace("#include <stdint.h>\nint32_t", "int"))
+    command = ["arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-O1", "-g", "-c", "op.c", "-o", "op.o"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    file = tmp_path / "manifest.yaml"
+    file.write_text(MANIFEST.replace("{files: [op.c]}", "{files: [op.o], target: cortex-m33}"))
+    assert main(["check", str(file), "--zephyr-base", str(base), "--board", board]) == 0
+    text = (
+        "manifest.yaml:2:8: warning: objects of model 'm' for target 'cortex-m33' use DSP instructions, which the "
+        "configuration of board 'cores/plain33' does not select: op.o\n"
+        "  expected: CONFIG_ARMV8_M_DSP=y, or objects without DSP instructions\n"
+        "  hint: if the processor lacks the extension, as the nRF5340's network core does, compile with +nodsp "
+        "appended to -mcpu; otherwise ignore this warning\n"
+    )
+    printed = capsys.readouterr().err
+    assert (text in printed) == warned
+    assert ("DSP" in printed) == warned
