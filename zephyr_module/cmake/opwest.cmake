@@ -30,6 +30,16 @@ function(opwest_runtime_files variable option)
   set(${variable} "${places}" PARENT_SCOPE)
 endfunction()
 
+# opwest_linker_script(<file>)
+#
+# Includes a linker script in the section part of the image. zephyr_linker_sources() writes its path relative to
+# ${ZEPHYR_BASE}/include, and the preprocessor follows a symbolic link before the ".." of this path.
+function(opwest_linker_script file)
+  file(REAL_PATH "${ZEPHYR_BASE}" ZEPHYR_BASE)
+  file(REAL_PATH "${file}" file)
+  zephyr_linker_sources(SECTIONS "${file}")
+endfunction()
+
 # opwest_sources_ifdef(<option> <file>...)
 #
 # If <option> is set, compiles sources of the runtime into the current library, and includes its linker scripts.
@@ -40,7 +50,7 @@ function(opwest_sources_ifdef option)
   opwest_runtime_files(places ${option} ${ARGN})
   foreach(place IN LISTS places)
     if(place MATCHES "\\.ld$")
-      zephyr_linker_sources(SECTIONS "${place}")
+      opwest_linker_script("${place}")
     else()
       zephyr_library_sources("${place}")
     endif()
@@ -268,7 +278,7 @@ function(opwest_model_files model folder sources)
   set(${sources} "${files}" PARENT_SCOPE)
 
   foreach(script IN LISTS ${model}_LINKER)
-    zephyr_linker_sources(SECTIONS "${folder}/${script}")
+    opwest_linker_script("${folder}/${script}")
   endforeach()
 endfunction()
 
