@@ -29,7 +29,8 @@
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 # make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
 # make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml
-# make release-check  the packages in empty environments without a network, Python 3.11 to 3.13, and with pipx
+# make release-check  the types on Windows and macOS; the packages in empty environments without a network, Python 3.11 to
+#             3.13, and with pipx
 # make lowest  a part of the tests with the lowest versions of packages that pyproject.toml declares
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
@@ -76,7 +77,6 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/mypy
-	@for system in win32 darwin; do $(BIN)/mypy --platform $$system --cache-dir build/mypy-$$system || exit 1; done
 	@echo "== tests"
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@$(BIN)/coverage run $(PYTEST) --tier=host
@@ -225,6 +225,7 @@ lock: $(RELEASE)/.installed
 		$(LOCK) -c requirements/all.txt - -o requirements/release.txt
 
 release-check: $(VENV)/.installed-all
+	@for system in win32 darwin; do $(BIN)/mypy --platform $$system --cache-dir build/mypy-$$system || exit 1; done
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/release
 
 lowest: $(LOWEST)/.installed
