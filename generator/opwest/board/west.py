@@ -200,7 +200,7 @@ class Build:
         if config.get("CONFIG_ARCH_POSIX") != "y" and config.get(smp) != "y":
             raise LinkError(
                 "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it",
-                "run 'west update zcbor'; a name-allowlist in the west manifest must contain it",
+                self.workspace.ways_to_install(["zcbor"])["zcbor"],
             )
 
     def _missing_uart(self) -> str | None:
