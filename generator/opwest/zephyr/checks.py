@@ -12,8 +12,9 @@ from opwest.model.model import Model
 from opwest.resources import resource
 from opwest.zephyr.choice import check_targets
 from opwest.zephyr.floats import check_floats
-from opwest.zephyr.modules import cortex_m, full_libc, of_board, of_externals
+from opwest.zephyr.modules import TF_M, cortex_m, full_libc, of_externals
 from opwest.zephyr.options import ZephyrOptions
+from opwest.zephyr.processors import known_configuration
 from opwest.zephyr.version import OLDEST, Version, board_fault, is_board_name
 from opwest.zephyr.workspace import Workspace
 
@@ -101,7 +102,9 @@ def _check_modules(
     hal = workspace.vendor_module(board)
     if hal is not None:
         needed[hal] = f"board {board}"
-    needed |= of_board(board)
+    configuration = known_configuration(board, workspace)
+    if configuration is not None and "BUILD_WITH_TFM" in configuration.true():
+        needed |= dict.fromkeys(TF_M, f"TF-M on board {board}")
     if architecture not in (None, "posix"):
         needed |= full_libc(models)
         _note_full_libc(models, workspace, faults)

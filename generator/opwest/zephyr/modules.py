@@ -10,19 +10,14 @@ from opwest.zephyr.version import Version
 
 SERVICE = "zcbor"
 """The module for MCUmgr, which the service of `opwest run --board` uses in QEMU and on boards."""
+TF_M = ("trusted-firmware-m", "mbedtls")
+"""The modules for boards whose application is the non-secure image of TF-M (CONFIG_BUILD_WITH_TFM)."""
 _CMSIS_6 = (4, 2)
 
 
 def cortex_m(version: Version | None) -> str:
     """Return the module that Cortex-M boards require: cmsis_6 since Zephyr 4.2 (its migration guide), else cmsis."""
     return "cmsis_6" if version is None or version.pair >= _CMSIS_6 else "cmsis"
-
-
-def of_board(board: str) -> dict[str, str]:
-    """Return the modules, with the reason, of a board whose application is the non-secure image of TF-M (`.../ns`)."""
-    if not board.endswith(("/ns", "_ns")):  # the second before Zephyr 3.7
-        return {}
-    return dict.fromkeys(("trusted-firmware-m", "mbedtls"), f"TF-M on board {board}")
 
 
 def full_libc(models: Sequence[Model]) -> dict[str, str]:

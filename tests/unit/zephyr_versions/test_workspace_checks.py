@@ -319,6 +319,9 @@ def test_prepared_versions_accept_names_with_qualifiers(version: str, board: str
 
 
 def test_modules_of_tf_m(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "soc/nordic/Kconfig.defconfig").write_text(
+        "config BUILD_WITH_TFM\n\tdefault y if BOARD_NRF5340DK_NRF5340_CPUAPP_NS\n"
+    )
     code, text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp/ns")
     assert code == 0
     for name in ("trusted-firmware-m", "mbedtls"):
