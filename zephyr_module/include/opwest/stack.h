@@ -35,7 +35,9 @@ extern "C" {
 static uint32_t __noinline opwest_stack_measure(void (*call)(void))
 {
 	volatile uint8_t here = 0U;
-	const uintptr_t lowest = k_current_get()->stack_info.start;
+	/* Above the word that CONFIG_STACK_SENTINEL checks in each switch of threads. */
+	const uintptr_t lowest = k_current_get()->stack_info.start +
+				 (IS_ENABLED(CONFIG_STACK_SENTINEL) ? sizeof(uint32_t) : 0U);
 	const uintptr_t top = (uintptr_t)&here - OPWEST_STACK_OWN;
 	uintptr_t at;
 
