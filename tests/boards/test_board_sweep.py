@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 BASE = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
 SAMPLE = {
     "adafruit_qt_py_esp32s3/esp32s3/procpu": "C sources",  # selections depend on the revision
-    "esp32c3_devkitm/esp32c3": "C sources",
+    "ek_ra8m1/r7fa8m1ahecbd": "cortex-m85f",
+    "esp32c3_devkitm/esp32c3": "rv32imc",
     "fvp_baser_aemv8r/fvp_aemv8r_aarch32/smp": "C sources",  # SMP excludes the FPU
     "it8xxx2_evb/it81302bx": "C sources",  # selections depend on the toolchain
     "mps3/corstone300": None,  # a SoC without a processor
