@@ -87,6 +87,7 @@ def test_layers_equal_the_interpreter(
                 assert np.array_equal(expected, array), f"{one.name}, run {run}"
 
 
+@pytest.mark.whole
 def test_open_refuses_buffers_for_another_instruction_set(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, modules: list[str]
 ) -> None:

@@ -17,7 +17,6 @@ Opwest = Callable[..., subprocess.CompletedProcess[str]]
 BOARDS = ("native_sim/native/64", "native_sim", "mps2/an385", "qemu_cortex_m3")
 SAMPLE = [
     ("3.4", "native_sim/native/64", "c"),
-    ("4.1", "native_sim/native/64", "c"),
     ("4.1", "mps2/an385", "llvm"),
 ]
 WHOLE = [(version, board, end) for version in OTHER_VERSIONS for board in BOARDS for end in ("c", "llvm")]

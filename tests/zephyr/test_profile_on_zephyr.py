@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import sized
 from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
@@ -88,7 +87,8 @@ def tables(text: str) -> list[dict[str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
 def test_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
     native = board.startswith("native_")
     if not native:

@@ -203,9 +203,10 @@ def chains(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     return {back_end: folder / back_end for back_end in ("c", "llvm")}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("back_end", "board"),
-    sized([("llvm", "native_sim/native/64")], [("llvm", "mps2/an385"), ("c", "native_sim/native/64")]),
+    [("llvm", "mps2/an385"), ("c", "native_sim/native/64")],
 )
 def test_check_steps_names_the_wrong_operator(
     run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from campaign import sized
 from models.real import model_file
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
@@ -16,7 +15,8 @@ from zephyr_support import ROOT, Workspace
 pytestmark = pytest.mark.zephyr
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["mps2/an385", "mps3/corstone300/an547"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["mps2/an385", "mps3/corstone300/an547"])
 def test_one_command_replaces_models(workspace: Workspace, board: str) -> None:
     need("arm-none-eabi-gcc", "qemu-system-arm", "openssl", "cryptography", "smpclient", "tflite")
     run = ROOT / "examples" / "two_models_ota" / "run.py"
