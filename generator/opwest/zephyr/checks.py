@@ -10,7 +10,6 @@ from pathlib import Path
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
 from opwest.resources import resource
-from opwest.zephyr.choice import check_targets
 from opwest.zephyr.floats import check_floats
 from opwest.zephyr.modules import TF_M, cortex_m, full_libc, of_externals
 from opwest.zephyr.options import ZephyrOptions
@@ -29,6 +28,8 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
         if not is_board_name(board):
             faults.error(f"invalid --board {board!r}", expected="a board with its qualifiers, such as mps2/an385")
     requested, workspace = [board for board in zephyr.boards if is_board_name(board)], zephyr.workspace
+    if requested:
+        from opwest.zephyr.choice import check_targets
     for board in requested:
         check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from opwest.model.builds import Target
 from opwest.objects.compat import isa_extensions
 from opwest.targets import named_targets
-from opwest.zephyr.configuration import Configuration, board_configuration, standalone
 from opwest.zephyr.workspace import Workspace
+
+if TYPE_CHECKING:
+    from opwest.zephyr.configuration import Configuration
 
 _OF_PROCESSOR = re.compile(r"CONFIG_(CPU_CORTEX_\w+|ARCH_POSIX|RISCV|RISCV_ISA_RV32E|RISCV_ISA_EXT_[MAC]|64BIT)")
 _CPU = re.compile(r"CPU_CORTEX_[AMR]\d+(PLUS)?")
@@ -95,6 +98,8 @@ def processor_symbols(board: str, workspace: Workspace | None) -> frozenset[str]
 
 def known_configuration(board: str, workspace: Workspace | None) -> Configuration | None:
     """Return the configuration of a board, from the tree if there is one; None if it is unknown."""
+    from opwest.zephyr.configuration import board_configuration, standalone  # only for boards
+
     if workspace is not None:
         return board_configuration(board, workspace)
     name = re.sub("@[^/]*", "", board)  # the revision
