@@ -10,7 +10,6 @@ from opwest.metadata_objects import compile_metadata
 from opwest.metadata_targets import with_metadata_targets
 from opwest.model.files import inspect_objects
 from opwest.model.model import bases
-from opwest.model.readings import check_readings
 from opwest.model.resolve import resolve
 from opwest.model.together import check_together
 from opwest.model.variants import check_variants, contexts_of
@@ -36,6 +35,8 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     with stage("load manifests"):
         manifests, faulty = load_manifests(request.manifests, request.texts, faults)
     for path, readings in faulty:
+        from opwest.model.readings import check_readings
+
         with stage("check faulty manifests"):
             check_readings(readings, path.parent, request.zephyr.boards, faults)
     contexts = [one for path, manifest in manifests for one in contexts_of(manifest, path.parent, faults)]

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping as Contents
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
 from opwest.manifest.marks import report_marks
-from opwest.manifest.readings import Readings, readings_of
 from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
+
+if TYPE_CHECKING:
+    from opwest.manifest.readings import Readings
 
 MAX_BYTES = 64 << 20
 """Bytes. A manifest with 10,000 operators has about 4 MiB."""
@@ -34,11 +36,14 @@ def load_manifests(paths: Sequence[Path], texts: Contents[Path, bytes], faults: 
 
     `texts` are used in place of the contents of files.
     """
-    loaded = [(path, load_manifest(path, faults, texts.get(path))) for path in paths]
-    return Loaded(
-        [(path, manifest) for path, manifest in loaded if isinstance(manifest, Mapping)],
-        [(path, manifest) for path, manifest in loaded if isinstance(manifest, Readings)],
-    )
+    loaded = Loaded([], [])
+    for path in paths:
+        manifest = load_manifest(path, faults, texts.get(path))
+        if isinstance(manifest, Mapping):
+            loaded.whole.append((path, manifest))
+        elif manifest is not None:
+            loaded.faulty.append((path, manifest))
+    return loaded
 
 
 def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | Readings | None:
@@ -80,4 +85,8 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
     marks = report_marks(manifest, faults, expected_at)
     if check_schema(manifest, faults, marks):
         return None if marks else manifest
-    return None if marks else readings_of(manifest)
+    if marks:
+        return None
+    from opwest.manifest.readings import readings_of  # only for faulty manifests
+
+    return readings_of(manifest)

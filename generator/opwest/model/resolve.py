@@ -30,7 +30,6 @@ from opwest.model.licences import model_licence
 from opwest.model.link import resolve_builds
 from opwest.model.model import MemoryPlanner, Model
 from opwest.model.needs import cpp_needs, needs_full_libc, needs_halide, needs_tvm
-from opwest.model.npu_programs import check_npu_programs
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.streams import streams
@@ -109,7 +108,10 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         streams=streams(context, workspace.steps, names.devices, planner),
     )
     check_names(model, context.faults)
-    check_npu_programs(context, model.devices, model.steps)
+    if model.devices:
+        from opwest.model.npu_programs import check_npu_programs
+
+        check_npu_programs(context, model.devices, model.steps)
     check_counts(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
 
