@@ -92,7 +92,7 @@ def test_every_command_of_an_empty_machine(machine, opwest, lacks, kind):
             assert text.split()[0] in ("winget", "west", "&", "$env:"), text
         else:
             assert text.split()[0] in ("brew", "west", "xcode-select", "'C:\\Program"), text
-    assert "commands that install what is missing" in opwest("doctor").out
+    assert "commands that provide what is missing" in opwest("doctor").out
 
 
 PROGRAMS = [
