@@ -44,6 +44,7 @@ int opwest_session_run(struct opwest_session *session, uint64_t hash, const void
 """
 
 
+@pytest.mark.whole
 def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, tmp_path: Path) -> None:
     signs = _is_importable(workspace, "cryptography")
     app = tmp_path / "bundled"

@@ -48,6 +48,7 @@ def test_ethos_u(with_hal: Workspace) -> None:
     check_passed(built.run(END), {"twice", "interrupt"})
 
 
+@pytest.mark.whole
 def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
     """It passes all cases as written, and its part for hardware compiles."""
     opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")

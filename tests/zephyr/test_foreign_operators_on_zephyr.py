@@ -31,6 +31,7 @@ LABEL = {"returns": {"name": "label", "dtype": "uint8"}, "args": [{"name": "flow
 CASES = 20
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
 def test_foreign_operators_in_one_image(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str

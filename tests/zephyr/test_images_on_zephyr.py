@@ -78,6 +78,7 @@ def inspected(opwest: Opwest, image: Path) -> dict:
     return found
 
 
+@pytest.mark.whole
 def test_note_is_in_the_image_and_not_in_flash(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     need("arm-none-eabi-nm")
     images, binaries, models = {}, {}, {}

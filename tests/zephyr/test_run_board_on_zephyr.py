@@ -129,7 +129,8 @@ def large(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", sized([EMULATED], ["native_sim/native/64", "mps2/an385", EMULATED]))
+@pytest.mark.whole
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385", EMULATED])
 def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Path, board: str, tmp_path: Path) -> None:
     x = np.random.default_rng(3).integers(0, 2**15 - 1, ELEMENTS, dtype=np.int16)
     np.save(tmp_path / "x.npy", x)
