@@ -17,6 +17,10 @@ from campaign import sized
 from requirements_support import absent, need, skip_here
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from pythons import find_python  # noqa: E402
+
 PYTHONS = sized((), ("3.11", "3.12", "3.13"))
 """The versions of Python of a campaign; otherwise the running one."""
 
@@ -74,7 +78,7 @@ def test_rule_reports_missing_and_unexpected_files(packages) -> None:
 @pytest.mark.parametrize("version", PYTHONS or ["running"])
 def test_empty_environment_without_a_network(packages, kind, version, tmp_path) -> None:
     need("cc", "unshare")
-    python = sys.executable if version == "running" else shutil.which(f"python{version}")
+    python = sys.executable if version == "running" else find_python(version)
     if python is None:
         skip_here(f"Python {version} is not installed")
     offline = without_network()
