@@ -210,3 +210,11 @@ def test_sdk_of_the_registry_of_windows(machine, tmp_path, monkeypatch):
     values += [str(tmp_path / "sdk" / "cmake"), str(tmp_path / "absent")]
     [found] = toolchains.find_sdks()
     assert (found.version, found.folder, found.builds("arm")) == ("0.17.0", tmp_path / "sdk", True)
+
+
+def test_unknown_toolchain_variant(machine, lacks, kind, monkeypatch):
+    (machine.top / "zephyr" / "cmake" / "toolchain" / "zephyr").mkdir(parents=True)
+    monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "zephry")
+    what = "a toolchain of Zephyr: ZEPHYR_TOOLCHAIN_VARIANT is 'zephry', not one of zephyr"
+    remove = "Remove-Item Env:ZEPHYR_TOOLCHAIN_VARIANT" if kind == "Windows" else "unset ZEPHYR_TOOLCHAIN_VARIANT"
+    assert (what, remove) in lacks("build-arm")["build-arm"]

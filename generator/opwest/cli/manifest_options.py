@@ -12,13 +12,7 @@ from opwest.cli.output_options import add_output
 
 def add_generate(generate: argparse.ArgumentParser) -> None:
     """Add the options of `opwest generate`."""
-    generate.add_argument(
-        "manifests",
-        metavar="MANIFEST",
-        nargs="+",
-        type=Path,
-        help="device manifest; several manifests form one application",
-    )
+    _add_manifests(generate)
     generate.add_argument(
         "-o",
         "--output",
@@ -75,13 +69,7 @@ def add_generate(generate: argparse.ArgumentParser) -> None:
 
 def add_check(check: argparse.ArgumentParser) -> None:
     """Add the options of `opwest check`."""
-    check.add_argument(
-        "manifests",
-        metavar="MANIFEST",
-        nargs="+",
-        type=Path,
-        help="device manifest; several manifests form one application",
-    )
+    _add_manifests(check)
     check.add_argument(
         "--schedule",
         action="store_true",
@@ -123,6 +111,16 @@ def add_update(update: argparse.ArgumentParser) -> None:
     _add_zephyr(update)
     add_output(update)
     update.set_defaults(function=commands.update)
+
+
+def _add_manifests(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="+",
+        type=Path,
+        help="device manifest; several manifests form one application",
+    )
 
 
 def _add_zephyr(command: argparse.ArgumentParser) -> None:

@@ -41,7 +41,8 @@ def variant(machine: Machine) -> Iterator[Lack]:
     chosen, zephyr = machine.selection, machine.zephyr
     if zephyr is not None and zephyr.toolchains and chosen.root is None and chosen.family not in zephyr.toolchains:
         known = ", ".join(zephyr.toolchains)
-        yield Lack(f"a toolchain of Zephyr: {VARIANT} is {chosen.variant!r}, not one of {known}", f"unset {VARIANT}")
+        what = f"a toolchain of Zephyr: {VARIANT} is {chosen.variant!r}, not one of {known}"
+        yield Lack(what, commands.unsetting(VARIANT))
 
 
 def _llvm(machine: Machine) -> Iterator[Lack]:

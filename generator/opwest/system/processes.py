@@ -40,7 +40,7 @@ def end_group(process: subprocess.Popen[Any]) -> None:
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """Kill a process that was started with `group()` and its descendants; do not wait for the process.
+    """Kill a process that was started with `group()` and its descendants. Only on Windows, wait for it.
 
     Raises OSError if it has ended and its group is empty.
     """

@@ -19,6 +19,7 @@ UNIFIED_TESTS = (4, 5)
 FORMER_BOARDS = {"mps3/corstone300/an547": "mps3_an547"}
 """The names before Zephyr 3.7 of boards that do not follow the rule: underscores between the qualifiers."""
 BOARD_NAME = re.compile(r"[A-Za-z0-9_.-]+(@[A-Za-z0-9_.-]+)?(/[A-Za-z0-9_.-]*)*")
+"""The pattern of `boards` in schemas/device-manifest.schema.json; a test compares them."""
 OLDEST = (3, 4)
 """The oldest version tested with emitted projects."""
 
