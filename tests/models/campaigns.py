@@ -14,7 +14,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import lower_graph, with_passes
 from opwest.importers.models.simplify.folding import Folding
 from opwest.importers.models.simplify.simplify import simplify
 from opwest.importers.models.tflite.read import read_tflite
@@ -78,7 +78,7 @@ def check_configurations(
     programs = []
     for graph in graphs:
         faults = Diagnostics()
-        programs.append(lower_graph(graph, "made.tflite", faults))
+        programs.append(with_passes(lower_graph(graph, "made.tflite", faults)))
     library = Library(programs, folder)
     varied, which = 0, f"LiteRT {resolver}" if oracle is litert else "rule in the test"
     for number, (model, content, graph) in enumerate(zip(models, contents, graphs, strict=True)):

@@ -16,7 +16,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Rules
 from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import lower_graph, with_passes
 from opwest.importers.models.onnx.read import read_onnx
 from opwest.importers.models.onnx.unsigned import with_unsigned_weights
 from opwest.importers.models.simplify.folding import Folding
@@ -151,7 +151,7 @@ def compiled(graphs, folder):
     programs = []
     for graph in graphs:
         faults = Diagnostics()
-        programs.append(lower_graph(simplify(graph), "made.onnx", faults))
+        programs.append(with_passes(lower_graph(simplify(graph), "made.onnx", faults)))
     folder.mkdir(exist_ok=True)
     return Library(programs, folder)
 

@@ -17,7 +17,7 @@ from models.made import Model  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
 from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
 
 TRAPS = ("-fsanitize=undefined,float-cast-overflow", "-fsanitize-undefined-trap-on-error")
@@ -88,7 +88,7 @@ def compare(folder):
     model = Model()
     inputs = list(cases(model))
     graph = graph_of(model.build())
-    program = lower_graph(graph, "made", Diagnostics())
+    program = with_passes(lower_graph(graph, "made", Diagnostics()))
     results = Library([program], folder, TRAPS).run(0, inputs)
     expected = outputs_of(graph, run_graph(graph, inputs))
     for node, wanted, found in zip(graph.nodes, expected, results, strict=True):
@@ -119,7 +119,7 @@ def refused(kind, tensors, result, **options):
     check_graph(graph, "made.tflite", faults)
     if not faults.has_errors:
         with pytest.raises(Exception):  # noqa: B017 - the messages are compared
-            lower_graph(graph, "made.tflite", faults)
+            with_passes(lower_graph(graph, "made.tflite", faults))
     return "\n".join(map(str, faults))
 
 

@@ -25,7 +25,7 @@ from opwest.importers.models.emit.emit import emit_program  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.graph.faults import Damaged  # noqa: E402
 from opwest.importers.models.interpret.run import run_graph  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
 from opwest.importers.models.simplify.folding import Folding  # noqa: E402
 from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
 from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
@@ -90,7 +90,7 @@ def _indexed(kind, dtype):
 def test_indices_outside_of_their_dimension_are_an_error(kind, tmp_path):
     dtype = "int32" if kind in ("EMBEDDING_LOOKUP", "SCATTER_ND") else "int64"
     graph = graph_of(_indexed(kind, dtype))
-    library = Library([lower_graph(graph, "made.tflite", Diagnostics())], tmp_path)
+    library = Library([with_passes(lower_graph(graph, "made.tflite", Diagnostics()))], tmp_path)
     [case] = cases_of(graph, np.random.default_rng(1), 1)
     case[0] = np.zeros(case[0].shape, dtype)
     library.run(0, case)
@@ -103,7 +103,7 @@ def test_indices_outside_of_their_dimension_are_an_error(kind, tmp_path):
 
 
 def _program(model):
-    return lower_graph(graph_of(model.build()), "made.tflite", Diagnostics())
+    return with_passes(lower_graph(graph_of(model.build()), "made.tflite", Diagnostics()))
 
 
 def _twice(model, data, count=1):
@@ -271,7 +271,7 @@ def test_contradictory_operators_are_refused():
             check_graph(graph, "made.tflite", faults, Folding(graph.rules, 1 << 20))
             (refused if faults.has_errors else passed).add(kind)
             if not faults.has_errors and all(one.size < 1 << 16 for node in graph.nodes for one in node.outputs):
-                emit_program(lower_graph(simplify(graph), "made.tflite", faults), "made by a test")
+                emit_program(with_passes(lower_graph(simplify(graph), "made.tflite", faults)), "made by a test")
     assert len(refused) > 25 and len(passed) > 25
 
 

@@ -16,7 +16,7 @@ from models.moves import numbers  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.graph.types import Graph, Node, Tensor  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
 from opwest.importers.models.simplify.folding import Folding  # noqa: E402
 from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
 
@@ -246,7 +246,7 @@ def test_new_contents_of_states_are_kept(tmp_path):
     assert shape.content.tolist() == [1, 4, 4, 1]
     simple = simplify(graph)
     assert [node.kind for node in simple.nodes] == ["ADD", "ABS"]
-    given, program = np.ones((1, 4, 4, 1), np.float32), lower_graph(simple, "made", faults)
+    given, program = np.ones((1, 4, 4, 1), np.float32), with_passes(lower_graph(simple, "made", faults))
     content = {}
     Library([program], tmp_path).run(0, [given], content)
     assert [value.tolist() for value in content.values()] == [given.tolist()]

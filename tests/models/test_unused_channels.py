@@ -10,7 +10,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.importers.models.graph.types import Rules
 from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.ir.operations import Convolution, Depthwise
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import lower_graph, with_passes
 from requirements_support import need
 
 need("cc", "tflite")
@@ -63,7 +63,7 @@ def separable(random, dead, between, zero=ZERO):
 
 def lowered(model):
     graph = graph_of(model.build(), Rules())
-    return graph, lower_graph(graph, "test", Diagnostics())
+    return graph, with_passes(lower_graph(graph, "test", Diagnostics()))
 
 
 def check(model, random, folder, count):

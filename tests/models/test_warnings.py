@@ -37,7 +37,7 @@ from models.test_reductions import (  # noqa: E402
 from models.test_unary import DTYPES, FLOATS, unary  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.importers.models.emit.emit import emit_program  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
 
 QUANTISED = ("int8", "uint8", "int16")
 WEIGHTED = (*QUANTISED, "float32")
@@ -126,7 +126,7 @@ def of_one(kind, inputs, result, **options):
 @pytest.fixture(scope="module")
 def programs():
     """Return the program of each model."""
-    return [lower_graph(graph_of(model.build()), "made.tflite", Diagnostics()) for model in models()]
+    return [with_passes(lower_graph(graph_of(model.build()), "made.tflite", Diagnostics())) for model in models()]
 
 
 @pytest.mark.parametrize("name", COMPILERS)

@@ -93,7 +93,11 @@ def manifest_text(of: Described) -> str:
 
 
 def _variants(of: Described) -> Iterator[str]:
-    """Yield the implementations for classes of processors."""
+    """Yield the implementations for classes of processors.
+
+    Without a section of its own, a variant has that of the base, where a name can be that of another tensor.
+    """
+    base = of.base
     if of.variants:
         yield "# The operators for some processors; hosts and all other processors use those above."
         yield "variants:"
@@ -106,10 +110,13 @@ def _variants(of: Described) -> Iterator[str]:
             *_objects(one),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
-            *_constants(one, of.placement),
+            *(
+                list(_constants(one, of.placement))
+                or (["constants: {}"] if any(_constants(base, of.placement)) else [])
+            ),
             *(_externals(one) if one.emitted.external else ()),
             "run:",
-            *_tensors(of, one),
+            *(list(_tensors(of, one)) or (["  tensors: {}"] if any(_tensors(of, base)) else [])),
             *_steps(one, operators),
         ]
         yield f"  {one.processor.name}:"

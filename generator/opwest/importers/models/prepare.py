@@ -15,7 +15,8 @@ from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.hybrid import dequantise_weights
 from opwest.importers.models.ir.program import Program
-from opwest.importers.models.lower.lower import check_lowering, lower_graph
+from opwest.importers.models.lower.fused_sums import fuse_sums
+from opwest.importers.models.lower.lower import PASSES, check_lowering, lower_graph, with_passes
 from opwest.importers.models.read import FORMATS, format_of, read_file, read_model
 from opwest.importers.models.request import Options
 from opwest.importers.models.simplify.folding import Folding
@@ -63,9 +64,12 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
 
 def program_of(graph: Graph, options: Options, place: str) -> Program:
     """Return the operations of a graph. Raises OpwestError."""
+    if not options.optimisations:
+        return lower_graph(graph, place, Diagnostics())
     # CMSIS-NN has no convolution with a sum: such a layer would be portable.
     has_sums = not options.kernels.startswith("cmsis-nn")
-    return lower_graph(simplify(graph), place, Diagnostics(), has_sums)
+    passes = PASSES if has_sums else [one for one in PASSES if one is not fuse_sums]
+    return with_passes(lower_graph(simplify(graph), place, Diagnostics()), passes)
 
 
 def _check_rounding(options: Options, place: str) -> None:

@@ -63,6 +63,8 @@ class Options:
     """Layers with constants that are copied to a pool when the model is opened: LAYERS=POOL."""
     pools: Sequence[str] = ()
     """Memory regions of such pools: NAME=BOARD:NODELABEL."""
+    optimisations: bool = True
+    """Whether the graph is simplified, and the passes change the program."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
 

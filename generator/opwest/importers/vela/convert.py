@@ -16,7 +16,7 @@ from opwest.importers.models.control import resolve_control
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.implementations import implementations
 from opwest.importers.models.ir.program import Program
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.lower.lower import lower_graph, with_passes
 from opwest.importers.models.manifest import CONSTANTS, SOURCE, Described, Implementation, manifest_text
 from opwest.importers.models.names import name_values
 from opwest.importers.models.read import read_file
@@ -127,7 +127,7 @@ def _program(file: VelaFile, place: str) -> Program:
     faults = Diagnostics()
     check_graph(graph, place, faults, Folding(graph.rules))
     faults.raise_if_errors()
-    program = lower_graph(simplify(graph), place, Diagnostics())
+    program = with_passes(lower_graph(simplify(graph), place, Diagnostics()))
     with_copies(program, file.calls)
     return program
 

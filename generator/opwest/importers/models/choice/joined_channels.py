@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.importers.models.emit.registry import takes_pitch
 from opwest.importers.models.ir.movement import RESULT, Move, Region, simplified
+from opwest.importers.models.ir.passes import JOINED_CHANNELS
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.lower.regions import region
 from opwest.records import dataclass
@@ -97,11 +98,12 @@ def write_in_place(program: Program, move: Operation, values: Sequence[Value]) -
                 assert made is not None
                 replaced[operation] = [made]
     replaced[move] = list(_copies(move, values))
-    found = dataclasses.replace(program)
-    found.operations = [new for old in program.operations for new in replaced.get(old, [old])]
     # A tensor without memory of its own cannot be compared.
-    found.tensors = {value: tensor for value, tensor in program.tensors.items() if value not in values}
-    return found
+    return program.derived(
+        JOINED_CHANNELS,
+        operations=[new for old in program.operations for new in replaced.get(old, [old])],
+        tensors={value: tensor for value, tensor in program.tensors.items() if value not in values},
+    )
 
 
 def _copies(move: Move, values: Sequence[Value]) -> Iterator[Move]:

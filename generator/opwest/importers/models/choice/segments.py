@@ -19,6 +19,7 @@ from opwest.importers.models.choice.choose import scratch_bytes
 from opwest.importers.models.choice.table import Table
 from opwest.importers.models.emit.function import Call
 from opwest.importers.models.emit.registry import candidates
+from opwest.importers.models.ir.passes import STRIPES
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.ir.stripes import Striped
 from opwest.records import dataclass
@@ -102,10 +103,7 @@ class Segments:
             place = segment.first
         if not any(isinstance(one, Striped) for one in operations):
             return None
-        program = self._program
-        return Program(
-            program.inputs, program.outputs, program.states, operations[::-1], program.tensors, program.channels
-        )
+        return self._program.derived(STRIPES, operations=operations[::-1])
 
     @cached_property
     def _operations(self) -> Sequence[Operation]:
@@ -204,7 +202,7 @@ class Segments:
         sizes = [
             min(_bytes(one), _bytes(result))
             for one in inputs
-            if one.root is None and self._spans[one][1] == last and one.role in ("intermediate", "input")
+            if one.root is None and one.role in ("intermediate", "input") and self._spans[one][1] == last
             if not (self._caller_memory and (one.role == "input" or result.role == "output"))
         ]
         return max(sizes, default=0)

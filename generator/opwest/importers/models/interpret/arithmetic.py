@@ -78,11 +78,11 @@ def divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
     numbers = arithmetic.product_numbers(node)
     wide, divisor = one.astype(np.int64) - numbers.zeros[0], other.astype(np.int64) - numbers.zeros[1]
     wide, divisor = np.broadcast_arrays(np.where(divisor < 0, -wide, wide), np.abs(divisor))
-    quotient = np.where(divisor == 0, 0, _quotient(wide, np.maximum(divisor, 1), numbers.multiplier))
+    quotient = np.where(divisor == 0, 0, quotient(wide, np.maximum(divisor, 1), numbers.multiplier))
     return np.clip(quotient + numbers.zero, numbers.low, numbers.high)
 
 
-def _quotient(wide: Any, divisor: Any, by: Multiplier) -> Any:
+def quotient(wide: Any, divisor: Any, by: Multiplier) -> Any:
     """Return wide / divisor * by. Source: TFLite's GetReciprocal, gemmlowp's one_over_one_plus_x_for_x_in_0_1."""
     bits = np.floor(np.log2(divisor.astype(np.float64))).astype(np.int64)
     half = (divisor << (31 - bits)) >> 1

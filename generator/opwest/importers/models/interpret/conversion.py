@@ -29,6 +29,11 @@ def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
     else:
         numbers = quantize_numbers(node)
         scale, zero = np.float32(numbers.scale), numbers.zero
+    return quantised(data, scale, zero, low, high)
+
+
+def quantised(data: Any, scale: Any, zero: Any, low: int, high: int) -> Any:
+    """Return float32 numbers as quantised values: halves are rounded away from zero."""
     wide = (data / scale).astype(np.float64)
     rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide) + zero
     return np.clip(np.nan_to_num(rounded, nan=low), low, high)
@@ -52,7 +57,11 @@ def dequantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def cast(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Integers wrap; float numbers are truncated and clamped, NaN becomes the greatest integer."""
     [data] = arrays
-    target = np.dtype(node.output.dtype)
+    return converted(data, np.dtype(node.output.dtype))
+
+
+def converted(data: Any, target: Any) -> Any:
+    """Return numbers in another dtype."""
     if data.dtype.kind != "f" or target.kind not in "iu":
         return data.astype(target)
     limits = np.iinfo(target)

@@ -15,7 +15,7 @@ from opwest.importers.models.interpret.registry import Arrays, interprets
 from opwest.importers.models.operators import lstm as rules_of
 from opwest.importers.models.operators.lstm_numbers import lstm_numbers
 
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "TANH": np.tanh,
     "RELU": lambda x: np.maximum(x, 0),
     "RELU6": lambda x: np.clip(x, 0, 6),
@@ -52,7 +52,7 @@ def _product(node: Node, arrays: Arrays, number: int, data: Any) -> Any:
 
 def _float_step(node: Node, arrays: Arrays, data: Any, last: Any, cells: Any) -> Any:
     """Return the next results; the cells are changed."""
-    function = _FUNCTIONS[str(node.options["fused_activation_function"])]
+    function = ACTIVATIONS[str(node.options["fused_activation_function"])]
 
     def gate(g: int, peephole: int | None = None) -> Any:
         norm, bias = arrays[rules_of.NORMS[g]], arrays[rules_of.BIASES[g]]

@@ -31,14 +31,27 @@ def _wrapped(value: Any) -> Any:
 class IntegerCell:
     """A layer; its functions return int64 arrays [batch, cells or results]."""
 
-    def __init__(self, arrays: Arrays, numbers: LstmNumbers) -> None:
+    def __init__(self, arrays: Arrays, numbers: LstmNumbers, starts: Any = None) -> None:
+        """`starts`: what the sums of the gates start with, [2][gates]: of the data, of the last result."""
         self._arrays: list[Any] = [None if one is None else one.astype(np.int64) for one in arrays]
         self._numbers = numbers
+        self._starts = self._made_starts() if starts is None else starts
+
+    def _made_starts(self) -> list[list[Any]]:
+        """Return the biases, without the products of the zero points."""
+        found: list[list[Any]] = []
+        for first, zero in zip((1, 5), self._numbers.zeros, strict=True):
+            weights = self._arrays[first : first + 4]
+            found.append([None if one is None else -zero * one.sum(axis=1) for one in weights])
+        for gate, norm in enumerate(self._numbers.norms):
+            if norm is None and found[0][gate] is not None:
+                found[0][gate] = found[0][gate] + self._arrays[12 + gate]
+        return found
 
     def step(self, data: Any, last: Any, cells: Any) -> Any:
         """Return the next results; the cells are changed."""
         numbers = self._numbers
-        x, h = data.astype(np.int64) - numbers.zeros[0], last.astype(np.int64) - numbers.zeros[1]
+        x, h = data.astype(np.int64), last.astype(np.int64)
         c = cells.astype(np.int64)
         forget = self._gate(1, x, h, c, 1)
         enter = None if self._arrays[1] is None else self._gate(0, x, h, c, 0)
@@ -61,11 +74,9 @@ class IntegerCell:
 
     def _gate(self, g: int, x: Any, h: Any, c: Any, peephole: int | None = None) -> Any:
         numbers, norm = self._numbers, self._numbers.norms[g]
-        total = x @ self._arrays[1 + g].T
-        if norm is None:
-            total = total + self._arrays[12 + g]
+        total = x @ self._arrays[1 + g].T + self._starts[0][g]
         first = _clamped(_times(total, numbers.data[g], numbers.rounding))
-        second = _times(h @ self._arrays[5 + g].T, numbers.last[g], numbers.rounding)
+        second = _times(h @ self._arrays[5 + g].T + self._starts[1][g], numbers.last[g], numbers.rounding)
         found = _clamped(first + (_clamped(second) if numbers.is_micro else second))
         if peephole is not None and numbers.peepholes[peephole] is not None:
             found = _clamped(found + _times(self._arrays[9 + peephole] * c, numbers.peepholes[peephole]))

@@ -19,10 +19,14 @@ from opwest.importers.models.operators.onnx import integer_window, zeros_of
 def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Divided in float32, rounded half to even; NaN becomes the zero point."""
     target = one_quantization(node.output)
-    low, high = RANGES[node.output.dtype]
-    found = arrays[0] / np.float32(target.scale)
-    found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9), low - target.zero, high - target.zero)
-    return np.rint(found).astype(np.int64) + target.zero
+    return quantised_even(arrays[0], target.scale, target.zero, *RANGES[node.output.dtype])
+
+
+def quantised_even(data: Any, scale: float, zero: int, low: int, high: int) -> Any:
+    """Return float32 numbers as quantised values: halves are rounded to even."""
+    found = data / np.float32(scale)
+    found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9), low - zero, high - zero)
+    return np.rint(found).astype(np.int64) + zero
 
 
 @interprets("ONNX_LOOKUP")
@@ -35,11 +39,15 @@ def lookup(node: Node, arrays: Arrays, rules: Rules) -> Any:
 @interprets("ONNX_ERF")
 def erf(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """In float64."""
-    [data] = arrays
+    return error_function(arrays[0])
+
+
+def error_function(data: Any) -> Any:
+    """Return the error function in float64."""
     return np.asarray([math.erf(float(v)) for v in data.reshape(-1)]).reshape(data.shape)
 
 
-_NUMPY = {
+TRIGONOMETRY = {
     "ONNX_TAN": np.tan,
     "ONNX_ASIN": np.arcsin,
     "ONNX_ACOS": np.arccos,
@@ -52,17 +60,21 @@ _NUMPY = {
 }
 
 
-@interprets(*_NUMPY)
+@interprets(*TRIGONOMETRY)
 def trigonometry(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """In float64; outside of the domain of a function NaN or infinity."""
     with np.errstate(all="ignore"):
-        return _NUMPY[node.kind](arrays[0].astype(np.float64))
+        return TRIGONOMETRY[node.kind](arrays[0].astype(np.float64))
 
 
 @interprets("ONNX_DYNAMIC_QUANTIZE")
 def dynamic(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """The range of the data and zero becomes 0 to 255; the zero point is subtracted from the integers."""
-    [data] = arrays
+    return dynamically_quantised(arrays[0])
+
+
+def dynamically_quantised(data: Any) -> tuple[Any, Any]:
+    """Return integers without their zero point, and their scale."""
     low, high = np.float32(min(data.min(), 0)), np.float32(max(data.max(), 0))
     scale = np.float32(1) if low == high else np.float32(high - low) / np.float32(255)
     zero = np.rint(np.clip(-low / scale, 0, 255))

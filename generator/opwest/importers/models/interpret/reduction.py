@@ -10,7 +10,7 @@ import numpy as np
 from opwest.importers.models.graph.types import Node, Rules
 from opwest.importers.models.interpret.registry import Arrays, interprets
 from opwest.importers.models.operators import reduction
-from opwest.importers.models.operators.fixed_point import one_quantization
+from opwest.importers.models.operators.fixed_point import Requantisation, one_quantization
 
 
 @interprets("MEAN", "SUM")
@@ -49,8 +49,12 @@ def product(node: Node, arrays: Arrays, rules: Rules) -> Any:
     data, axes = arrays[0], reduction.axes_of(node)
     if node.input(0).quantization is None or data.dtype not in (np.int8, np.int16):
         return np.multiply.reduce(data, axis=axes, dtype=data.dtype)
-    numbers = reduction.product_numbers(node)
-    moved = data.astype(np.int64) - one_quantization(node.input(0)).zero
+    return scaled_product(data, axes, one_quantization(node.input(0)).zero, reduction.product_numbers(node))
+
+
+def scaled_product(data: Any, axes: tuple[int, ...], zero: int, numbers: Requantisation) -> Any:
+    """Return products of quantised elements, which are rescaled after each multiplication."""
+    moved = data.astype(np.int64) - zero
     rows = np.moveaxis(moved, axes, range(-len(axes), 0)) if axes else moved[..., None]
     rows = rows.reshape(*(n for i, n in enumerate(data.shape) if i not in axes), -1)
     total = rows[..., 0]
@@ -73,7 +77,11 @@ def position(node: Node, arrays: Arrays, rules: Rules) -> Any:
 @interprets("TOPK_V2")
 def greatest(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """In descending order, equal ones in the order of their positions, not a number at the end."""
-    data, count = arrays[0], reduction.greatest_count(node)
+    return greatest_of(arrays[0], reduction.greatest_count(node))
+
+
+def greatest_of(data: Any, count: int) -> tuple[Any, Any]:
+    """Return the greatest elements of each row, and their positions."""
     rows = data.reshape(-1, data.shape[-1])
     order = np.array([_descending(row)[:count] for row in rows], np.int64)
     return np.take_along_axis(rows, order, axis=1), order

@@ -22,9 +22,13 @@ def nearest(node: Node, arrays: Arrays, rules: Rules) -> Any:
 @interprets("RESIZE_BILINEAR")
 def bilinear(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Weighted means of four elements, in the order of the reference kernel."""
-    rows, columns = resizing.line(node, 1), resizing.line(node, 2)
-    is_fixed = node.output.dtype in ("int8", "int16")
-    data = arrays[0].astype(np.int64 if is_fixed else np.float32)
+    return interpolated(arrays[0], resizing.line(node, 1), resizing.line(node, 2))
+
+
+def interpolated(image: Any, rows: resizing.Line, columns: resizing.Line) -> Any:
+    """Return weighted means of four elements of [n,h,w,c]."""
+    is_fixed = image.dtype in (np.int8, np.int16)
+    data = image.astype(np.int64 if is_fixed else np.float32)
     dtype = data.dtype
     y0, y1, wy, ry = (np.asarray(one) for one in (rows.first, rows.second, rows.weights, rows.rests))
     x0, x1, wx, rx = (np.asarray(one) for one in (columns.first, columns.second, columns.weights, columns.rests))
@@ -35,4 +39,4 @@ def bilinear(node: Node, arrays: Arrays, rules: Rules) -> Any:
     if is_fixed:
         rounded = total + np.where(total > 0, 1 << 19, -(1 << 19))
         return np.where(rounded < 0, -(-rounded >> 20), rounded >> 20)
-    return total if node.output.dtype == "float32" else np.trunc(total + np.float32(0.5))
+    return total if image.dtype == np.float32 else np.trunc(total + np.float32(0.5))

@@ -51,7 +51,8 @@ def unary(node: Node, arrays: Arrays, rules: Rules) -> Any:
     dtype = node.output.dtype
     is_plain = node.kind in PLAIN or (dtype == "int16" and node.kind == "ABS" and node.input(0).quantization is None)
     if is_plain or dtype not in RANGES or dtype == "int32":
-        return _plain(node, data)
+        options = node.options
+        return plain(node.kind, data, options.get("alpha", 0.0), options.get("approximate", False))
     if dtype != "int16":
         return by_table(node, data)
     if node.kind in SAMPLED:
@@ -60,9 +61,14 @@ def unary(node: Node, arrays: Arrays, rules: Rules) -> Any:
         return tables.sigmoid(node, data)
     if node.kind == "SQRT":
         source, target = one_quantization(node.input(0)), one_quantization(node.output)
-        real = np.sqrt(np.float32(source.scale) * np.maximum(data, 0).astype(np.float32)) / np.float32(target.scale)
-        return np.minimum(np.trunc(real), 32767)
+        return root(data, source.scale, target.scale)
     return rescale_of(node).apply(data)
+
+
+def root(data: Any, source: float, target: float) -> Any:
+    """Return the roots of int16 values, for the scales of the data and the result."""
+    real = np.sqrt(np.float32(source) * np.maximum(data, 0).astype(np.float32)) / np.float32(target)
+    return np.minimum(np.trunc(real), 32767)
 
 
 def by_table(node: Node, data: Any) -> Any:
@@ -70,12 +76,13 @@ def by_table(node: Node, data: Any) -> Any:
     return tables.byte_table(node)[data.astype(np.int64) - RANGES[node.input(0).dtype][0]]
 
 
-def _plain(node: Node, data: Any) -> Any:
-    if node.kind == "LEAKY_RELU":
-        return np.where(data > 0, data, data * np.float32(node.options["alpha"]))
-    if node.kind == "GELU":
+def plain(kind: str, data: Any, alpha: float, is_approximate: bool) -> Any:
+    """Return the results of float32 numbers, or of integers without a scale."""
+    if kind == "LEAKY_RELU":
+        return np.where(data > 0, data, data * np.float32(alpha))
+    if kind == "GELU":
         wide = data.astype(np.float64)
-        if node.options["approximate"]:
+        if is_approximate:
             return 0.5 * wide * (1 + np.tanh(_ROOT * (wide + 0.044715 * wide**3)))
         return 0.5 * wide * _ERFC(wide * -math.sqrt(0.5))
-    return _FUNCTIONS[node.kind](data)
+    return _FUNCTIONS[kind](data)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import field
 from math import prod
@@ -10,6 +11,9 @@ from typing import Any
 
 from opwest.importers.models.graph.types import Quantization, Shape, Tensor
 from opwest.records import dataclass
+
+LOWERING = "lowering"
+"""What made a program that no pass has changed."""
 
 
 @dataclass(eq=False)
@@ -50,6 +54,35 @@ class Value:
         return self if self.root is None else self.root.base
 
 
+def extent_of(value: Value) -> int:
+    """Return the number of elements from the first to the last one of a value in the memory of its root."""
+    rows = value.size // value.shape[-1] if value.pitch and value.shape[-1] else 1
+    return (rows - 1) * value.pitch + value.size // rows if rows else 0
+
+
+def rows_of(memory: Any, value: Value) -> Any:
+    """Return the elements of a value in its shape, as a view of one-dimensional memory that starts with it."""
+    if not value.pitch:
+        return memory[: value.size].reshape(value.shape)
+    import numpy as np
+
+    step = memory.itemsize
+    lines = value.size // value.shape[-1]
+    strided = np.lib.stride_tricks.as_strided(memory, (lines, value.shape[-1]), (value.pitch * step, step))
+    return strided.reshape(value.shape) if len(value.shape) <= 2 else _shaped(strided, value.shape)
+
+
+def _shaped(lines: Any, shape: Shape) -> Any:
+    """Return lines as a view with more dimensions."""
+    import numpy as np
+
+    step, inner = lines.strides
+    strides = [inner, step]
+    for count in reversed(shape[1:-1]):
+        strides.append(strides[-1] * count)
+    return np.lib.stride_tricks.as_strided(lines, shape, strides[::-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One operation: it reads `inputs` and writes all elements of `results`. Subclasses add the semantics."""
@@ -72,6 +105,19 @@ class Program:
     """The tensors of the graph that values are."""
     channels: dict[Value, Any] = field(default_factory=dict)
     """The channels of its tensor that a value has, as indices; a value that is absent has all."""
+    source: Program | None = None
+    """The program that a pass made this one from."""
+    made_by: str = LOWERING
+    """The name of the pass, of `ir/passes.py`."""
+
+    def derived(self, made_by: str, **changes: Any) -> Program:
+        """Return a program that a pass makes from this one."""
+        return dataclasses.replace(self, source=self, made_by=made_by, **changes)
+
+    @property
+    def history(self) -> list[Program]:
+        """The programs that the passes made this one from, the lowered one first, and this one."""
+        return [self] if self.source is None else [*self.source.history, self]
 
     def values(self) -> Iterator[Value]:
         """Yield every value once, with the roots of views before them."""

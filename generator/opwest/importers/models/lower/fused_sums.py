@@ -7,11 +7,12 @@ import dataclasses
 
 from opwest.importers.models.ir.functions import AddQuantised
 from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Elementwise
+from opwest.importers.models.ir.passes import FUSED_SUMS
 from opwest.importers.models.ir.program import Operation, Program, Value
 
 
-def fuse_sums(program: Program) -> None:
-    """Replace pairs of a convolution and the only operation that reads it, a sum of tensors of equal shapes."""
+def fuse_sums(program: Program) -> Program:
+    """Return a program with one operation for a convolution and its only reader, a sum of tensors of equal shapes."""
     writers = {value: operation for operation in program.operations for value in operation.results}
     readers: dict[Value, list[Operation]] = {}
     for operation in program.operations:
@@ -19,6 +20,7 @@ def fuse_sums(program: Program) -> None:
             readers.setdefault(value.base, []).append(operation)
     order = {operation: place for place, operation in enumerate(program.operations)}
     removed: set[Operation] = set()
+    operations = list(program.operations)
     for place, operation in enumerate(program.operations):
         if not isinstance(operation, Elementwise) or not isinstance(operation.function, AddQuantised):
             continue
@@ -38,8 +40,10 @@ def fuse_sums(program: Program) -> None:
         fields["label"] = f"{layer.label}, {operation.label}"
         fields["inputs"] = (*layer.inputs, operation.inputs[1 - which])
         fields["results"] = operation.results
-        program.operations[place] = ConvolutionSum(**fields, function=operation.function, place=which)
-    program.operations = [one for one in program.operations if one not in removed]
+        operations[place] = ConvolutionSum(**fields, function=operation.function, place=which)
+    if not removed:
+        return program
+    return program.derived(FUSED_SUMS, operations=[one for one in operations if one not in removed])
 
 
 def _can_fuse(

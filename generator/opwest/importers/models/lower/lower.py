@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import opwest.importers.models.lower  # noqa: F401 - fills the table of lowerings
 from opwest.diagnostics import Diagnostics
@@ -28,8 +28,8 @@ def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diag
             continue
 
 
-def lower_graph(graph: Graph, place: str, faults: Diagnostics, has_sums: bool = True) -> Program:
-    """Return the program; report every node without a lowering. `has_sums`: whether convolutions include int8 sums."""
+def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
+    """Return the program before all passes; report every node without a lowering."""
     builder = Builder(graph)
     for node in graph.nodes:
         try:
@@ -37,8 +37,16 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics, has_sums: bool = 
         except Unsupported as reason:
             report(faults, place, node, reason)
     faults.raise_if_errors()
-    program = builder.finish()
-    remove_unused_channels(program)
-    if has_sums:
-        fuse_sums(program)
+    return builder.finish()
+
+
+Pass = Callable[[Program], Program]
+PASSES: tuple[Pass, ...] = (remove_unused_channels, fuse_sums)
+"""The passes for all processors, in order."""
+
+
+def with_passes(program: Program, passes: Sequence[Pass] = PASSES) -> Program:
+    """Return the program after some passes."""
+    for one in passes:
+        program = one(program)
     return program

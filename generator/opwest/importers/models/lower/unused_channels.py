@@ -7,11 +7,13 @@ A constant channel becomes a part of the biases of the layers that read it. The 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Pool
+from opwest.importers.models.ir.passes import UNUSED_CHANNELS
 from opwest.importers.models.ir.program import Operation, Program, Value
 from opwest.importers.models.lower.constant_channels import without_constant_channels
 from opwest.importers.models.operators.fixed_point import Requantisation
@@ -21,19 +23,22 @@ UNIT = 4
 INTEGERS = ("int8", "uint8", "int16")
 
 
-def remove_unused_channels(program: Program) -> None:
-    """Remove channels from the operations and values of a program."""
-    _fold(program)
-    kept = _kept(program)
+def remove_unused_channels(program: Program) -> Program:
+    """Return a program without such channels."""
+    folded = program.derived(UNUSED_CHANNELS, operations=_folded(program.operations))
+    kept = _kept(folded)
     if kept:
-        _select(program, kept)
+        _select(folded, kept)
+    changed = kept or any(one is not other for one, other in zip(program.operations, folded.operations, strict=True))
+    return folded if changed else program
 
 
-def _fold(program: Program) -> None:
-    """Make constant channels of data parts of biases."""
+def _folded(operations: Sequence[Operation]) -> list[Operation]:
+    """Return operations in which constant channels of data are parts of biases."""
     found: dict[Value, tuple[Any, Any]] = {}
     """For results [n,h,w,c]: whether each channel is constant, and its value."""
-    for place, operation in enumerate(program.operations):
+    made = list(operations)
+    for place, operation in enumerate(operations):
         if not _is_integer(operation):
             continue
         mask, values = np.zeros(0, bool), np.zeros(0, np.int64)
@@ -47,13 +52,14 @@ def _fold(program: Program) -> None:
             continue
         assert isinstance(operation, Convolution | Depthwise)
         layer = without_constant_channels(_with_folded(operation, mask, values) if mask.any() else operation)
-        program.operations[place] = layer
+        made[place] = layer
         assert isinstance(layer.finish, Requantisation)
         by_channel = _by_channel(layer)
         bias = np.zeros(len(by_channel), np.int64) if layer.bias is None else layer.bias.astype(np.int64)
         still = ~by_channel.any(axis=1)
         if still.any():
             found[result] = still, layer.finish.apply(bias)
+    return made
 
 
 def _is_integer(operation: Operation) -> bool:
@@ -159,7 +165,8 @@ def _read(reader: Operation, value: Value, needed: dict[Value, Any]) -> Any:
     if isinstance(reader, Pool):
         return rows
     if isinstance(reader, Depthwise):
-        return (rows & reader.weights.any(axis=(0, 1))).reshape(channels, -1).any(axis=1)
+        # A depthwise layer keeps each channel of its result that is read, also one that does not depend on its data.
+        return rows.reshape(channels, -1).any(axis=1)
     assert isinstance(reader, Convolution)
     return reader.weights[rows].reshape(-1, channels).any(axis=0)
 
@@ -174,7 +181,8 @@ def _rounded(mask: Any) -> Any:
 
 
 def _select(program: Program, kept: dict[Value, Any]) -> None:
-    """Replace values and operations by those with fewer channels."""
+    """Replace values and operations of a program by those with fewer channels."""
+    program.tensors, program.channels = dict(program.tensors), dict(program.channels)
     values: dict[Value, Value] = {}
     for value, channels in kept.items():
         values[value] = dataclasses.replace(value, shape=(*value.shape[:3], len(channels)))
@@ -195,10 +203,10 @@ def _select(program: Program, kept: dict[Value, Any]) -> None:
         return value
 
     for place, operation in enumerate(program.operations):
-        source, result = operation.inputs[0], operation.results[0]
         inputs, results = tuple(map(new, operation.inputs)), tuple(map(new, operation.results))
         if inputs == operation.inputs and results == operation.results:
             continue
+        source, result = operation.inputs[0], operation.results[0]
         changed: dict[str, Any] = {"inputs": inputs, "results": results}
         if isinstance(operation, Convolution | Depthwise):
             rows = kept.get(result, np.arange(result.shape[-1]))
