@@ -6,22 +6,16 @@ from __future__ import annotations
 from opwest.activity import stage
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.load import load_manifests
-from opwest.metadata_objects import compile_metadata
-from opwest.metadata_targets import with_metadata_targets
 from opwest.model.files import inspect_objects
 from opwest.model.model import bases
 from opwest.model.resolve import resolve
 from opwest.model.together import check_together
 from opwest.model.variants import check_variants, contexts_of
 from opwest.plan.memory import plan_model
-from opwest.project.portable import check_portable
 from opwest.project.store import check_output, store, store_inputs, twister_names
-from opwest.render.project_files import project_record, render_project
-from opwest.render.templates.renderer import Renderer
 from opwest.request import Examination, Project, Request, Stage
 from opwest.resources.templates import read_templates
 from opwest.zephyr.checks import check_zephyr
-from opwest.zephyr.runtime import vendored_files
 
 
 def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project:
@@ -50,6 +44,8 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         check_variants(models, faults)
         check_zephyr(models, request.zephyr, faults)
     if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
+        from opwest.metadata_targets import with_metadata_targets
+
         models = with_metadata_targets(models, request, faults)
     with stage("plan memory"):
         planned = [plan_model(model, one.faults) for model, one in zip(models, contexts, strict=True)]
@@ -57,6 +53,13 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     store_inputs(request, found, templates)
     if last == "plan":
         return Project(found)
+
+    # Commands that only check import nothing that renders.
+    from opwest.metadata_objects import compile_metadata
+    from opwest.project.portable import check_portable
+    from opwest.render.project_files import project_record, render_project
+    from opwest.render.templates.renderer import Renderer
+    from opwest.zephyr.runtime import vendored_files
 
     render = Renderer(templates, faults)
     faults.raise_if_errors()

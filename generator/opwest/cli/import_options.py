@@ -121,6 +121,12 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
         help="operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
     )
     one.add_argument(
+        "--no-optimisations",
+        action="store_false",
+        dest="optimisations",
+        help="one operation for each operator: no simplification, no passes, no stripes (default: all of them)",
+    )
+    one.add_argument(
         "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
     )
     one.add_argument(

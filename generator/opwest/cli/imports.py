@@ -53,6 +53,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         caller_memory=options.io == "caller",
         place=options.place,
         pools=options.pool,
+        optimisations=options.optimisations,
     )
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
@@ -75,6 +76,8 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result(table + compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
 
 
+_SHOWN = {"libraries": "with", "optimisations": "no-optimisations"}
+"""The options whose values have other names."""
 _OF_NPU = ("npu_config", "system_config", "memory_mode", "board")
 """The options of a TFLite model that Vela compiles."""
 
@@ -104,10 +107,11 @@ def import_for_npu(options: argparse.Namespace, faults: Diagnostics) -> Result:
         "optimize": models.OBJECTIVES[0],
         "max_flash": None,
         "max_ram": None,
+        "optimisations": True,
     }
     for name, default in refused.items():
         if getattr(options, name) != default:
-            shown = "with" if name == "libraries" else name.replace("_", "-")
+            shown = _SHOWN.get(name, name.replace("_", "-"))
             faults.error(f"--{shown} with --npu", expected="one of them")
     if options.kernels not in vela.KERNELS:
         faults.error(f"--kernels {options.kernels} with --npu", expected=" or ".join(vela.KERNELS))

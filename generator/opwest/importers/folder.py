@@ -8,7 +8,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -31,8 +31,11 @@ def refuse_occupied(folder: Path) -> None:
                 raise fault("the directory is not empty", str(folder), "a new or empty directory", _HINT)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Create a directory with files atomically; remove all files after an error."""
+def write_folder(folder: Path, files: Mapping[str, bytes], examine: Callable[[Path], None] | None = None) -> None:
+    """Create a directory with files atomically; remove all files after an error.
+
+    `examine` gets the complete directory, which has another name until then. It can raise OpwestError.
+    """
     refuse_occupied(folder)
     _check_names(folder, files)
     with system_faults(folder, "cannot write the directory", "nothing was written"):
@@ -44,6 +47,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
                 path = draft / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
+            if examine is not None:
+                examine(draft)
             draft.chmod(0o777 & ~_umask())
             if target.exists():
                 target.rmdir()

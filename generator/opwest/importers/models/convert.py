@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of an import: read, check, lower, emit, run a reference, write."""
+"""The stages of an import: read, check, lower, emit, run a reference, write, check what was written, prove it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from opwest.importers.checked import checked
 from opwest.importers.child import Progress
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.models.comparison import comparison
@@ -16,9 +17,10 @@ from opwest.importers.models.graph.types import Graph
 from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.implementations import implementations
 from opwest.importers.models.ir.program import Program, Value
-from opwest.importers.models.manifest import CONSTANTS, SOURCE, Described, manifest_text
+from opwest.importers.models.manifest import CONSTANTS, MANIFEST, SOURCE, Described, Implementation, manifest_text
 from opwest.importers.models.placement import check_layers, placement
 from opwest.importers.models.prepare import prepare, program_of
+from opwest.importers.models.proof.prove import check_programs, prove
 from opwest.importers.models.record import RECORD, record_text
 from opwest.importers.models.request import Imported, Options
 from opwest.importers.models.vectors import Vectors, make_vectors
@@ -42,8 +44,16 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         Path(options.arrays).write_bytes(npz(arrays))
     files = {f"{start}{name}": data for start, one in nested for name, data in one.files.items()}
     files[RECORD] = record_text(path, prepared.content, folder, options)
-    progress(f"writing {folder}")
-    write_folder(folder, files)
+
+    def examine(draft: Path) -> None:
+        users = "the operators of --operator" if options.operators else ""
+        hint = "import with --no-optimisations; " if options.optimisations else ""
+        planned = checked(draft, [f"{start}{MANIFEST}" for start, _ in nested], str(path), users, hint)
+        for graph, one, found in zip(prepared.graphs, done, planned, strict=True):
+            prove(graph, one.implementations, found, str(path), optimised=options.optimisations)
+
+    progress(f"proving and writing {folder}")
+    write_folder(folder, files, examine)
     return Imported(
         folder,
         tuple(one.model for one in done),
@@ -70,6 +80,8 @@ class _Converted:
     """The arrays of a comparison."""
     choices: str
     """The table of the variants of operators."""
+    implementations: Sequence[Implementation]
+    """The base, and the others."""
 
 
 def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
@@ -78,6 +90,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     program = program_of(graph, options, str(path))
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
+    check_programs((base, *variants), str(path), optimised=options.optimisations)
     check_layers(placed, program, [one.emitted for one in (base, *variants)])
     emitted, names = base.emitted, base.names
     if options.vectors:
@@ -98,7 +111,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     described = Described(
         model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory
     )
-    files: dict[str, bytes] = {"manifest.yaml": manifest_text(described).encode()}
+    files: dict[str, bytes] = {MANIFEST: manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):
         files.update({} if user is None else user.files)
     for one in (base, *variants):
@@ -119,6 +132,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         remarks,
         arrays,
         choices,
+        (base, *variants),
     )
 
 

@@ -47,7 +47,7 @@ def _implementation(
     program: Program, preferred: str | Mapping[Operation, str], heading: str, processor: Processor | None = None
 ) -> Implementation:
     emitted = emit_program(program, heading, preferred)
-    return Implementation(emitted, name_values(program, emitted), processor)
+    return Implementation(emitted, name_values(program, emitted), processor, program=program)
 
 
 def _check_candidates(options: Options) -> None:

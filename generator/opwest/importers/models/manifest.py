@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from opwest.importers.text import ObjectFile, opening
 from opwest.manifest import writer
 from opwest.records import dataclass
 
-SOURCE = "operators.c"
+MANIFEST, SOURCE = "manifest.yaml", "operators.c"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,8 @@ class Implementation:
     """None: hosts and all processors without an implementation of their own."""
     sources: tuple[str, ...] = (SOURCE,)
     """The C files of the operators."""
+    program: Program | None = None
+    """The operations of the steps, one each; None if a step has none."""
 
     def path(self, name: str) -> str:
         """Return the path of a file: variants have a directory of their own."""
@@ -93,10 +95,7 @@ def manifest_text(of: Described) -> str:
 
 
 def _variants(of: Described) -> Iterator[str]:
-    """Yield the implementations for classes of processors.
-
-    Without a section of its own, a variant has that of the base, where a name can be that of another tensor.
-    """
+    """Yield the implementations for classes of processors."""
     base = of.base
     if of.variants:
         yield "# The operators for some processors; hosts and all other processors use those above."
@@ -110,17 +109,22 @@ def _variants(of: Described) -> Iterator[str]:
             *_objects(one),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
-            *(
-                list(_constants(one, of.placement))
-                or (["constants: {}"] if any(_constants(base, of.placement)) else [])
-            ),
+            *_replacing("constants:", _constants(one, of.placement), _constants(base, of.placement)),
             *(_externals(one) if one.emitted.external else ()),
             "run:",
-            *(list(_tensors(of, one)) or (["  tensors: {}"] if any(_tensors(of, base)) else [])),
+            *_replacing("  tensors:", _tensors(of, one), _tensors(of, base)),
             *_steps(one, operators),
         ]
         yield f"  {one.processor.name}:"
         yield from (f"    {line}" if line else line for line in inner)
+
+
+def _replacing(key: str, own: Iterable[str], base: Iterable[str]) -> list[str]:
+    """Return a section of a variant, empty if only the base has one.
+
+    A variant without the section has that of the base, where a name can be that of another tensor.
+    """
+    return list(own) or ([f"{key} {{}}"] if any(base) else [])
 
 
 def _users(of: Implementation) -> list[UserOperator]:

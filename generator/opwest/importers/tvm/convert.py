@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from opwest.importers.checked import checker
 from opwest.importers.folder import refuse_occupied, write_folder
 from opwest.importers.text import ObjectFile, identifier
 from opwest.importers.tvm.faults import APACHE_TVM, fault, require
@@ -136,7 +137,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     text = manifest_text(model, steps, names, source, operators.scratch, objects, vectors, origin)
     files["manifest.yaml"] = text.encode()
     progress(f"writing {folder}")
-    write_folder(folder, files)
+    write_folder(folder, files, checker(["manifest.yaml"], place or ""))
     return Imported(
         folder,
         model,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics
 from opwest.ethos_u.npus import NPUS
+from opwest.importers.checked import checker
 from opwest.importers.child import Progress
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
@@ -98,7 +99,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         if constants:
             files[one.path(CONSTANTS)] = npz(constants)
     progress(f"writing {folder}")
-    write_folder(folder, files)
+    write_folder(folder, files, checker(["manifest.yaml"], str(origin)))
     return Imported(
         folder,
         (model,),

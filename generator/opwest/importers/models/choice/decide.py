@@ -53,10 +53,10 @@ def decided(
     all that can be are in place, or none, if that is better. Layers are in stripes for the least memory, and where a
     limit of memory requires it.
     """
-    table, caller = measurements.of(core_of(processor, measurements)), options.caller_memory
-    ways = [joined_in_place(program, Needs(processor.name, table), caller_memory=caller), program]
+    table = measurements.of(core_of(processor, measurements))
+    ways = [_joined(program, options, Needs(processor.name, table)), program]
     if options.optimize != SPEED or options.max_ram is not None:
-        ways.append(joined_in_place(program, caller_memory=caller))
+        ways.append(_joined(program, options))
     ways = list(dict.fromkeys(ways))
     chooser = _Chooser(processor.name, layouts, table, options, default_limit(program))
     found = [one for one in map(chooser.plain, ways) if one is not None]
@@ -77,9 +77,9 @@ def decided_without_class(program: Program, layouts: Layouts, options: Options, 
 
     A limit of memory can be exceeded: hosts have no limit.
     """
-    caller, table = options.caller_memory, measurements.of(PORTABLE_CORE)
+    table = measurements.of(PORTABLE_CORE)
     # Stores between other channels are as fast as others.
-    joined = joined_in_place(program, caller_memory=caller)
+    joined = _joined(program, options)
     chooser = _Chooser("", layouts, table, options, None)
     plain = chooser.portable(joined)
     limit = options.max_ram
@@ -91,6 +91,11 @@ def decided_without_class(program: Program, layouts: Layouts, options: Options, 
         if limit is not None and found[-1].memory <= limit and options.optimize != RAM:
             return found[-1]
     return min(found, key=lambda one: one.memory)
+
+
+def _joined(program: Program, options: Options, needs: Needs | None = None) -> Program:
+    """Return the program with concatenations in place."""
+    return joined_in_place(program, needs, caller_memory=options.caller_memory) if options.optimisations else program
 
 
 class _Chooser:
@@ -132,6 +137,8 @@ class _Chooser:
         Plans can have gaps, so the bytes of segments are limited to less than the memory, too.
         """
         options = self.options
+        if not options.optimisations:
+            return ()
         segments = Segments(program, self.layouts, self.processor, self.table, options.caller_memory, self.prefer)
         least, limit = segments.least, None if options.optimize == RAM else options.max_ram
         room = max(0, (least if limit is None else limit) - least)

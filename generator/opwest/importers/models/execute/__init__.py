@@ -14,6 +14,7 @@ from opwest.importers.models.execute import (
     recurrent,
     reduction,
     stripes,
+    user,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "recurrent",
     "reduction",
     "stripes",
+    "user",
 ]

@@ -21,6 +21,7 @@ from opwest.importers.models.interpret import (
     resizing,
     slices,
     unary,
+    user,
 )
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "resizing",
     "slices",
     "unary",
+    "user",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from opwest.importers.models.graph.types import Node, Rules
+from opwest.importers.models.graph.user import KIND
 from opwest.importers.models.interpret.registry import FUNCTIONS
 from opwest.importers.models.interpret.run import run_node
 from opwest.importers.models.operators.filling import FROM_SHAPES
@@ -21,9 +22,10 @@ KEPT = frozenset(
         "BATCH_MATMUL",
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         "SVDF",
+        KIND,
     )
 )
-"""Operators whose work is not bounded by the sizes of their inputs and results: they can read constants."""
+"""Operators whose work is not bounded by the sizes of their inputs and results, and those of the user."""
 
 
 class Folding:

@@ -16,6 +16,8 @@ class Net:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.changes = 0
+        """How often a node was replaced or removed."""
         self._nodes: dict[Node, None] = dict.fromkeys(graph.nodes)
         self._producers: dict[Tensor, Node] = {}
         self._users: dict[Tensor, list[Node]] = defaultdict(list)
@@ -67,6 +69,7 @@ class Net:
         del self._nodes[node]
 
     def _leave(self, node: Node) -> None:
+        self.changes += 1
         for tensor in node.outputs:
             if self._producers.get(tensor) is node:
                 del self._producers[tensor]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the manifests that an import has written, before anybody else reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from opwest import __version__
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.importers.faults import fault
+from opwest.pipeline import run
+from opwest.request import Examination, Request
+
+
+def checked(
+    folder: Path, manifests: Iterable[str], place: str, users: str = "", hint: str = ""
+) -> list[list[Examination]]:
+    """Return the models and plans of each manifest in a directory, the base first. Raises OpwestError.
+
+    A manifest that opwest refuses is an internal error: the importer accepted the model. `users`: what in it is the
+    user's, who then gets the errors. `hint`: what to do about an internal error besides a report.
+    """
+    return [_checked(folder / one, place, users, hint) for one in manifests]
+
+
+def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examination]:
+    faults = Diagnostics()
+    try:
+        found = run(Request((manifest,)), faults, "plan").found
+        faults.raise_if_errors()
+    except OpwestError as error:
+        if users:
+            raise OpwestError([_about(one, place, users) for one in error.diagnostics]) from None
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        at = first.location
+        line = "" if at is None or not at.line else f", line {at.line}"
+        raise fault(
+            f"internal error: opwest refuses the manifest that the import wrote{line}: {first.message}; "
+            "nothing was written",
+            place,
+            "a manifest that 'opwest check' accepts",
+            f"{hint}report this error with the model file and the version, opwest {__version__}",
+        ) from None
+    return found
+
+
+def _about(one: Diagnostic, place: str, users: str) -> Diagnostic:
+    """Return an error about a manifest, which is not written, as one about the model."""
+    return Diagnostic(one.severity, f"with {users}: {one.message}", Location(place), one.expected, one.hint)
+
+
+def checker(manifests: Iterable[str], place: str) -> Callable[[Path], None]:
+    """Return a function that checks manifests in a directory, and raises OpwestError."""
+
+    def check(folder: Path) -> None:
+        checked(folder, manifests, place)
+
+    return check

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong passes: the proof of an import names the pass and the operator, and nothing is written."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from requirements_support import need
+
+need("tflite")
+
+from models.made import Model  # noqa: E402
+from models.test_joined_channels import concatenation, convolution, depthwise  # noqa: E402
+from opwest.diagnostics import OpwestError  # noqa: E402
+from opwest.importers import checked as checker  # noqa: E402
+from opwest.importers.models import convert, prepare  # noqa: E402
+from opwest.importers.models.choice import block, joined_channels, segments  # noqa: E402
+from opwest.importers.models.convert import import_model  # noqa: E402
+from opwest.importers.models.ir import verify as rules  # noqa: E402
+from opwest.importers.models.ir.operations import ConvolutionSum, Elementwise  # noqa: E402
+from opwest.importers.models.lower import fused_sums, lower, unused_channels  # noqa: E402
+from opwest.importers.models.lower.builder import LOWERINGS  # noqa: E402
+from opwest.importers.models.proof import prove, reference  # noqa: E402
+from opwest.importers.models.request import Options  # noqa: E402
+from opwest.importers.models.simplify import simplify  # noqa: E402
+from opwest.importers.models.simplify.net import with_options  # noqa: E402
+
+SCALE, ZERO = 0.05, -128
+PLAIN = {"fused_activation_function": "NONE"}
+
+
+@pytest.fixture
+def model():
+    """Two layers into a concatenation, a convolution, a difference, an activation."""
+    random, made = np.random.default_rng(5), Model()
+    data = made.input("int8", (1, 12, 8, 6), SCALE, ZERO, name="image")
+    first = convolution(made, random, data, 6, 6)
+    joined = concatenation(made, depthwise(made, random, first, 6), convolution(made, random, first, 6, 6))
+    last = convolution(made, random, joined, 12, 6)
+    difference = made.operator("SUB", [first, last], ("int8", SCALE, ZERO), **PLAIN)
+    made.output(made.operator("RELU6", [difference], ("int8", SCALE, ZERO)))
+    return made
+
+
+@pytest.fixture
+def bottleneck():
+    """Layers with more memory between them than before and after."""
+    random, made = np.random.default_rng(6), Model()
+    data = made.input("int8", (1, 24, 8, 2), SCALE, ZERO, name="image")
+    wide = depthwise(made, random, convolution(made, random, data, 2, 16, 3), 16)
+    made.output(convolution(made, random, wide, 16, 2))
+    return made
+
+
+def failure(model, folder, **options):
+    """Return the message of an import that must fail."""
+    file = folder / "m.tflite"
+    file.write_bytes(model.build())
+    with pytest.raises(OpwestError) as caught:
+        import_model(file, folder / "out", Options(vectors=0, **options))
+    assert not (folder / "out").exists(), "an import that failed wrote a directory"
+    assert not [one for one in folder.iterdir() if one.name.startswith(".")], "a draft remains"
+    [one] = caught.value.diagnostics
+    assert "report this error with the model file" in one.hint
+    assert ("--no-optimisations" in one.hint) == options.get("optimisations", True)
+    return one.message, one.expected
+
+
+def test_a_right_import_is_proved(model, tmp_path):
+    file = tmp_path / "m.tflite"
+    file.write_bytes(model.build())
+    import_model(file, tmp_path / "out", Options(vectors=0))
+    assert (tmp_path / "out" / "manifest.yaml").exists()
+
+
+@pytest.mark.parametrize("optimised", [True, False])
+def test_lowering(model, tmp_path, monkeypatch, optimised):
+    def wrong(node, build):
+        LOWERINGS["ADD"](dataclasses.replace(node, kind="ADD"), build)
+
+    monkeypatch.setitem(LOWERINGS, "SUB", wrong)
+    message, _ = failure(model, tmp_path, optimisations=optimised)
+    assert message == (
+        "internal error: the pass 'lowering' is wrong at operator 5 (SUB), result 'tensor_14': the results differ; "
+        "nothing was written"
+    )
+
+
+def test_simplification(model, tmp_path, monkeypatch):
+    def wrong(node, net):
+        if node.kind == "RELU6":
+            producer = net.producer(node.input(0))
+            net.remove(node)
+            options = with_options(producer, fused_activation_function="RELU_N1_TO_1")
+            net.replace(producer, outputs=node.outputs, options=options)
+
+    monkeypatch.setitem(simplify.REWRITES, "activations", wrong)
+    message, _ = failure(model, tmp_path)
+    assert message == (
+        "internal error: the simplification 'activations' is wrong at operator 6 (RELU6), result 'tensor_15': "
+        "the results differ; nothing was written"
+    )
+
+
+def test_unused_channels(model, tmp_path, monkeypatch):
+    right = unused_channels._read
+
+    def wrong(reader, value, needed):
+        found = right(reader, value, needed)
+        found[: len(found) // 2] = False
+        return found
+
+    monkeypatch.setattr(unused_channels, "_read", wrong)
+    monkeypatch.setattr(unused_channels, "UNIT", 1)
+    message, expected = failure(model, tmp_path)
+    assert message.startswith("internal error: the pass 'unused channels' is wrong at operator ")
+    assert expected == "a value that loses channels is read by layers only, which read none of these channels"
+
+
+def test_fused_sums(model, tmp_path, monkeypatch):
+    def wrong(program):
+        made = fused_sums.fuse_sums(program)
+        assert made is not program
+        made.operations = [
+            dataclasses.replace(one, place=1 - one.place) if isinstance(one, ConvolutionSum) else one
+            for one in made.operations
+        ]
+        return made
+
+    monkeypatch.setattr(prepare, "PASSES", (unused_channels.remove_unused_channels, wrong))
+    message, expected = failure(model, tmp_path)
+    assert message == (
+        "internal error: the pass 'fused sums' is wrong at operator 4 (CONV_2D), result 'tensor_13', 5 (SUB), "
+        "result 'tensor_14': the results differ; nothing was written"
+    )
+    assert expected == "a convolution is removed only if a sum is the only reader of its result"
+
+
+def test_a_pass_that_removes_what_is_read(model, tmp_path, monkeypatch):
+    def wrong(program):
+        return program.derived("fused sums", operations=program.operations[1:])
+
+    monkeypatch.setattr(prepare, "PASSES", (wrong,))
+    message, _ = failure(model, tmp_path)
+    assert message == (
+        "internal error: the pass 'fused sums' is wrong at operator 1 (DEPTHWISE_CONV_2D), result 'tensor_6': "
+        "'tensor_3' is read before it is written; nothing was written"
+    )
+
+
+def test_choice_of_concatenations_in_place(model, tmp_path, monkeypatch):
+    right = joined_channels.operands_of
+
+    def wrong(move):
+        found = right(move)
+        firsts = [one.first for one in found.values()]
+        return {
+            value: dataclasses.replace(one, first=first)
+            for (value, one), first in zip(found.items(), reversed(firsts), strict=True)
+        }
+
+    monkeypatch.setattr(joined_channels, "operands_of", wrong)
+    message, _ = failure(model, tmp_path)
+    assert message.startswith("internal error: the pass 'concatenations in place' is wrong at operator ")
+    assert "(CONCATENATION)" in message or "'tensor_7'" in message or "(DEPTHWISE_CONV_2D)" in message, message
+
+
+def test_stripes(bottleneck, tmp_path, monkeypatch):
+    right = block.readings
+
+    def wrong(operation):
+        found = right(operation)
+        return found and tuple(dataclasses.replace(one, before=0) for one in found)
+
+    monkeypatch.setattr(block, "readings", wrong)
+    monkeypatch.setattr(segments, "readings", wrong)
+    message, expected = failure(bottleneck, tmp_path, optimize="ram")
+    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+    assert " layers in stripes of " in message
+    assert expected.startswith("a block has the layers of the program in their order")
+
+
+def test_placement_in_memory(model, tmp_path, monkeypatch):
+    right = checker.run
+
+    def wrong(request, faults, last):
+        done = right(request, faults, last)
+        found = []
+        for one in done.found:
+            pools = {
+                name: dataclasses.replace(pool, offsets=dict.fromkeys(pool.offsets, 0))
+                for name, pool in one.plan.pools.items()
+            }
+            found.append(one._replace(plan=dataclasses.replace(one.plan, pools=pools)))
+        return done._replace(found=found)
+
+    monkeypatch.setattr(checker, "run", wrong)
+    message, expected = failure(model, tmp_path)
+    assert message.startswith("internal error: the placement in memory is wrong at operator ")
+    assert message.endswith("it reads what another step wrote into the same memory; nothing was written")
+    assert expected == "the results of the model as it was read"
+
+
+def test_placement_of_constants(model, tmp_path, monkeypatch):
+    right = convert.npz
+
+    def wrong(arrays):
+        return right({name: array[::-1] for name, array in arrays.items()})
+
+    monkeypatch.setattr(convert, "npz", wrong)
+    message, _ = failure(model, tmp_path)
+    assert "the placement in memory is wrong at operator 0 (CONV_2D)" in message
+    assert "has another content" in message
+
+
+def test_a_manifest_that_opwest_refuses(model, tmp_path, monkeypatch):
+    right = convert.manifest_text
+    monkeypatch.setattr(convert, "manifest_text", lambda of: right(of).replace("direction: out", "direction: in"))
+    message, expected = failure(model, tmp_path)
+    assert message.startswith("internal error: opwest refuses the manifest that the import wrote, line ")
+    assert expected == "a manifest that 'opwest check' accepts"
+
+
+def test_every_pass_has_an_invariant():
+    assert set(prove.INVARIANTS) == {"lowering", "unused channels", "fused sums", "concatenations in place", "stripes"}
+    assert [one.__name__ for one in lower.PASSES] == ["remove_unused_channels", "fuse_sums"]
+    assert all(rule.text.endswith(".") for rule in rules.RULES)
+    assert max(reference.FEW) < reference.CASES
+    assert Elementwise in rules.SHAPES
