@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run emitted programs on this machine: many in one shared library, each call in order, without a plan."""
+"""Run emitted programs on this machine: many in one shared library, each call in order, without a plan.
+
+Each program is verified, and each result is that of the numpy interpreter of programs too.
+"""
 
 import ctypes
 import subprocess
 
 import numpy as np
+import pytest
 from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.execute.registry import can_execute
+from opwest.importers.models.execute.run import run_program
+from opwest.importers.models.ir.verify import verify
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")
 DEFINED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 """Undefined behaviour ends the process with a message."""
 FLAGS = (*WARNINGS, *DEFINED, "-O1", "-ffp-contract=off", "-fPIC", "-shared")
+
+
+def equal(one, other):
+    """Whether two results are equal: integers are, float32 numbers within 1e-4 of the greatest one."""
+    if one.dtype.kind != "f":
+        return np.array_equal(one.reshape(-1), other.reshape(-1))
+    finite = np.abs(one[np.isfinite(one)], dtype=np.float64)
+    limit = 1e-4 * max(1.0, float(finite.max(initial=0.0)))
+    return np.allclose(one.reshape(-1), other.reshape(-1), 1e-3, limit, equal_nan=True)
 
 
 class Library:
@@ -21,6 +37,8 @@ class Library:
         self.programs = programs
         sources = []
         for number, program in enumerate(programs):
+            for one in program.history:
+                verify(one)
             emitted = emit_program(program, "made by a test", kernels, prefix=f"p{number}_")
             path = folder / f"p{number}.c"
             path.write_text(emitted.source)
@@ -35,6 +53,20 @@ class Library:
 
     def run(self, number, inputs, state=None):
         """Return the outputs of a program; `state` maps states to arrays, and is updated. OSError: a status."""
+        program = self.programs[number]
+        before = {value: array.copy() for value, array in (state or {}).items()}
+        try:
+            outputs = self._run(number, inputs, state)
+        except OSError:
+            with pytest.raises(ValueError):
+                run_program(program, inputs, before)
+            raise
+        if all(map(can_execute, program.operations)):
+            for compiled, executed in zip(outputs, run_program(program, inputs, before), strict=True):
+                assert equal(executed, compiled), f"program {number}: numpy has {executed}, the emitted C {compiled}"
+        return outputs
+
+    def _run(self, number, inputs, state):
         program, emitted = self.programs[number], self.emitted[number]
         memory = dict(zip(program.inputs, (np.array(a, order="C") for a in inputs), strict=True))
         state = {} if state is None else state

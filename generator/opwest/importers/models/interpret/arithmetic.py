@@ -73,13 +73,13 @@ def divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
         return _limited(node, one / other)
     if not arithmetic.is_quantised(node):
         wide, divisor = one.astype(np.int64), np.where(other == 0, 1, other).astype(np.int64)
-        quotient = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
-        return _limited(node, np.where(other == 0, 0, quotient).astype(np.int32))
+        divided = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
+        return _limited(node, np.where(other == 0, 0, divided).astype(np.int32))
     numbers = arithmetic.product_numbers(node)
     wide, divisor = one.astype(np.int64) - numbers.zeros[0], other.astype(np.int64) - numbers.zeros[1]
     wide, divisor = np.broadcast_arrays(np.where(divisor < 0, -wide, wide), np.abs(divisor))
-    quotient = np.where(divisor == 0, 0, quotient(wide, np.maximum(divisor, 1), numbers.multiplier))
-    return np.clip(quotient + numbers.zero, numbers.low, numbers.high)
+    found = np.where(divisor == 0, 0, quotient(wide, np.maximum(divisor, 1), numbers.multiplier))
+    return np.clip(found + numbers.zero, numbers.low, numbers.high)
 
 
 def quotient(wide: Any, divisor: Any, by: Multiplier) -> Any:
