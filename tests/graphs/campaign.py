@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from graphs import drawing_onnx
 from graphs.drawing import drawn
 from graphs.planned import Planned, Refused
+from models.onnx_support import session
 from models.oracle import litert
 from opwest.diagnostics import OpwestError
 from opwest.importers.models import convert
 from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
+from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.request import Options
 
 EXACT, WRONG, TRACEBACK, REFUSED, INTERNAL, ORACLE = "exact", "wrong", "traceback", "refused", "internal", "no oracle"
@@ -101,6 +104,29 @@ def subject_of(model, seed):
     return Subject(content, cases, litert(content, cases), "float32" in dtypes)
 
 
+def subject_of_onnx(made, seed, mode, options):
+    """Return the file of an ONNX model with onnxruntime's results.
+
+    int8 results that are rounded as in TFLite are those of the graph as it was read, and no runtime has them.
+    """
+    content = made.model().SerializeToString()
+    found = session(content)
+    cases = cases_of([Input([*one.shape]) for one in found.get_inputs()], seed)
+    names = [one.name for one in found.get_inputs()]
+    expected = [found.run(None, dict(zip(names, case, strict=True))) for case in cases]
+    if mode != "float32" and not options.get("exact"):
+        expected = None
+    return Subject(content, cases, expected, True)
+
+
+@dataclass
+class Input:
+    """An input of an ONNX model."""
+
+    shape: list
+    dtype: str = "float32"
+
+
 def equal(wanted, found, has_floats):
     """Whether outputs are equal: float32 within 1e-4 of the greatest one."""
     if wanted.dtype.kind != "f":
@@ -131,7 +157,25 @@ class Runner:
         self.captured = Captured()
 
     def run(self, seed):
-        """Return the outcome of a seed."""
+        """Return the outcome of a seed: each fourth one is an ONNX graph."""
+        return self._onnx(seed) if seed % 4 == 3 else self._tflite(seed)
+
+    def _onnx(self, seed):
+        made, mode = drawing_onnx.drawn(seed)
+        options = options_of(seed, "onnx")
+        options.pop("float_io", None)
+        if mode == "float32":
+            options.pop("exact", None)
+        kinds = [one.op_type for one in made.nodes if not one.op_type.endswith("Linear")]
+        outcome = Outcome(seed, "onnx", mode, len(kinds), options, EXACT, kinds=kinds)
+        try:
+            subject = subject_of_onnx(made, seed, mode, options)
+        except Exception as error:
+            outcome.outcome, outcome.detail = ORACLE, str(error)[:200]
+            return outcome
+        return self.judge(outcome, subject)
+
+    def _tflite(self, seed):
         model, mode = drawn(seed)
         options = options_of(seed, "tflite")
         if options.get("float_io") and not any(
@@ -164,6 +208,8 @@ class Runner:
             made.outcome, made.detail = TRACEBACK, traceback.format_exc()[-1500:]
             return made
         cases, expected = subject.cases, subject.expected
+        if expected is None:
+            expected = [outputs_of(self.captured.graph, run_graph(self.captured.graph, case)) for case in cases]
         if made.options.get("float_io"):
             cases, expected = _as_floats(self.captured.graph, cases, expected)
         try:

@@ -5,11 +5,19 @@ import numpy as np
 
 
 def litert(content, cases, resolver="BUILTIN_REF", steps=False):
-    """Return the outputs of LiteRT for each case; with `steps` the cases are one sequence of a model with state."""
+    """Return the outputs of LiteRT for each case; with `steps` the cases are one sequence of a model with state.
+
+    All tensors have memory of their own: LiteRT 2.3 otherwise lets RESHAPE and ADD share a tensor that is read later.
+    """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kernels = getattr(OpResolverType, resolver)
-    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels, num_threads=1)
+    interpreter = Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=kernels,
+        experimental_preserve_all_tensors=True,
+        num_threads=1,
+    )
     interpreter.allocate_tensors()
     outputs = []
     for case in cases:

@@ -65,15 +65,18 @@ def _litert(graph: Graph, content: bytes, inputs: Cases, sequence: bool) -> Case
 
 
 class _LiteRt:
-    """LiteRT with reference kernels. The first subgraph is run by the interpreter, others by a runner of signatures."""
+    """LiteRT with reference kernels. The first subgraph is run by the interpreter, others by a runner of signatures.
 
-    def __init__(self, graph: Graph, content: bytes, keeps_tensors: bool = False) -> None:
+    All tensors have memory of their own: LiteRT 2.3 otherwise lets RESHAPE and ADD share a tensor that is read later.
+    """
+
+    def __init__(self, graph: Graph, content: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         self.interpreter = Interpreter(
             model_content=content,
             experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-            experimental_preserve_all_tensors=keeps_tensors,
+            experimental_preserve_all_tensors=True,
             num_threads=1,
         )
         self._subgraph = graph.subgraph
@@ -130,13 +133,13 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
         return [dict(zip(graph.outputs, one, strict=True)) for one in outputs]
     if any(map(_is_unsafe, graph.nodes)):
         raise ValueError("LiteRT has no SVDF with an int8 state")
-    runtime = _LiteRt(graph, content, keeps_tensors=True)
+    runtime = _LiteRt(graph, content)
     tensors = {one for node in graph.nodes for one in node.outputs if one.number is not None}
     found = []
     has_state = any(one is not None and one.is_state for node in graph.nodes for one in node.inputs)
     for number, case in enumerate(given):
         if has_state and number:  # reset_all_variables() leaves resources as they are
-            runtime = _LiteRt(graph, content, keeps_tensors=True)
+            runtime = _LiteRt(graph, content)
         outputs = _outputs(graph, runtime.run(case))
         arrays = {one: runtime.tensor(one.number) for one in tensors if one.number is not None}
         arrays |= dict(zip(graph.outputs, outputs, strict=True))

@@ -59,6 +59,8 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
         is_by_row = all(one.shape == result.shape for one in data)
         is_by_row = is_by_row and all(len(one.shape) < 3 or one.shape[-3] == 1 for one in constants)
         return tuple(Reading() for _ in data) if is_by_row else None
+    if len(data) < len(operation.inputs):  # a constant operand of a sum has all rows
+        return None
     first = _window_reading(operation)
     return None if first is None else (first, *(Reading() for _ in data[1:]))
 

@@ -223,8 +223,9 @@ def _select(program: Program, kept: dict[Value, Any]) -> None:
             changed["bias"] = None if operation.bias is None else operation.bias[rows]
             finish = operation.finish
             assert isinstance(finish, Requantisation)
-            if len(finish.multipliers) > 1:
-                changed["finish"] = dataclasses.replace(
-                    finish, multipliers=tuple(finish.multipliers[row] for row in rows)
-                )
+            numbers = {"multipliers": finish.multipliers, "scales": finish.scales}
+            given: dict[str, Any] = {
+                name: tuple(some[row] for row in rows) for name, some in numbers.items() if len(some) > 1
+            }
+            changed["finish"] = dataclasses.replace(finish, **given)
         program.operations[place] = dataclasses.replace(operation, **changed)
