@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from opwest import __version__
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.importers.faults import fault
+from opwest.importers.faults import REPORT, fault
 from opwest.pipeline import run
 from opwest.request import Examination, Request
 
@@ -40,7 +39,7 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
             "nothing was written",
             place,
             "a manifest that 'opwest check' accepts",
-            f"{hint}report this error with the model file and the version, opwest {__version__}",
+            f"{hint}{REPORT}",
         ) from None
     return found
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from opwest import activity
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.importers.faults import fault
+from opwest.importers.faults import fault, internal
 from opwest.importers.folder import refuse_occupied
 from opwest.system.limits import limit_next_request, limit_process, limits_time
 from opwest.system.processes import exceeded_time, signal_name
@@ -134,6 +134,9 @@ def _answer(run: Any, request: dict[str, Any], subject: str) -> dict[str, Any]:
         faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
         return {"diagnostics": [d.as_json() for d in faults]}
     except Exception as error:
+        own = internal(error, str(path))
+        if own is not None:
+            return {"diagnostics": [d.as_json() for d in own.diagnostics]}
         faults = Diagnostics()
         text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
         hint = "the file may be damaged, or use a feature that opwest does not support"

@@ -6,13 +6,38 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable
+from pathlib import Path
 
+import opwest
+from opwest import __version__
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 
 def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
     """Return an error about a file, or about a module in memory."""
     return OpwestError([Diagnostic("error", message, Location(place) if place else None, expected, hint)])
+
+
+REPORT = f"report this error with the model file and the version, opwest {__version__}"
+"""What to do about an internal error."""
+_PACKAGE = Path(opwest.__file__).parent
+
+
+def internal(error: BaseException, place: str | None) -> OpwestError | None:
+    """Return the error of an exception of opwest's own code; None if another package has raised it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return None
+    file = Path(traceback.tb_frame.f_code.co_filename)
+    if not file.is_relative_to(_PACKAGE):
+        return None
+    where = f"{file.relative_to(_PACKAGE.parent).as_posix()}:{traceback.tb_lineno}"
+    text = first_line(error)
+    kind = type(error).__name__
+    shown = kind if text == kind else f"{kind}: {text}"
+    return fault(f"internal error: {shown}, at {where}", place, hint=REPORT)
 
 
 def first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from opwest.importers.faults import fault, require_packages
+from opwest.importers.faults import fault, internal, require_packages
 from opwest.importers.models.graph.faults import Damaged, Unsupported
 from opwest.importers.models.graph.types import Graph, Rules
 from opwest.importers.models.graph.user import UserOperator
@@ -88,6 +88,11 @@ def _read(reader: Callable[[], tuple[Graph, ...]], place: str, kind: str) -> tup
         raise fault(
             f"the file is damaged: {kind} with an offset beyond the end of the file", place, hint=again
         ) from None
+    except RecursionError:
+        raise fault(f"the file is damaged: {kind} that is nested too deeply", place, hint=again) from None
     except Exception as error:  # any error of the packages that parse files
+        own = internal(error, place)
+        if own is not None:
+            raise own from None
         text = str(error).splitlines()[-1] if str(error) else type(error).__name__
         raise fault(f"the file is damaged: cannot read it as {kind} ({text})", place, hint=again) from None

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from opwest import __version__
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.spec import check_node
-from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.graph.types import Graph, Node, Shape, Tensor
+from opwest.importers.models.graph.user import KIND
 
 CONTROL = frozenset(
     ("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "STABLEHLO_COMPOSITE")
@@ -38,7 +40,10 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                 report(faults, place, node, Unsupported(text))
         known.update(node.outputs)
         try:
+            shapes = [one.shape for one in node.outputs]
             set_results(node)
+            if graph.has_shapes and node.kind != KIND:
+                _compare_shapes(node, shapes)
             fold(node)
             for tensor in node.outputs:
                 if not tensor.size and not tensor.is_constant:
@@ -49,6 +54,17 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
         except Unsupported as reason:
             report(faults, place, node, reason)
     return passed
+
+
+def _compare_shapes(node: Node, shapes: Sequence[Shape]) -> None:
+    """Raise Unsupported if the reader has translated an operator to one with another shape."""
+    for tensor, shape in zip(node.outputs, shapes, strict=True):
+        if tensor.shape != shape:
+            raise Unsupported(
+                f"internal error: result '{tensor.name}' has the shape {list(shape)}, and {node.kind} computes "
+                f"{list(tensor.shape)}",
+                hint=f"report this error with the model file and the version, opwest {__version__}",
+            )
 
 
 def set_results(node: Node) -> None:

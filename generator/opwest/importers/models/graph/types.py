@@ -150,5 +150,7 @@ class Graph:
     """The nodes that convert inputs and outputs of the file to float32 ones; None: the graph has those of the file."""
     names: frozenset[str] = frozenset()
     """The names of the operators in the file, as `--operator` takes them."""
+    has_shapes: bool = False
+    """Whether the reader has set the shapes of all results, which the check compares with those of the operators."""
     remarks: tuple[str, ...] = ()
     """Facts about the file that users should know, without a final period."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import heapq
 from collections.abc import Iterator
 from math import prod
 from typing import Any
@@ -14,6 +15,8 @@ from opwest.importers.models.onnx.values import MOST_ELEMENTS
 LEAST_OPSET, GREATEST_OPSET = 11, 21
 """The tested opsets of ai.onnx. Newer ones are read as well if the package `onnx` has their operators."""
 _MOST_NODES = 100_000
+_SHOWN = 6
+"""The most operators in a message."""
 _EXTERNAL = 1
 """TensorProto.EXTERNAL."""
 
@@ -31,6 +34,7 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
         raise Damaged(f"cannot read it as an ONNX model ({type(error).__name__})") from None
     if not model.HasField("graph") or (not model.graph.node and not model.graph.output):
         raise Damaged("no graph")
+    _add_opset(model)
     versions = opsets(model)
     if not 0 < versions.get("", 0) <= onnx.defs.onnx_opset_version():
         found = versions.get("", 0) or "none"
@@ -48,6 +52,7 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
     for value in model.graph.output:
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.shape.SetInParent()
+    sort_nodes(model.graph)
     if all(_is_known(node, versions) for node in model.graph.node):
         try:
             onnx.checker.check_model(model)
@@ -66,7 +71,87 @@ def _is_known(node: Any, versions: dict[str, int]) -> bool:
     """Return whether the checker has the operator; it stops at the first that it has not."""
     if node.domain not in ("", "ai.onnx"):
         return True
-    return node.op_type in _first_versions() and _first_versions()[node.op_type] <= versions[""]
+    if node.op_type in _first_versions() and _first_versions()[node.op_type] <= versions[""]:
+        return not _is_deprecated(node.op_type, versions[""])
+    return False
+
+
+@functools.cache
+def _is_deprecated(kind: str, version: int) -> bool:
+    """Return whether the checker refuses an operator that runtimes have, such as GroupNormalization before opset 21."""
+    import onnx
+
+    return bool(onnx.defs.get_schema(kind, version, "").deprecated)
+
+
+def _add_opset(model: Any) -> None:
+    """Add the opset of ai.onnx to a model without operators of it, such as one of com.microsoft only."""
+    if "" in opsets(model) or any(node.domain in ("", "ai.onnx") for node in _nodes(model.graph)):
+        return
+    model.opset_import.add(domain="", version=GREATEST_OPSET)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the operators of a graph and of the graphs in its attributes."""
+    for node in graph.node:
+        yield node
+        for inner in inner_graphs(node):
+            yield from _nodes(inner)
+
+
+def inner_graphs(node: Any) -> Iterator[Any]:
+    """Yield the graphs in the attributes of an operator."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def sort_nodes(graph: Any) -> None:
+    """Sort the operators of a graph, and of the graphs in it, so that each one reads results of earlier ones.
+
+    Operators keep their order where that is possible. Raises Damaged for a cycle.
+    """
+    for node in graph.node:
+        for inner in inner_graphs(node):
+            sort_nodes(inner)
+    writers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
+    needed = [{writers[name] for name in reads_of(node) if name in writers} for node in graph.node]
+    if all(before < number for number, some in enumerate(needed) for before in some):
+        return
+    readers: dict[int, list[int]] = {}
+    for number, some in enumerate(needed):
+        for before in some:
+            readers.setdefault(before, []).append(number)
+    waiting = [len(some) for some in needed]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(number)
+        for reader in readers.get(number, ()):
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < len(waiting):
+        left = [f"{number} ({graph.node[number].op_type})" for number, count in enumerate(waiting) if count]
+        more = ", ..." if len(left) > _SHOWN else ""
+        raise Damaged(f"the operators {', '.join(left[:_SHOWN])}{more} read results of each other")
+    nodes = [graph.node[number] for number in order]
+    copies = [type(one).FromString(one.SerializeToString()) for one in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def reads_of(node: Any) -> set[str]:
+    """Return the tensors that an operator reads, those that the graphs in it read from outside included."""
+    found = {name for name in node.input if name}
+    for inner in inner_graphs(node):
+        own = {one.name for one in (*inner.input, *inner.initializer)}
+        own.update(name for one in inner.node for name in one.output)
+        found.update(name for one in inner.node for name in reads_of(one) if name not in own)
+        found.update(one.name for one in inner.output if one.name not in own)
+    return found
 
 
 @functools.cache

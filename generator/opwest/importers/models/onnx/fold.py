@@ -132,6 +132,8 @@ class _Reader:
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
         found = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
+        if user is None:
+            self._compare_shapes(label, found)
         outputs = []
         for name in node.output:
             item = None
@@ -217,6 +219,21 @@ class _Reader:
                 raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MOST_ELEMENTS} are possible")
             found[name] = (dtype, shape)
         return found
+
+    def _compare_shapes(self, label: str, found: Mapping[str, tuple[str, Any]]) -> None:
+        """Remark on shapes of the file that contradict those of the operators, which are used: as onnxruntime does."""
+        for name, (_, shape) in found.items():
+            declared = self.declared.get(name)
+            if declared is None or shape is None or not declared.tensor_type.HasField("shape"):
+                continue
+            dims = declared.tensor_type.shape.dim
+            sizes = [int(one.dim_value) if one.HasField("dim_value") else -1 for one in dims]
+            is_unequal = any(size > 0 and size != n for size, n in zip(sizes, shape, strict=False))
+            if len(sizes) != len(shape) or is_unequal:
+                shown = _text([one.dim_param or one.dim_value for one in dims])
+                self.remarks.append(
+                    f"'{name}' has the shape {shown} in the file, and operator {label} computes {list(shape)}"
+                )
 
     def _types(self, node: Any, domain: str, inputs: list[Item | None]) -> dict[str, tuple[str, Any]]:
         """Return dtype and shape of the results by name; the shape None if it is unknown."""

@@ -28,8 +28,8 @@ _COMPOSED = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceL
 def axes_of(op: Op, rank: int) -> list[int]:
     """Return the dimensions of a reduction; all if none is given."""
     found = op.numbers(1, "axes")
-    if not found:
-        return [] if found is not None and op.get("noop_with_empty_axes", 0) else list(range(rank))
+    if not found:  # no axes, or no input for them
+        return [] if op.get("noop_with_empty_axes", 0) else list(range(rank))
     if any(not -rank <= n < rank for n in found):
         raise Unsupported(f"axes {list(found)} of {rank} dimensions")
     return sorted({n % rank for n in found})
@@ -54,7 +54,7 @@ def reduce(op: Op, t: Translation) -> None:
     where = t.anywhere(data)
     stored, order, keep = _reduced(op, where.order, axes)
     if not axes:
-        t.home(data)[result] = where
+        _unreduced(op, t, where)
         return
     shape = permuted(result.known, order)
     index = t.constant(np.asarray(stored, np.int32), "axes")
@@ -90,6 +90,21 @@ def reduce(op: Op, t: Translation) -> None:
         powers = t.emit("EXP", [arithmetic(t, "SUB", x, top)], x.shape)
         found = arithmetic(t, "ADD", t.emit("LOG", [total(powers)], shape), t.reshape(top, shape))
     settle_float(t, end, found, order)
+
+
+_OF_ELEMENTS = {"ReduceL1": "ABS", "ReduceL2": "ABS", "ReduceSumSquare": "SQUARE", "ReduceLogSum": "LOG"}
+"""What remains of a reduction over no dimensions; of the others nothing."""
+
+
+def _unreduced(op: Op, t: Translation, where: Held) -> None:
+    """Translate a reduction over no dimensions: noop_with_empty_axes. Source: onnx's reference implementation."""
+    data, result = op.input(0), op.output
+    kind = _OF_ELEMENTS.get(op.kind)
+    if kind is None:
+        t.home(data)[result] = where
+        return
+    x = t.tensor(data, where.order)
+    settle_float(t, t.end(op, False), t.emit(kind, [x], x.shape, result.dtype), where.order)
 
 
 def _last(order: Order, axis: int) -> Order:

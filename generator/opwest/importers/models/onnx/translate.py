@@ -87,7 +87,16 @@ def translate(model: Model, rules: Rules) -> Graph:
             outputs.append(made.tensor(item))
         except Unsupported:  # an operator before it is refused
             outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
-    return Graph("", tuple(inputs), tuple(outputs), tuple(made.nodes), rules, names=model.names, remarks=model.remarks)
+    return Graph(
+        "",
+        tuple(inputs),
+        tuple(outputs),
+        tuple(made.nodes),
+        rules,
+        names=model.names,
+        remarks=model.remarks,
+        has_shapes=True,
+    )
 
 
 def _check_attributes(op: Op) -> None:

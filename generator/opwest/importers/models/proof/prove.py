@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest import __version__
 from opwest.diagnostics import OpwestError
-from opwest.importers.faults import fault
+from opwest.importers.faults import REPORT, fault
 from opwest.importers.models.execute.registry import can_execute
 from opwest.importers.models.graph.types import Graph
 from opwest.importers.models.interpret.registry import FUNCTIONS
@@ -106,7 +105,7 @@ def _internal(found: Blame, place: str, optimised: bool) -> OpwestError:
     """Return the error of a proof that failed."""
     where = "" if found.operator is None else f" at operator {found.operator}"
     kept = next((text for name, text in INVARIANTS.items() if f"'{name}'" in found.stage), None)
-    hint = f"report this error with the model file and the version, opwest {__version__}"
+    hint = REPORT
     if optimised:
         hint = f"import with --no-optimisations; {hint}"
     return fault(
