@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from graphs import drawing_onnx
 from graphs.drawing import drawn
-from graphs.planned import Planned, Refused
+from graphs.planned import Planned, RefusedError
 from models.onnx_support import session
 from models.oracle import litert
 from opwest.diagnostics import OpwestError
@@ -225,7 +225,7 @@ class Runner:
         for number, (case, wanted) in enumerate(zip(cases, expected, strict=True)):
             try:
                 found = base.run(case)
-            except Refused as error:
+            except RefusedError as error:
                 raise AssertionError(f"case {number}: {error} returns an error code") from None
             for place, (one, other) in enumerate(zip(wanted, found, strict=True)):
                 if not equal(one, other, has_floats):

@@ -22,7 +22,7 @@ def compiler():
     return ["tcc", "-shared", "-w"] if shutil.which("tcc") else ["cc", *_CC]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """An operator that returns an error code."""
 
 
@@ -73,7 +73,7 @@ class Planned:
                 self.lasting[one.name] = self.constants[one.name]
 
     def run(self, inputs):
-        """Return the outputs of the next run. Raises Refused."""
+        """Return the outputs of the next run. Raises RefusedError."""
         self.memory = {("pool", name): _painted(plan.size) for name, plan in self.plan.pools.items()}
         self.memory |= {("external", one.name): _painted(one.type.size) for one in self.external}
         self.memory |= {("constant", name): _aligned(content) for name, content in self.constants.items()}
@@ -88,7 +88,7 @@ class Planned:
                 pointers.append(ctypes.c_void_p(self.memory[kind, name].ctypes.data + offset))
             status = getattr(self.code, step.operator.symbol)(*pointers)
             if step.operator.returns_status and status:
-                raise Refused(step.operator.symbol)
+                raise RefusedError(step.operator.symbol)
         for one in self.model.states:
             if one.next is not None:
                 kind, name, offset = self.where(one.next)
@@ -264,7 +264,10 @@ class _Writer:
             f"const uint32_t memory_size = {self.size};",
             f"uint8_t memory[{self.size}] __attribute__((aligned({ALIGN})));",
         ]
-        copy = "static void copy(uint8_t *to, const uint8_t *from, uint32_t n)\n{\n\twhile (n--) {\n\t\t*to++ = *from++;\n\t}\n}\n"
+        copy = (
+            "static void copy(uint8_t *to, const uint8_t *from, uint32_t n)\n"
+            "{\n\twhile (n--) {\n\t\t*to++ = *from++;\n\t}\n}\n"
+        )
         text = "\n".join([*self.lines[:2], copy, *self.lines[2:], ""])
         (folder / "candidates.c").write_text(text, encoding="utf-8")
         (folder / "content.bin").write_bytes(bytes(self.content))

@@ -21,7 +21,7 @@ from opwest.importers.tvm.child import import_in_child
 from opwest.importers.vela import child as vela_child
 from opwest.importers.vela import request as vela
 from opwest.model.dtypes import DTYPES
-from opwest.model.identifiers import fault_of_name
+from opwest.model.identifiers import MOST_CHARACTERS, fault_of_name
 from opwest.result import Result
 
 
@@ -213,7 +213,8 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
     if options.model is not None:
         reason = fault_of_name(options.model)
         if reason is not None:
-            faults.error(f"model name {options.model!r} {reason}")
+            shown = options.model if len(options.model) <= MOST_CHARACTERS else f"{options.model[:30]}..."
+            faults.error(f"model name {shown!r} {reason}")
             faults.raise_if_errors()
 
 

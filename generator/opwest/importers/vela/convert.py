@@ -99,7 +99,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         if constants:
             files[one.path(CONSTANTS)] = npz(constants)
     progress(f"writing {folder}")
-    write_folder(folder, files, checker(["manifest.yaml"], str(origin)))
+    write_folder(folder, files, checker(["manifest.yaml"], str(origin), "the programs of the file"))
     return Imported(
         folder,
         (model,),

@@ -24,9 +24,10 @@ _AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">="
 def fit(text: str) -> str:
     """Return C source text with lines of at most 100 columns, if its tokens allow it."""
     lines: list[str] = []
-    in_comment = False
+    in_comment = in_macro = False
     carried = carried_prefix = ""
     for line in text.split("\n"):
+        continues_macro, in_macro = in_macro, line.endswith("\\")
         prose = _PROSE.fullmatch(line) if in_comment else None
         if carried and prose:
             line = f"{prose[1]}{carried} {prose[2]}"
@@ -44,7 +45,7 @@ def fit(text: str) -> str:
         elif was_in_comment:
             lines += _comment(line)
         else:
-            lines += _line(line)
+            lines += _line(line, continues_macro)
     return "\n".join(lines)
 
 
@@ -57,7 +58,8 @@ def _ends_in_comment(line: str, in_comment: bool) -> bool:
     return "/*" in code
 
 
-def _line(line: str) -> list[str]:
+def _line(line: str, continues_macro: bool) -> list[str]:
+    """Break a line of code. `continues_macro`: the line before it ends with a backslash."""
     body = line.strip()
     indent = line[: len(line) - len(line.lstrip())]
     if body.startswith("/*") and body.endswith("*/") and body.count("/*") == 1:
@@ -67,7 +69,7 @@ def _line(line: str) -> list[str]:
         return [f"{indent}{mark}", *_comment(f"{indent} * {body.removeprefix(mark).strip()}")]
     if body.startswith(("#include", "#error", "#warning")):
         return [line]
-    if body.startswith("#") or body.endswith("\\"):
+    if body.startswith("#") or body.endswith("\\") or continues_macro:
         return _broken(indent, body.removesuffix("\\").rstrip(), " \\", last=" \\" if body.endswith("\\") else "")
     return _broken(indent, body, "")
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of each length: every emitted file compiles as C, and every header as C++."""
+
+import subprocess
+
+import pytest
+from c_support import includes, portable_sources
+from golden_support import generate_quickly
+from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
+from opwest.model.identifiers import MOST_CHARACTERS
+from opwest.pipeline import run
+from opwest.request import Request
+from requirements_support import need_compiler
+
+KINDS = {
+    "model": "model", "operator": "add", "argument": "x", "input": "first", "output": "last", "tensor": "middle",
+    "view": "part", "state": "past", "constant": "weight", "pool": "fast", "device": "npu", "label": "cat",
+}  # fmt: skip
+"""The names of a manifest by kind, as they are short."""
+LENGTHS = (1, 2, 17, *range(40, 64), 70, 80, 99, 127, MOST_CHARACTERS)
+
+
+def named(length, kinds):
+    """Return the names: those of some kinds have a length."""
+    names = dict(KINDS)
+    for number, kind in enumerate(kinds):
+        letter = "abcdefghijkl"[number]
+        names[kind] = (letter + "_long_name" * 20)[: length - 1] + letter if length > 1 else letter
+    return names
+
+
+def write(folder, names):
+    """Write a manifest with a step on a device, a view, a state, a constant in a pool, labels."""
+    n = names
+    folder.mkdir(parents=True)
+    (folder / "operators.c").write_text(
+        "#include <stdint.h>\nstruct device;\n"
+        "void add(const int8_t *x, const int8_t *y, int8_t *z, const struct device *npu)\n"
+        "{\n\tz[0] = (int8_t)(x[0] + y[0]);\n\t(void)npu;\n}\n"
+    )
+    (folder / "data.bin").write_bytes(b"\1\2\3\4")
+    tensor = "{dtype: int8, shape: [4]}"
+    lines = [
+        "version: 1",
+        f"model: {n['model']}",
+        "boards: [native_sim/native/64]",
+        "objects: [{files: [operators.c]}]",
+        f"memory: {{sram: {{}}, {n['pool']}: {{align: 16}}}}",
+        f"devices: {{{n['device']}: {{devicetree: {{nodelabel: npu0}}, driver: none}}}}",
+        f"constants: {{{n['constant']}: {{dtype: int8, shape: [4], file: data.bin, pool: {n['pool']}}}}}",
+        "operators:",
+        f"  {n['operator']}:",
+        "    {symbol: add, returns: void, device: {}, args: [",
+        f"    {{name: {n['argument']}, dtype: int8, shape: [4]}}, {{name: yy, dtype: int8, shape: [4]}},",
+        "    {name: zz, dtype: int8, shape: [4], direction: out}]}",
+        "run:",
+        f"  inputs: {{{n['input']}: {tensor}}}",
+        f"  outputs: {{{n['output']}: {{dtype: int8, shape: [4], labels: [{n['label']}, two, three, four]}}}}",
+        f"  state: {{{n['state']}: {{dtype: int8, shape: [4], next: {n['tensor']}}}}}",
+        "  tensors:",
+        f"    {n['tensor']}: {{pool: sram}}",
+        "    whole: {dtype: int8, shape: [8]}",
+        f"    {n['view']}: {{view_of: whole, shape: [4]}}",
+        "    rest: {view_of: whole, offset: 4, shape: [4]}",
+        "  steps:",
+        f"    - {{call: {n['operator']}, args: [{n['input']}, {n['constant']}, {n['view']}], device: {n['device']}}}",
+        f"    - {{call: {n['operator']}, args: [{n['input']}, {n['view']}, rest], device: {n['device']}}}",
+        f"    - {{call: {n['operator']}, args: [{n['view']}, {n['state']}, {n['tensor']}], device: {n['device']}}}",
+        f"    - {{call: {n['operator']}, args: [rest, {n['tensor']}, {n['output']}], device: {n['device']}}}",
+    ]
+    path = folder / "manifest.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "all"])
+def test_names_of_each_length_compile(kind, tmp_path):
+    need_compiler("gcc")
+    kinds = list(KINDS) if kind == "all" else [kind]
+    lengths = LENGTHS if kind in ("all", "model") else (1, 50, 56, 62, MOST_CHARACTERS)
+    for length in lengths:
+        path = write(tmp_path / f"source{length}", named(length, kinds))
+        app = generate_quickly([path], tmp_path / f"app{length}")
+        flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        run_compiler("gcc", flags, app, portable_sources(app))
+        headers = sorted((app / "models").rglob("include/*.h"))
+        headers = [one for one in headers if not one.name.endswith("_devicetree.h")]
+        assert headers
+        run_compiler("g++", ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++"], app, headers)
+
+
+def run_compiler(compiler, flags, app, sources):
+    words = [compiler, *flags, *includes(app), *map(str, sources)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@pytest.mark.parametrize("length", [MOST_CHARACTERS + 1, 1000])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "label"])
+def test_longer_names_are_refused(kind, length, tmp_path):
+    names = named(MOST_CHARACTERS, [])
+    names[kind] = "n" * length
+    faults = Diagnostics()
+    run(Request((write(tmp_path / "source", names),)), faults, "plan")
+    messages = [(one.message, one.expected) for one in faults if f"has {length} characters" in one.message]
+    assert messages, [one.message for one in faults]
+    message, expected = messages[0]
+    assert f"name '{'n' * 30}...' has {length} characters" in message
+    assert expected == f"at most {MOST_CHARACTERS}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_of_5000_characters_are_refused(kind, tmp_path, capsys):
+    """YAML has no such keys: the reader of YAML refuses them. Labels are texts of any length."""
+    names = named(MOST_CHARACTERS, [])
+    names[kind] = "n" * 5000
+    path = write(tmp_path / "source", names)
+    code = main(["check", str(path)])
+    text = capsys.readouterr().err
+    if kind == "label":
+        assert code == 0, text
+        return
+    assert code == 1
+    assert f"{path}:" in text and ": error: " in text and "Traceback" not in text
