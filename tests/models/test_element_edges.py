@@ -14,11 +14,13 @@ need("cc", "tflite")
 from models.campaigns import graph_of  # noqa: E402
 from models.executor import Library  # noqa: E402
 from models.made import Model  # noqa: E402
-from opwest.diagnostics import Diagnostics  # noqa: E402
+from models.oracle import litert  # noqa: E402
+from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
 from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
+from opwest.importers.models.vectors import make_vectors  # noqa: E402
 
 TRAPS = ("-fsanitize=undefined,float-cast-overflow", "-fsanitize-undefined-trap-on-error")
 WHOLE = ["int8", "int16", "int32", "int64"]
@@ -36,14 +38,19 @@ def edges(dtype):
     return np.asarray(sorted(values), dtype)
 
 
+DIVISIONS = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
+
+
 def add(model, kind, dtypes, result, quantised=False, **options):
     """Add an operator over all pairs of edges, or over all edges; return its inputs."""
-    sizes = [len(edges(d)) for d in dtypes]
     arrays = []
     for place, dtype in enumerate(dtypes):
+        values = edges(dtype)
+        if kind in DIVISIONS and place == 1:
+            values = values[values != (QUANTISED[dtype][1] if quantised else 0)]
         shape = [1] * len(dtypes)
-        shape[place] = sizes[place]
-        arrays.append(edges(dtype).reshape(shape))
+        shape[place] = len(values)
+        arrays.append(values.reshape(shape))
     given = [model.input(a.dtype, a.shape, *(QUANTISED.get(str(a.dtype), ()) if quantised else ())) for a in arrays]
     for one, array in zip(given, arrays, strict=True):
         one.dtype = str(array.dtype)
@@ -108,6 +115,61 @@ def test_edges_are_defined(tmp_path):
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+DIVIDED = [
+    ("DIV", "int32", None), ("DIV", "int8", 3), ("DIV", "uint8", 7), ("DIV", "int16", 0),
+    *(("FLOOR_DIV", dtype, None) for dtype in ("int8", "int16", "int32", "float32")),
+    *(("FLOOR_MOD", dtype, None) for dtype in ("int8", "int16", "int32", "int64")),
+]  # fmt: skip
+
+
+def division(kind, dtype, zero, constant=None):
+    """Return a model that divides [2,4] by [1,4]."""
+    model, numbers = Model(), () if zero is None else (0.1, zero)
+    data = model.input(dtype, (2, 4), *numbers)
+    divisor = model.input(dtype, (1, 4), *numbers) if constant is None else model.constant(constant, *numbers)
+    options = {"fused_activation_function": "NONE"} if kind == "DIV" else {}
+    model.output(model.operator(kind, [data, divisor], (dtype, *numbers), **options))
+    return model.build()
+
+
+@pytest.mark.parametrize(("kind", "dtype", "zero"), DIVIDED)
+def test_divisions_by_zero(kind, dtype, zero, tmp_path):
+    """LiteRT fails the run; the emitted C returns -EINVAL, and the interpreter raises ValueError."""
+    content = division(kind, dtype, zero)
+    graph = graph_of(content)
+    library = Library([with_passes(lower_graph(graph, "made", Diagnostics()))], tmp_path)
+    data, divisor = np.arange(1, 9).reshape(2, 4).astype(dtype), np.asarray([[2, 5, 9, 4]]).astype(dtype)
+    [[wanted]], [found] = litert(content, [[data, divisor]]), library.run(0, [data, divisor])
+    assert np.array_equal(wanted, found.reshape(wanted.shape))
+    for place in range(4):
+        divisor[0, place] = zero or 0
+        with pytest.raises(RuntimeError):
+            litert(content, [[data, divisor]])
+        with pytest.raises(OSError, match=r"\[Errno 22\]"):
+            library.run(0, [data, divisor])
+        with pytest.raises(ValueError, match="a divisor is 0"):
+            run_graph(graph, [data, divisor])
+    vectors = make_vectors(graph, content, 4)
+    assert vectors is not None and "LiteRT" in vectors.remark
+    assert all((case[1] != (zero or 0)).all() for case in vectors.inputs)
+
+
+@pytest.mark.parametrize(("kind", "dtype", "zero"), DIVIDED)
+def test_constant_divisors(kind, dtype, zero, tmp_path):
+    """A divisor without 0 needs no check; with 0 every run would fail."""
+    divisor = np.asarray([[2, 5, 9, 4]]).astype(dtype)
+    program = lower_graph(graph_of(division(kind, dtype, zero, divisor)), "made", Diagnostics())
+    library = Library([program], tmp_path)
+    assert not library.emitted[0].steps[0].function.has_status
+    divisor[0, 1] = zero or 0
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(division(kind, dtype, zero, divisor)), "made", faults)
+    [one] = faults
+    assert one.message.endswith(": the divisor 'tensor_1' contains 0")
+    assert one.expected == "a divisor without 0: every run would fail"
 
 
 def refused(kind, tensors, result, **options):

@@ -284,7 +284,13 @@ def run(*words):
 def test_models_whose_indices_fail_have_no_vectors():
     model = Model()
     data = model.input("float32", (1, 3))
-    which = model.operator("CAST", [model.input("float32", (2,))], ("int32",))
+    # A number from 3 on: no index of three elements.
+    number = model.operator("EXP", [model.input("float32", (2,))], ("float32",))
+    three, plain = model.constant(np.float32([3])), {"fused_activation_function": "NONE"}
+    above = model.operator("ADD", [number, three], ("float32",), **plain)
+        "ADD", [number, model.constant(np.float32([3]))], ("float32",), fused_activation_function="NONE"
+    )
+    which = model.operator("CAST", [above], ("int32",))
     model.output(model.operator("GATHER", [data, which], ("float32",)))
     content = model.build()
     assert make_vectors(graph_of(content), content, 6) is None

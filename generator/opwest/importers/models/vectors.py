@@ -16,6 +16,10 @@ from opwest.importers.models.read import MAGIC
 from opwest.importers.models.references import Cases, reference
 from opwest.records import dataclass
 
+_ATTEMPTS = 4
+_TRIES = 8
+"""The cases that are drawn for each one that must run."""
+
 
 @dataclass(frozen=True)
 class Vectors:
@@ -31,7 +35,8 @@ class Vectors:
 def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False) -> Vectors | None:
     """Return vectors from the format's runtime if it is installed and runs the model, else from the interpreter.
 
-    Indices can be outside of their dimensions: then they are 0; None if some are outside even so.
+    Indices can be outside of their dimensions, and divisors 0: then only cases that run are taken, or whole inputs of
+    int32 and int64 are 0 or 1; None if that does not run either.
     `changed`: the graph computes other results than the file, so that the runtime is no reference.
     The interpreter does not run operators of the user.
     """
@@ -39,16 +44,42 @@ def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False
     if any(uses_of(graph.nodes)):
         found = None if changed else reference(graph, content, inputs, sequence=True)
         return None if found is None else _vectors(graph, inputs, *found)
-    try:
-        name, outputs = results(graph, content, inputs, changed)
-    except ValueError:
-        zeros = [np.zeros_like(one) if one.dtype in (np.int32, np.int64) else one for case in inputs for one in case]
-        inputs = [zeros[at : at + len(graph.inputs)] for at in range(0, len(zeros), len(graph.inputs))]
+    for attempt in range(_ATTEMPTS):
+        cases = _attempt(graph, inputs, attempt)
         try:
-            name, outputs = results(graph, content, inputs, changed)
+            if cases:
+                return _vectors(graph, cases, *results(graph, content, cases, changed))
         except ValueError:
-            return None
-    return _vectors(graph, inputs, name, outputs)
+            continue
+    return None
+
+
+def _attempt(graph: Graph, inputs: Cases, number: int) -> Cases:
+    """Return the inputs of an attempt: as they are, those that run, with integers of 0, with integers of 1."""
+    if number == 1:
+        return _that_run(graph, len(inputs))
+    return inputs if number == 0 else _filled(inputs, number - 2)
+
+
+def _that_run(graph: Graph, count: int) -> Cases:
+    """Return at most `count` random cases without an error code; none for models with a state."""
+    if any(one is not None and one.is_state for node in graph.nodes for one in node.inputs):
+        return []
+    found: Cases = []
+    for case in make_inputs(graph, count * _TRIES):
+        try:
+            run_graph(graph, case)
+        except ValueError:
+            continue
+        found.append(case)
+        if len(found) == count:
+            break
+    return found
+
+
+def _filled(cases: Cases, value: int) -> Cases:
+    """Return inputs whose int32 and int64 elements have one value."""
+    return [[np.full_like(one, value) if one.dtype in (np.int32, np.int64) else one for one in case] for case in cases]
 
 
 def _vectors(graph: Graph, inputs: Cases, name: str, outputs: Cases) -> Vectors:

@@ -50,6 +50,8 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
     """Return how a layer reads its inputs that are no constants; None if it cannot be computed row by row."""
     if type(operation) not in (Convolution, ConvolutionSum, Depthwise, Pool, Elementwise):
         return None
+    if isinstance(operation, Elementwise) and operation.forbidden is not None:  # a layer of a block returns no status
+        return None
     data = [one for one in operation.inputs if one.role != "constant"]
     [result] = operation.results
     if not data or any(len(one.shape) != 4 or one.shape[0] != 1 or one.pitch for one in (*data, result)):

@@ -25,6 +25,8 @@ def render(operation: Elementwise) -> Call:
     dtypes = [one.dtype for one in operation.inputs]
     expression = expression_of(operation.function, dtypes, result.dtype)
     lines = Lines()
+    if operation.forbidden is not None:
+        _check(lines, operation, operation.forbidden)
     dimensions, strides = joined(shapes, result.shape, has_rows=bool(result.pitch))
     skipped = result.pitch - result.shape[-1] if result.pitch else 0
     _loops(lines, dimensions, strides, expression, result.dtype, dtypes, skipped)
@@ -38,9 +40,25 @@ def render(operation: Elementwise) -> Call:
         *(Parameter(name, str(array.dtype)) for name, array in expression.arrays),
         Parameter("result", result.dtype, "out", in_place),
     ]
-    function = Function(expression.base, tuple(parameters), str(lines), expression.helpers, expression.headers)
+    has_status, headers = operation.forbidden is not None, expression.headers
+    if has_status:
+        lines.add("", "return 0;")
+        headers = ("errno.h", *headers)
+    function = Function(
+        expression.base, tuple(parameters), str(lines), expression.helpers, headers, has_status=has_status
+    )
     arrays = [array for _, array in expression.arrays]
     return Call(function, (*operation.inputs, *arrays, result), operation.label)
+
+
+def _check(lines: Lines, operation: Elementwise, forbidden: tuple[int, int]) -> None:
+    """Append the loop that ends the call for a divisor 0, before anything is written."""
+    operand, value = forbidden
+    data = operation.inputs[operand]
+    zero = "0.0f" if data.dtype == "float32" else str(value)
+    with lines.loop("i", data.size), lines.block(f"if ({NAMES[operand]}[i] == {zero})"):
+        lines.add("return -EINVAL;")
+    lines.add("")
 
 
 def joined(shapes: list[Shape], result: Shape, has_rows: bool = False) -> tuple[list[int], list[list[int]]]:

@@ -23,6 +23,10 @@ from opwest.importers.models.operators.onnx import LIBRARY
 def elementwise(operation: Elementwise, arrays: Arrays) -> Any:
     """Operands are broadcast to the shape of the result."""
     [result] = operation.results
+    if operation.forbidden is not None:
+        operand, value = operation.forbidden
+        if (arrays[operand] == value).any():
+            raise ValueError("a divisor is 0")
     found = np.asarray(value_of(operation.function, arrays, result.dtype))
     return np.broadcast_to(found, result.shape)
 
@@ -78,9 +82,8 @@ def _(function: functions.Arithmetic, arrays: Arrays, dtype: str) -> Any:
 
 
 def _quotient(one: Any, other: Any) -> Any:
-    """Return integers divided and rounded to zero; 0 for the divisor 0."""
-    divisor = np.where(other == 0, 1, other)
-    return np.where(other == 0, 0, np.abs(one) // np.abs(divisor) * np.sign(one) * np.sign(divisor))
+    """Return integers divided and rounded to zero."""
+    return np.abs(one) // np.abs(other) * np.sign(one) * np.sign(other)
 
 
 @value_of.register
@@ -103,7 +106,7 @@ def _(function: elements.Plain, arrays: Arrays, dtype: str) -> Any:
 def _floor_divide(one: Any, other: Any) -> Any:
     if one.dtype == np.float32:
         return np.floor(one.astype(np.float64) / other)
-    return np.where(other == 0, 0, one.astype(np.int64) // np.where(other == 0, 1, other))
+    return one.astype(np.int64) // other
 
 
 def _floor_modulo(one: Any, other: Any) -> Any:
@@ -111,7 +114,7 @@ def _floor_modulo(one: Any, other: Any) -> Any:
         rest = np.fmod(one, other)
         return np.where((rest != 0) & ((rest < 0) != (other < 0)), rest + other, rest)
     # -1 is a special divisor: numpy's rest of the least int64 is undefined.
-    return one.astype(np.int64) % np.where((other == 0) | (other == -1), 1, other).astype(np.int64)
+    return one.astype(np.int64) % np.where(other == -1, 1, other).astype(np.int64)
 
 
 def _power(one: Any, other: Any) -> Any:
@@ -163,9 +166,8 @@ def _(function: elements.HighProduct, arrays: Arrays, dtype: str) -> Any:
 def _(function: elements.Quotient, arrays: Arrays, dtype: str) -> Any:
     numbers = function.numbers
     one, other = np.broadcast_arrays(*_moved(arrays, numbers.zeros))
-    magnitude = np.abs(other)
-    found = arithmetic.quotient(np.where(other < 0, -one, one), np.maximum(magnitude, 1), numbers.multiplier)
-    return np.clip(np.where(magnitude == 0, 0, found) + numbers.zero, numbers.low, numbers.high)
+    found = arithmetic.quotient(np.where(other < 0, -one, one), np.abs(other), numbers.multiplier)
+    return np.clip(found + numbers.zero, numbers.low, numbers.high)
 
 
 @value_of.register

@@ -67,18 +67,19 @@ def multiply(node: Node, arrays: Arrays, rules: Rules) -> Any:
 
 @interprets("DIV")
 def divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Integers are rounded to zero; quantised: the reciprocal in fixed point."""
+    """Integers are rounded to zero; quantised: the reciprocal in fixed point. Raises ValueError for a divisor 0."""
     one, other = arrays
+    arithmetic.check_divisor(node, other)
     if node.output.dtype == "float32":
         return _limited(node, one / other)
     if not arithmetic.is_quantised(node):
-        wide, divisor = one.astype(np.int64), np.where(other == 0, 1, other).astype(np.int64)
+        wide, divisor = one.astype(np.int64), other.astype(np.int64)
         divided = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
-        return _limited(node, np.where(other == 0, 0, divided).astype(np.int32))
+        return _limited(node, divided.astype(np.int32))
     numbers = arithmetic.product_numbers(node)
     wide, divisor = one.astype(np.int64) - numbers.zeros[0], other.astype(np.int64) - numbers.zeros[1]
     wide, divisor = np.broadcast_arrays(np.where(divisor < 0, -wide, wide), np.abs(divisor))
-    found = np.where(divisor == 0, 0, quotient(wide, np.maximum(divisor, 1), numbers.multiplier))
+    found = quotient(wide, divisor, numbers.multiplier)
     return np.clip(found + numbers.zero, numbers.low, numbers.high)
 
 
@@ -135,23 +136,24 @@ def squared_difference(node: Node, arrays: Arrays, rules: Rules) -> Any:
 
 @interprets("FLOOR_DIV")
 def floor_divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Float numbers are divided as float64."""
+    """Float numbers are divided as float64. Raises ValueError for a divisor 0."""
     one, other = arrays
+    arithmetic.check_divisor(node, other)
     if node.output.dtype == "float32":
         return np.floor(one.astype(np.float64) / other)
-    quotient = one.astype(np.int64) // np.where(other == 0, 1, other)
-    return np.where(other == 0, 0, quotient)
+    return one.astype(np.int64) // other
 
 
 @interprets("FLOOR_MOD")
 def floor_modulo(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The rest has the sign of the divisor."""
+    """The rest has the sign of the divisor. Raises ValueError for an integer divisor 0."""
     one, other = arrays
+    arithmetic.check_divisor(node, other)
     if node.output.dtype == "float32":
         rest = np.fmod(one, other)
         return np.where((rest != 0) & ((rest < 0) != (other < 0)), rest + other, rest)
     # -1 is a special divisor: numpy's rest of the least int64 is undefined.
-    divisor = np.where((other == 0) | (other == -1), 1, other).astype(np.int64)
+    divisor = np.where(other == -1, 1, other).astype(np.int64)
     return one.astype(np.int64) % divisor
 
 

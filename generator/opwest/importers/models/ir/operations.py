@@ -94,3 +94,5 @@ class Elementwise(Operation):
 
     function: Any
     """A record of `functions.py`."""
+    forbidden: tuple[int, int] | None = None
+    """An operand, and the value that ends the operation with -EINVAL if one of its elements has it: 0 as a divisor."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.elements import (
     AddShifted,
@@ -26,7 +27,20 @@ _OPERATORS = {"ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/"}
 def elementwise(node: Node, build: Builder, function: Any) -> None:
     """Add a function of all inputs."""
     inputs = tuple(build.value(tensor) for tensor in node.inputs if tensor is not None)
-    build.add(Elementwise(node.label, inputs, (build.value(node.output),), function))
+    build.add(Elementwise(node.label, inputs, (build.value(node.output),), function, _forbidden(node)))
+
+
+def _forbidden(node: Node) -> tuple[int, int] | None:
+    """Return the divisor that ends a division; None if there is none. Raises Unsupported for a constant with 0."""
+    value = arithmetic.forbidden_divisor(node)
+    if value is None:
+        return None
+    divisor = node.input(1)
+    if not divisor.is_constant:
+        return 1, value
+    if (divisor.content == value).any():
+        raise Unsupported(f"the divisor '{divisor.name}' contains 0", "a divisor without 0: every run would fail")
+    return None
 
 
 @lowers("ADD", "SUB")

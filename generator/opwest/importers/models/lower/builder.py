@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Graph, Node, Quantization, Rules, Shape, Tensor
 from opwest.importers.models.ir.operations import Copy
 from opwest.importers.models.ir.program import Operation, Program, Value
@@ -50,6 +51,8 @@ class Builder:
         found = self._values.get(tensor)
         if found is not None:
             return found
+        if not tensor.size:
+            raise Unsupported(f"'{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element")
         if tensor.is_state:
             state = self._new(tensor, "state")
             self.program.states.append(state)

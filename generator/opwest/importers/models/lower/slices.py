@@ -58,7 +58,8 @@ def split(node: Node, build: Builder) -> None:
 def join(node: Node, build: Builder) -> None:
     """Along an outermost dimension the inputs are written in place where possible."""
     axis, shape = slices.joined(node)
-    tensors = [node.input(i) for i in range(len(node.inputs))]
+    # Converters write constants without elements as operands.
+    tensors = [one for one in (node.input(i) for i in range(len(node.inputs))) if one.size or not one.is_constant]
     inner = prod(shape[axis + 1 :])
     lengths = [1 if node.kind == "PACK" or not one.shape else one.shape[axis] for one in tensors]
     tables = [slices.rescaling(one, node.output) for one in tensors]

@@ -4,8 +4,9 @@
 Sources in TFLite: kernels/add.cc, sub.cc, mul.cc, div.cc, squared_difference.cc, activations.cc (PreluPrepare);
 internal/reference/add.h, sub.h, mul.h, div.h, prelu.h. Scales are divided and multiplied as float32 where TFLite does.
 
-Where LiteRT stops a model while it runs, the emitted C has a defined result: an integer division by 0 gives 0
-(quantised: the real number 0), a negative integer exponent gives 0. Faults of LiteRT 2.3, which are not reproduced:
+A division by 0 fails where it does in LiteRT: of integers, of quantised numbers, and FLOOR_DIV of float32. Where LiteRT
+stops a model for another reason, the emitted C has a defined result: a negative integer exponent gives 0.
+Faults of LiteRT 2.3, which are not reproduced:
 
 ========  =============  =======================================================================================
 Operator  dtype          LiteRT
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -103,6 +105,21 @@ def is_quantised(node: Node) -> bool:
     """Whether the operands are quantised; int16 without a scale is an integer."""
     dtype = node.output.dtype
     return dtype in ("int8", "uint8") or (dtype == "int16" and node.input(0).quantization is not None)
+
+
+def forbidden_divisor(node: Node) -> int | None:
+    """Return the stored value of a divisor with which a division fails; None if it has a result for each."""
+    if node.kind == "DIV" and is_quantised(node):
+        return one_quantization(node.input(1)).zero
+    is_integer = node.output.dtype != "float32"
+    return 0 if node.kind == "FLOOR_DIV" or (node.kind in ("DIV", "FLOOR_MOD") and is_integer) else None
+
+
+def check_divisor(node: Node, divisor: Any) -> None:
+    """Raise ValueError if a division fails."""
+    value = forbidden_divisor(node)
+    if value is not None and (divisor == value).any():
+        raise ValueError("a divisor is 0")
 
 
 def plain_limits(node: Node) -> tuple[float | None, float | None]:
