@@ -258,6 +258,7 @@ def result_of(draw, dtype, reach):
     if dtype == "float32":
         return None, 0
     low, high = RANGES[dtype]
+    reach = min(max(reach, 1e-6), 1e9)
     return float(np.float32(reach / (high - low) * 10 ** draw.random.uniform(-0.3, 0.3))), draw.zero(dtype)
 
 

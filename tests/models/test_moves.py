@@ -288,8 +288,6 @@ def test_models_whose_indices_fail_have_no_vectors():
     number = model.operator("EXP", [model.input("float32", (2,))], ("float32",))
     three, plain = model.constant(np.float32([3])), {"fused_activation_function": "NONE"}
     above = model.operator("ADD", [number, three], ("float32",), **plain)
-        "ADD", [number, model.constant(np.float32([3]))], ("float32",), fused_activation_function="NONE"
-    )
     which = model.operator("CAST", [above], ("int32",))
     model.output(model.operator("GATHER", [data, which], ("float32",)))
     content = model.build()

@@ -44,24 +44,6 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
     return found
 
 
-def remarked(manifest: str, warnings: list[str]) -> Callable[[Path], None]:
-    """Return a function that checks a manifest, and appends what opwest refuses: the user completes the manifest."""
-
-    def check(folder: Path) -> None:
-        faults = Diagnostics()
-        try:
-            run(Request((folder / manifest,)), faults, "plan")
-            found = list(faults)
-        except OpwestError as error:
-            found = list(error.diagnostics)
-        for one in found:
-            if one.severity == "error":
-                line = "" if one.location is None or not one.location.line else f", line {one.location.line}"
-                warnings.append(f"'opwest generate' will refuse {manifest}{line}: {one.message}")
-
-    return check
-
-
 def _about(one: Diagnostic, place: str, users: str) -> Diagnostic:
     """Return an error about a manifest, which is not written, as one about the model."""
     return Diagnostic(one.severity, f"with {users}: {one.message}", Location(place), one.expected, one.hint)

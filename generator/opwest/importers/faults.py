@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable
-from pathlib import Path
 
 import opwest
 from opwest import __version__
@@ -20,7 +19,6 @@ def fault(message: str, place: str | None = None, expected: str | None = None, h
 
 REPORT = f"report this error with the model file and the version, opwest {__version__}"
 """What to do about an internal error."""
-_PACKAGE = Path(opwest.__file__).parent
 
 
 def internal(error: BaseException, place: str | None) -> OpwestError | None:
@@ -30,10 +28,10 @@ def internal(error: BaseException, place: str | None) -> OpwestError | None:
         traceback = traceback.tb_next
     if traceback is None:
         return None
-    file = Path(traceback.tb_frame.f_code.co_filename)
-    if not file.is_relative_to(_PACKAGE):
+    module = str(traceback.tb_frame.f_globals.get("__name__", ""))
+    if module.split(".")[0] != opwest.__name__:
         return None
-    where = f"{file.relative_to(_PACKAGE.parent).as_posix()}:{traceback.tb_lineno}"
+    where = f"{module}:{traceback.tb_lineno}"
     text = first_line(error)
     kind = type(error).__name__
     shown = kind if text == kind else f"{kind}: {text}"

@@ -11,7 +11,6 @@ from typing import Literal
 from opwest.diagnostics import nearest
 from opwest.drafting.targets import fitting
 from opwest.importers import cmsis_nn
-from opwest.importers.checked import remarked
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.mlf.aot import Model, draft
@@ -101,7 +100,7 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     name = options.model or _model_name(metadata, result)
     interface = interface_of(result, header, metadata, str(path)) if options.compat else None
     files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
-    write_folder(folder, files, remarked("manifest.yaml", result.warnings))
+    write_folder(folder, files)
     pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
     return Imported(
         folder,

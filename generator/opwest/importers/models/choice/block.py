@@ -287,7 +287,7 @@ class _Run:
         self.next = [0] * len(shape.counts)
         self.first = [-one.top for one in shape.buffers]
         self.filled = [0] * len(shape.buffers)
-        self.most = [0] * len(shape.buffers)
+        self.most = [one.top for one in shape.buffers]  # the padding is written first
         self.replaceable = set(range(len(shape.inputs)))
         last = len(shape.counts) - 1
         while self.next[last] < shape.heights[last]:

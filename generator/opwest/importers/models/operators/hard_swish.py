@@ -36,12 +36,20 @@ def hard_swish(node: Node, values: Any) -> Any:
     if gate.shift > 0:
         inner = _saturated(inner * 2)
     elif gate.shift < 0:
-        inner = _int16(round_shift(inner, -gate.shift))
+        inner = _int16(_divided(inner, -gate.shift))
     inner = (inner + (1 << 15)) >> 1
     product = inner * outer
     # Rounded to zero.
     truncated = np.where(product < 0, -(-product >> 15), product >> 15)
-    return np.clip(_int16(round_shift(truncated, -result.shift) + target.zero), *RANGES[node.output.dtype])
+    return np.clip(_int16(_divided(truncated, -result.shift) + target.zero), *RANGES[node.output.dtype])
+
+
+def _divided(value: Any, places: int) -> Any:
+    """Return a shift to the right. Source: gemmlowp's RoundingDivideByPOT of int16, whose mask has 16 bits.
+
+    By 16 places and more its threshold is below each remainder from 0 on: the result is then 1, and -1 below 0.
+    """
+    return round_shift(value, places) if places < 16 else np.where(value < 0, -1, 1)
 
 
 def _reduced(by: Multiplier) -> int:

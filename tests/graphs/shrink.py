@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find a smaller graph with the same kind of fault, and store it as a regression."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from graphs.campaign import FAULTS, Outcome, subject_of
+from graphs.drawing import drawn
+from models.made import Model
+
+STORE = Path(__file__).parent / "regressions"
+SECONDS = 60
+
+
+def pruned(model, outputs, inputs=()):
+    """Return the part of a model that computes some tensors; those in `inputs` become inputs."""
+    graph = model.graph
+    given = [*graph.inputs, *inputs]
+    live, operators = {id(one) for one in outputs}, []
+    for operator in reversed(graph.operators):
+        _, read, results, _ = operator
+        made = [one for one in results if id(one) in live and not any(one is other for other in given)]
+        if made:
+            operators.append(operator)
+            live.update(id(one) for one in read if one is not None)
+    found = Model()
+    found.graph.operators = operators[::-1]
+    known = {id(one) for _, _, results, _ in operators for one in results} | live
+    found.graph.tensors = [one for one in graph.tensors if id(one) in known]
+    found.graph.inputs = [one for one in given if id(one) in live]
+    found.graph.outputs = list(outputs)
+    return found
+
+
+def smaller(model):
+    """Yield models that are parts of a model, the smallest ones first."""
+    graph = model.graph
+    if len(graph.outputs) > 1:
+        for one in graph.outputs:
+            yield pruned(model, [one])
+    for _, _, results, _ in graph.operators[:-1]:
+        for one in results:
+            yield pruned(model, [one])
+    for _, _, results, _ in reversed(graph.operators[:-1]):
+        for one in results:
+            yield pruned(model, graph.outputs, [one])
+
+
+def shrunk(runner, seed, outcome):
+    """Return a small model with its options and outcome; `outcome` is that of the seed. For TFLite graphs."""
+    model, mode = drawn(seed)
+    options = dict(outcome.options)
+    end = time.monotonic() + SECONDS
+
+    def tried(model, options):
+        if not model.graph.inputs or not model.graph.operators:
+            return None
+        kinds = [kind for kind, *_ in model.graph.operators]
+        made = Outcome(seed, "tflite", mode, len(kinds), options, "exact", kinds=kinds)
+        try:
+            found = runner.judge(made, subject_of(model, seed))
+        except Exception:
+            return None
+        return found if found.outcome == outcome.outcome else None
+
+    best = outcome
+    for key in list(options):
+        rest = {name: value for name, value in options.items() if name != key}
+        found = tried(model, rest)
+        if found is not None:
+            options, best = rest, found
+    changed = True
+    while changed and time.monotonic() < end:
+        changed = False
+        for part in smaller(model):
+            if len(part.graph.operators) >= len(model.graph.operators) or time.monotonic() > end:
+                continue
+            found = tried(part, options)
+            if found is not None:
+                model, best, changed = part, found, True
+                break
+    return model, options, best
+
+
+def store(name, content, options, inputs, expected):
+    """Store a regression: the model, the options of its import, inputs and expected outputs."""
+    folder = STORE / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ("model.tflite" if content[4:8] == b"TFL3" else "model.onnx")).write_bytes(content)
+    (folder / "options.json").write_text(json.dumps(options) + "\n", encoding="utf-8")
+    arrays = {}
+    for word, cases in (("input", inputs), ("output", expected)):
+        for place in range(len(cases[0])):
+            arrays[f"{word}{place}"] = np.stack([case[place] for case in cases])
+    np.savez_compressed(folder / "cases.npz", **arrays)
+
+
+def stored():
+    """Yield the regressions: name, content, options, inputs, outputs."""
+    for folder in sorted(STORE.iterdir()):
+        [file] = folder.glob("model.*")
+        with np.load(folder / "cases.npz") as data:
+            arrays = {
+                word: [data[f"{word}{place}"] for place in range(sum(name.startswith(word) for name in data.files))]
+                for word in ("input", "output")
+            }
+        count = len(arrays["output"][0])
+        cases = [[one[number] for one in arrays["input"]] for number in range(count)]
+        expected = [[one[number] for one in arrays["output"]] for number in range(count)]
+        yield folder.name, file.read_bytes(), json.loads((folder / "options.json").read_text()), cases, expected
+
+
+def keep(runner, one):
+    """Shrink and store the graph of a fault; return a description."""
+    outcome = Outcome(**one) if isinstance(one, dict) else one
+    assert outcome.outcome in FAULTS
+    if outcome.format != "tflite" or outcome.core:
+        return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}: {outcome.detail}"
+    model, options, best = shrunk(runner, outcome.seed, outcome)
+    subject = subject_of(model, outcome.seed)
+    store(f"seed_{outcome.seed}", subject.content, options, subject.cases, subject.expected)
+    kinds = [kind for kind, *_ in model.graph.operators]
+    return f"seed {outcome.seed}: {outcome.outcome}: {options}, {kinds}: {dataclasses.asdict(best)['detail']}"
