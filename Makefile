@@ -20,6 +20,8 @@
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
 #             operators on all boards and C libraries; prints a table by operator, also in build/models.txt
+# make graphs  20,000 random graphs through imports, on the host and in QEMU, against LiteRT and onnxruntime: 30 to 45
+#             minutes on 2 cores; prints a table. ARGUMENTS="--first 50000 --count 1000" for others
 # make kernels  200 random layers for each variant of an operator and core, bit for bit in QEMU, also with interrupts
 # make npu-model  the model of the Ethos-U55: 25 random models of each operator by Vela, 50,000 mutated payloads, and
 #             applications of imports with this model as their NPU; prints a table of these
@@ -67,7 +69,7 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock release-check lowest clean
+.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -158,6 +160,9 @@ models: $(VENV)/.installed-all
 
 npu-model: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/npu_model
+
+graphs: $(VENV)/.installed-all
+	@$(BIN)/python tests/graphs $(ARGUMENTS)
 
 kernels: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/kernels

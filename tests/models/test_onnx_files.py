@@ -125,15 +125,16 @@ def test_files_with_one_domain(tmp_path):
     compare(made([node], opsets=(("com.microsoft", 1),)), tmp_path / "m")
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     (tmp_path / "m.onnx").write_bytes(made(nodes, opsets=(("com.microsoft", 1),)))
-    with pytest.raises(OpwestError, match="opset none of ai.onnx"):
+    with pytest.raises(OpwestError, match=r"opset none of ai\.onnx"):
         import_model(tmp_path / "m.onnx", tmp_path / "none", Options())
 
 
 @pytest.mark.parametrize(("version", "count"), [(18, 2), (21, 4)])
 def test_group_normalisation(version, count, tmp_path):
     """One factor for each group before opset 21, then for each channel."""
+    ranges = {"s": (1, 2), "b": (-1, 2)}
     numbers = [
-        numpy_helper.from_array(np.linspace(low, 2, count).astype(np.float32), n) for n, low in (("s", 1), ("b", -1))
+        numpy_helper.from_array(np.linspace(*ends, count).astype(np.float32), name) for name, ends in ranges.items()
     ]
     node = helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)
     content = made([node], shape=(1, 4, 3, 5), initializers=numbers, opsets=(("", version),))
@@ -143,10 +144,8 @@ def test_group_normalisation(version, count, tmp_path):
 def test_shapes_of_the_file(tmp_path):
     """A stale shape is a note, as onnxruntime warns: operators determine shapes."""
     nodes, constants = chain()
-    infos = [
-        helper.make_tensor_value_info("b", TensorProto.FLOAT, (7, 3)),
-        helper.make_tensor_value_info("a", 1, (2, "n")),
-    ]
+    shapes = {"b": (7, 3), "a": (2, "n")}
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
     graph = graph_of(made(nodes, initializers=constants, infos=infos))
     assert graph.remarks == ("'b' has the shape [7, 3] in the file, and operator 1 (Mul), result 'b' computes [2, 3]",)
 
@@ -161,10 +160,6 @@ def test_a_wrong_translation_is_an_internal_error(monkeypatch):
     text = str(caught.value)
     assert "internal error: result 'y' has the shape [1, 1], and SUM computes [1, 3]" in text
     assert "report this error with the model file and the version, opwest" in text
-
-
-def _fails(op, t):
-    raise KeyError("axis")
 
 
 def test_an_exception_of_a_reader_is_an_internal_error(monkeypatch, tmp_path):
