@@ -88,6 +88,8 @@ def cases_of(tensors, seed):
         if tensor.dtype == "float32":
             ends = (np.full(shape, -3.0), np.full(shape, 3.0), np.full(shape, 0.5))
             return (ends[case] if case < 3 else random.standard_normal(shape) * 2).astype(np.float32)
+        if tensor.dtype == "int32":  # indices
+            return random.integers(0, 2, shape).astype(np.int32)
         limits = np.iinfo(tensor.dtype)
         ends = (limits.min, limits.max, int(random.integers(limits.min, limits.max + 1)))
         values = np.full(shape, ends[case]) if case < 3 else random.integers(limits.min, limits.max + 1, shape)

@@ -591,6 +591,45 @@ def gather(draw):
     return draw.like("GATHER", given, shape, axis=axis, batch_dims=0) if prod(shape) <= MOST else None
 
 
+def indexed(draw):
+    """Append a GATHER with indices that are an input: 0 or 1."""
+    data = draw.pick(lambda one: len(one.shape) >= 2 and max(one.shape) > 1)
+    if data is None or sum(one.dtype == "int32" for one in draw.model.graph.inputs) > 1:
+        return None
+    axis = draw.choice([at for at, n in enumerate(data.shape) if n > 1])
+    batches = draw.number(0, min(1, axis))
+    count = draw.number(1, 4)
+    places = (*data.shape[:batches], count)
+    shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
+    if prod(shape) > MOST:
+        return None
+    indices = draw.model.input("int32", places, name=f"in{len(draw.model.graph.inputs)}")
+    return draw.like("GATHER", [data, indices], shape, axis=axis, batch_dims=batches)
+
+
+def padded(draw):
+    """Append a PAD before a layer with windows, as frameworks without SAME write it."""
+    data = draw.pick(image)
+    if data is None:
+        return None
+    edges = [(0, 0), (draw.number(0, 2), draw.number(0, 2)), (draw.number(0, 2), draw.number(0, 2)), (0, 0)]
+    shape = [n + a + b for n, (a, b) in zip(data.shape, edges, strict=True)]
+    if prod(shape) > MOST:
+        return None
+    inputs = [data, draw.shape_constant(edges)]
+    if draw.chance(0.4):
+        least = np.finfo(np.float32).min if data.dtype == "float32" else RANGES[data.dtype][0]
+        fill = draw.model.constant(np.asarray([least]).astype(data.dtype), data.scale, data.zero)
+        wide = draw.like("PADV2", [*inputs, fill], shape)
+        size = (min(3, shape[1]), min(3, shape[2]))
+        options = {"padding": "VALID", "stride_h": 1, "stride_w": draw.number(1, 2), **activation(draw)}
+        options |= {"filter_height": size[0], "filter_width": size[1]}
+        columns = -(-(shape[2] - size[1] + 1) // options["stride_w"])
+        return draw.like("MAX_POOL_2D", [wide], (shape[0], shape[1] - size[0] + 1, columns, shape[3]), **options)
+    wide = draw.like("PAD", inputs, shape)
+    return depthwise(draw, wide) if draw.chance(0.4) else convolution(draw, wide)
+
+
 def packing(draw):
     data = draw.pick(lambda one: 1 <= len(one.shape) <= 3)
     if data is not None and draw.chance(0.5):
@@ -714,6 +753,8 @@ OPERATORS = {
     resize: 3,
     depth_blocks: 2,
     gather: 2,
+    indexed: 2,
+    padded: 5,
     packing: 3,
     product: 2,
     transposed: 1,

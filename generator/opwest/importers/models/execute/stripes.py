@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from opwest.importers.models.execute.registry import Arrays, executes, results_of
+from opwest.importers.models.ir.program import Value
 from opwest.importers.models.ir.stripes import Buffer, Layer, Source, Striped
 
 PAINT = 85
 """The bytes of rows that nothing has written."""
+
+
+def pitch_of(value: Value) -> int:
+    """Return the bytes of a row of [n,h,w,c]."""
+    return prod(value.shape[2:]) * np.dtype(value.dtype).itemsize
 
 
 @executes(Striped)
@@ -34,8 +41,11 @@ class _Run:
         [result] = operation.results
         self.result = np.zeros(result.shape, result.dtype)
         last = len(operation.layers) - 1
+        self._written = 0
+        """The bytes of the result that are written, which can be those of an input (`in_place`)."""
         while self._next[last] < operation.layers[last].height:
             self._require(last)
+            self._written = (self._next[last] + operation.layers[last].count) * pitch_of(result)
             rows = self._call(last)
             self.result[:, self._next[last] : self._next[last] + rows.shape[1]] = rows
             self._next[last] += operation.layers[last].count
@@ -55,6 +65,7 @@ class _Run:
         if one.layer is None:
             if self._filled[number] < inside:
                 self._drop(number)
+                self._check_replacement(one.input, self._filled[number])
                 rows = self._arrays[one.input][0, self._filled[number] : inside]
                 self._write(number, rows)
         else:
@@ -68,11 +79,14 @@ class _Run:
         if self._filled[number] < need:
             self._drop(number)
             while self._filled[number] < need:
-                self._rows(number)[self._filled[number] - self._first[number]] = np.uint8(one.fill & 255)
+                self._memory[number][self._filled[number] - self._first[number]] = np.uint8(one.fill & 255)
                 self._filled[number] += 1
 
-    def _rows(self, number: int) -> Any:
-        return self._memory[number]
+    def _check_replacement(self, number: int, row: int) -> None:
+        """Assert that the result has not replaced a row of an input that is read."""
+        if number in self._operation.in_place:
+            start = row * pitch_of(self._operation.inputs[number])
+            assert start >= self._written, f"row {row} of input {number} is read after the result has replaced it"
 
     def _write(self, number: int, rows: Any) -> None:
         """Append rows [rows,w,c] to a buffer."""
@@ -111,6 +125,7 @@ class _Run:
         first = self._next[number] * source.stride
         count = value.shape[1]
         if source.buffer is None:
+            self._check_replacement(source.input, first)
             return self._arrays[source.input][:, first : first + count]
         one: Buffer = self._operation.buffers[source.buffer]
         start = first - source.before - self._first[source.buffer]

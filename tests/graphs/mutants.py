@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutants of the passes of the importer: `python tests/graphs/mutants.py --count 240`.
+
+A mutant is one changed expression of a function. The changed code replaces that of the function in a child process,
+which imports the models that reach it: the 300 graphs of CI, and a file of each operator that those lack. A mutant is
+caught if the import's own proof fails, if another model is refused, or if the emitted C has other results than the
+runtime of the format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import copy
+import importlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests")]
+
+import numpy as np  # noqa: E402
+
+PACKAGE = "opwest.importers.models."
+MODULES = (
+    *(f"simplify.{name}" for name in ("activations", "identities", "net", "padding", "simplify")),
+    *(
+        f"lower.{name}"
+        for name in (
+            "arithmetic builder comparison constant_channels conversion fused_sums hybrid indexing layers lstm "
+            "movement normalisation onnx padding pooling products recurrent reduction regions slices unary "
+            "unused_channels"
+        ).split()
+    ),
+    *(f"choice.{name}" for name in ("block", "joined_channels")),
+    *("ir.movement", "placement", "names"),
+)
+"""The modules of passes; choices between equal programs are not among them."""
+GRAPHS = 300
+SECONDS = 120
+_SWAPS = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv,
+    ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A function with one changed expression."""
+
+    module: str
+    function: str
+    line: int
+    before: str
+    after: str
+    code: types.CodeType
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.function}:{self.line}: {self.before} -> {self.after}"
+
+
+def changes(node: ast.AST):
+    """Yield the nodes that a node becomes."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
+        made = copy.deepcopy(node)
+        made.ops[0] = _SWAPS[type(node.ops[0])]()
+        yield made
+    elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in _SWAPS:
+        made = copy.deepcopy(node)
+        made.op = _SWAPS[type(node.op)]()
+        yield made
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        yield copy.deepcopy(node.operand)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        yield ast.Constant(node.value + 1)
+    elif isinstance(node, ast.IfExp):
+        yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def _skipped(node: ast.AST) -> bool:
+    """Whether a part of a function has no effect on results: messages, annotations, assertions."""
+    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _expressions(node: ast.AST):
+    """Yield (parent, field, index or None, node) of all expressions that can change."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "type_params", "slice_"):
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(child, ast.AST) and not _skipped(child):
+                yield node, field, index, child
+                yield from _expressions(child)
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    """Return all mutants of a module."""
+    live = importlib.import_module(PACKAGE + module)
+    source = Path(live.__file__).read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    found = []
+    owners = [("", tree)] + [(f"{one.name}.", one) for one in tree.body if isinstance(one, ast.ClassDef)]
+    for prefix, owner in owners:
+        for function in owner.body:
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            places = [
+                place for part in function.body for place in [(function, "body", None, part), *_expressions(part)]
+            ]
+            for parent, field, index, child in places[1:]:
+                if index is None and parent is function:
+                    continue
+                for made in changes(child):
+                    ast.copy_location(made, child)
+                    _put(parent, field, index, made)
+                    ast.fix_missing_locations(tree)
+                    whole = compile(tree, live.__file__, "exec")
+                    _put(parent, field, index, child)
+                    code = _code_of(whole, f"{prefix}{function.name}")
+                    before, after = ast.unparse(child), ast.unparse(made)
+                    found.append(
+                        Mutant(module, f"{prefix}{function.name}", child.lineno, before[:70], after[:70], code)
+                    )
+    return found
+
+
+def _put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
+    if index is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[index] = node
+
+
+def _code_of(code: types.CodeType, name: str) -> types.CodeType:
+    for part in name.split("."):
+        [code] = [one for one in code.co_consts if isinstance(one, types.CodeType) and one.co_name == part][-1:]
+    return code
+
+
+def live_function(module: str, name: str):
+    """Return the function of the running program."""
+    found = importlib.import_module(PACKAGE + module)
+    for part in name.split("."):
+        found = vars(found)[part]
+    for attribute in ("fget", "func", "__wrapped__"):
+        found = getattr(found, attribute, found)
+    return found
+
+
+def corpus(runner):
+    """Return the models: (outcome, subject) with the outcome of the right passes."""
+    from graphs import drawing_onnx
+    from graphs.campaign import EXACT, Outcome, Subject, options_of, subject_of, subject_of_onnx
+    from graphs.drawing import drawn
+    from models import sampled
+    from models.campaigns import graph_of
+    from models.oracle import litert
+    from models.test_moves import KINDS, Limited
+
+    found = []
+    for seed in range(GRAPHS):
+        if seed % 4 == 3:
+            made, mode = drawing_onnx.drawn(seed)
+            options = options_of(seed, "onnx")
+            options.pop("float_io", None)
+            if mode == "float32":
+                options.pop("exact", None)
+            found.append((Outcome(seed, "onnx", mode, 0, options, EXACT), subject_of_onnx(made, seed, mode, options)))
+        else:
+            model, mode = drawn(seed)
+            options = options_of(seed, "tflite")
+            if not any(one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)):
+                options.pop("float_io", None)
+            found.append((Outcome(seed, "tflite", mode, 0, options, EXACT), subject_of(model, seed)))
+    for number, (name, parts) in enumerate(sampled.groups().items()):
+        one = sampled.sample(name, parts)
+        found.append((Outcome(1000 + number, "tflite", name, 0, {}, EXACT), Subject(one.content, [], [], True)))
+    for number, (kind, (make, dtypes)) in enumerate(KINDS.items()):
+        for turn in range(6):
+            random, limited = np.random.default_rng([number, turn]), Limited()
+            content = limited.build(make, random, dtypes[turn % len(dtypes)]).build()
+            cases = limited.cases(graph_of(content), random)
+            try:
+                expected = litert(content, cases)
+            except Exception:
+                continue
+            # Indices of inputs have other numbers than those that an import draws: the emitted C is compared.
+            made = Outcome(2000 + 6 * number + turn, "tflite", kind, 0, {}, EXACT)
+            found.append((made, Subject(content, cases, expected, True)))
+    kept = []
+    for outcome, subject in found:
+        result = runner.judge(copy.deepcopy(outcome), subject)
+        kept.append((outcome, subject, result.outcome))
+    return kept
+
+
+def reached(models, runner, functions):
+    """Return the models that call each function, by its code."""
+    codes = {function.__code__: name for name, function in functions.items()}
+    found = collections.defaultdict(list)
+    for number, (outcome, subject, _) in enumerate(models):
+        seen = set()
+
+        def watch(frame, event, _, seen=seen):
+            if event == "call" and frame.f_code in codes:
+                seen.add(codes[frame.f_code])
+
+        sys.setprofile(watch)
+        try:
+            runner.judge(copy.deepcopy(outcome), subject)
+        finally:
+            sys.setprofile(None)
+        for name in seen:
+            found[name].append(number)
+    return found
+
+
+def judged(mutant, models, numbers, runner):
+    """Return how a mutant is caught, in this process, which is given up afterwards."""
+    function = live_function(mutant.module, mutant.function)
+    function.__code__ = mutant.code.replace(co_firstlineno=function.__code__.co_firstlineno)
+    for number in numbers:
+        outcome, subject, right = models[number]
+        found = runner.judge(copy.deepcopy(outcome), subject)
+        if found.outcome != right:
+            return f"{found.outcome}: {found.detail[:110]}"
+    return "survived"
+
+
+def main() -> int:
+    """Judge mutants that are chosen at random."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=240)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants.jsonl")
+    options = parser.parse_args()
+    from graphs.campaign import Runner
+
+    folder = tempfile.mkdtemp(prefix="opwest-mutants-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    runner = Runner(folder, {})
+    started = time.monotonic()
+    every = [one for module in MODULES for one in mutants_of(module)]
+    models = corpus(runner)
+    functions = {(one.module, one.function): live_function(one.module, one.function) for one in every}
+    callers = reached(models, runner, functions)
+    chosen = [every[i] for i in np.random.default_rng(options.seed).choice(len(every), options.count, replace=False)]
+    seconds = time.monotonic() - started
+    print(f"{len(every)} mutants of {len(functions)} functions, {len(models)} models, {seconds:.0f} s", flush=True)
+    options.json.parent.mkdir(exist_ok=True)
+    results, running = [], {}
+    with options.json.open("w", encoding="utf-8") as stream:
+        waiting = list(enumerate(chosen))
+        while waiting or running:
+            while waiting and len(running) < options.jobs:
+                number, mutant = waiting.pop(0)
+                path = Path(folder) / f"result{number}"
+                child = os.fork()
+                if not child:
+                    signal.alarm(SECONDS * 5)
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                    runner.folder = Path(folder) / f"child{number}"
+                    text = "not reached"
+                    numbers = callers.get((mutant.module, mutant.function), [])
+                    if numbers:
+                        try:
+                            text = judged(mutant, models, numbers, runner)
+                        except BaseException as error:
+                            text = f"exception: {error!r}"[:150]
+                    path.write_text(text)
+                    os._exit(0)
+                running[child] = mutant, path
+            child, _ = os.wait()
+            mutant, path = running.pop(child)
+            text = path.read_text() if path.exists() else "time out"
+            results.append((mutant, text))
+            stream.write(json.dumps({"mutant": str(mutant), "result": text}) + "\n")
+            stream.flush()
+            if text in ("survived", "not reached"):
+                print(f"{text}: {mutant}", flush=True)
+    counts = collections.Counter(text.split(":")[0] for _, text in results)
+    caught = len(results) - counts["survived"] - counts["not reached"]
+    for name, count in counts.most_common():
+        print(f"  {name:14} {count}")
+    print(f"{caught} of {len(results)} caught: {100 * caught / len(results):.1f} %, {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
