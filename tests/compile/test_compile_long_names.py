@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of each length: every emitted file compiles as C, and every header as C++."""
+"""Names of each length: every emitted file compiles as C, and every header as C++; Zephyr's headers are stubs."""
 
 import subprocess
 
 import pytest
-from c_support import includes, portable_sources
+from c_support import STRICT, includes, portable_sources, read_record
 from golden_support import generate_quickly
+from opwest.board.services import write_services
 from opwest.cli.main import main
 from opwest.diagnostics import Diagnostics
 from opwest.model.identifiers import MOST_CHARACTERS
 from opwest.pipeline import run
 from opwest.request import Request
 from requirements_support import need_compiler
+from test_compile_emitted import STUBS
+from test_compile_suites import ZTEST
 
 KINDS = {
     "model": "model", "operator": "add", "argument": "x", "input": "first", "output": "last", "tensor": "middle",
     "view": "part", "state": "past", "constant": "weight", "pool": "fast", "device": "npu", "label": "cat",
 }  # fmt: skip
 """The names of a manifest by kind, as they are short."""
-LENGTHS = (1, 2, 17, *range(40, 64), 70, 80, 99, 127, MOST_CHARACTERS)
+LENGTHS = (1, 2, 17, 40, *range(52, 60), 62, 70, 99, 127, MOST_CHARACTERS)
 
 
 def named(length, kinds):
@@ -44,6 +47,7 @@ def write(folder, names):
     lines = [
         "version: 1",
         f"model: {n['model']}",
+        "compat: tvmgen",
         "boards: [native_sim/native/64]",
         "objects: [{files: [operators.c]}]",
         f"memory: {{sram: {{}}, {n['pool']}: {{align: 16}}}}",
@@ -83,11 +87,33 @@ def test_names_of_each_length_compile(kind, tmp_path):
         path = write(tmp_path / f"source{length}", named(length, kinds))
         app = generate_quickly([path], tmp_path / f"app{length}")
         flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-        run_compiler("gcc", flags, app, portable_sources(app))
+        run_compiler("gcc", flags, app, [*portable_sources(app), *sorted((app / "models").rglob("*_tvmgen.c"))])
+        compile_for_zephyr(app, tmp_path / f"zephyr{length}")
         headers = sorted((app / "models").rglob("include/*.h"))
         headers = [one for one in headers if not one.name.endswith("_devicetree.h")]
         assert headers
         run_compiler("g++", ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++"], app, headers)
+
+
+def compile_for_zephyr(app, work):
+    """Compile the macros of a board, run, the service and the suite of each model against stubs."""
+    work.mkdir()
+    record = read_record(app)
+    write_services(work / "services", app, record)
+    sources = sorted((work / "services").glob("*.c"))
+    for model in record["models"]:
+        name, macro = model["name"], model["macro"]
+        main = work / "main.c"
+        main.write_text(
+            f"#include <{name}_devicetree.h>\n{macro}_WORKSPACE_DEFINE(own_memory);\n"
+            f"const struct {name}_devices own_devices = {macro}_DEVICES_DT_INIT;\n"
+            f"{macro}_RUNNER_DEFINE(own_runner, 2048, 5);\n"
+        )
+        folder = app / "models" / name
+        sources += [main, folder / "src" / f"{name}_run.c", *sorted((folder / "tests").glob("*.c"))]
+    flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef", "-Wmissing-variable-declarations")]
+    options = ["-D__ZEPHYR__=1", "-DCONFIG_OPWEST_RUNNER=1", "-DCONFIG_BOARD_NATIVE_SIM_NATIVE_64=1", f"-I{STUBS}"]
+    run_compiler("gcc", [*flags, *options, f"-I{ZTEST}", "-fsyntax-only"], app, sources)
 
 
 def run_compiler(compiler, flags, app, sources):
