@@ -9,9 +9,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from graphs.campaign import FAULTS, Outcome, subject_of
+from graphs import drawing_onnx
+from graphs.campaign import FAULTS, Outcome, subject_of, subject_of_onnx
 from graphs.drawing import drawn
 from models.made import Model
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.graph.types import Rules
+from opwest.importers.models.interpret.run import outputs_of, run_graph
+from opwest.importers.models.read import read_model
+from opwest.importers.models.simplify.folding import Folding
 
 STORE = Path(__file__).parent / "regressions"
 SECONDS = 60
@@ -115,12 +122,26 @@ def stored():
         yield folder.name, file.read_bytes(), json.loads((folder / "options.json").read_text()), cases, expected
 
 
+def _kept_onnx(outcome):
+    """Store an ONNX graph as it is; expected are onnxruntime's results, or those of the graph as it was read."""
+    made, mode = drawing_onnx.drawn(outcome.seed)
+    subject = subject_of_onnx(made, outcome.seed, mode, outcome.options)
+    if subject.expected is None:
+        [graph] = read_model(subject.content, "made.onnx", Rules())
+        check_graph(graph, "made.onnx", Diagnostics(), Folding(graph.rules))
+        subject.expected = [outputs_of(graph, run_graph(graph, case)) for case in subject.cases]
+    store(f"seed_{outcome.seed}", subject.content, outcome.options, subject.cases, subject.expected)
+    return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}, {outcome.kinds}: {outcome.detail}"
+
+
 def keep(runner, one):
     """Shrink and store the graph of a fault; return a description."""
     outcome = Outcome(**one) if isinstance(one, dict) else one
     assert outcome.outcome in FAULTS
-    if outcome.format != "tflite" or outcome.core:
+    if outcome.core:  # the model is right on this machine
         return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}: {outcome.detail}"
+    if outcome.format == "onnx":
+        return _kept_onnx(outcome)
     model, options, best = shrunk(runner, outcome.seed, outcome)
     subject = subject_of(model, outcome.seed)
     store(f"seed_{outcome.seed}", subject.content, options, subject.cases, subject.expected)

@@ -6,15 +6,25 @@ from pathlib import Path
 
 import pytest
 from campaign import sized
-from requirements_support import need
+from requirements_support import need, skip_here
 
 need("cc", "tflite", "ai_edge_litert", "onnx", "onnxruntime", "arm-none-eabi-gcc", "qemu-system-arm")
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from graphs.campaign import EXACT, FAULTS, ORACLE, REFUSED, Outcome, Runner, Subject  # noqa: E402
+import numpy as np  # noqa: E402
+from graphs import shrink  # noqa: E402
+from graphs.campaign import EXACT, FAULTS, ORACLE, REFUSED, Outcome, Runner, Subject, cases_of  # noqa: E402
 from graphs.runs import campaign, table  # noqa: E402
 from graphs.shrink import keep, stored  # noqa: E402
+from models.campaigns import graph_of  # noqa: E402
+from models.oracle import litert  # noqa: E402
+from opwest.diagnostics import OpwestError  # noqa: E402
+from opwest.importers.models.convert import import_model  # noqa: E402
+from opwest.importers.models.lower import unused_channels  # noqa: E402
+from opwest.importers.models.request import Options  # noqa: E402
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
 GRAPHS = sized(300, 20000)
 
@@ -36,6 +46,70 @@ def test_random_graphs(tmp_path):
     }
     assert len({kind for one in outcomes for kind in one["kinds"]}) > 60
     print("\n".join(table(outcomes)))
+
+
+def test_a_fault_is_shrunk_and_stored(tmp_path, monkeypatch):
+    """A wrong pass is found in a graph of many operators, which is reduced to a few."""
+    right = unused_channels._read
+
+    def wrong(reader, value, needed):
+        found = right(reader, value, needed)
+        found[: len(found) // 2] = False
+        return found
+
+    monkeypatch.setattr(unused_channels, "_read", wrong)
+    monkeypatch.setattr(unused_channels, "UNIT", 1)
+    monkeypatch.setattr(shrink, "STORE", tmp_path / "store")
+    runner = Runner(tmp_path, {})
+    for seed in range(40):
+        outcome = runner.run(seed)
+        if outcome.format == "tflite" and outcome.outcome in FAULTS and outcome.operators > 8:
+            break
+    text = keep(runner, outcome)
+    [(name, content, options, cases, expected)] = stored()
+    assert name == f"seed_{seed}" and text.startswith(f"seed {seed}: internal: ") and "'unused channels'" in text
+    again = runner.judge(Outcome(0, "tflite", "", 0, options, EXACT), Subject(content, cases, expected, False))
+    assert again.outcome == outcome.outcome
+    assert len(graph_of(content).nodes) < outcome.operators / 2
+    monkeypatch.undo()
+    fixed = runner.judge(Outcome(0, "tflite", "", 0, options, EXACT), Subject(content, cases, expected, False))
+    assert fixed.outcome == EXACT, fixed.detail
+
+
+def shared_files(folder):
+    """Return the files of ../shared, or one name for the test that is skipped."""
+    return sorted((SHARED / folder).rglob("*.tflite")) or [SHARED / folder]
+
+
+@pytest.mark.parametrize("file", shared_files("graphs"), ids=lambda file: f"{file.parent.name}-{file.stem}")
+@pytest.mark.parametrize("optimize", ["speed", "ram"])
+def test_shared_graphs(file, optimize, tmp_path):
+    if not file.is_file():
+        skip_here(f"no directory {SHARED}")
+    content = file.read_bytes()
+    cases = cases_of(graph_of(content).inputs, 1)
+    expected = litert(content, cases)
+    if (file.parent / "inputs.npz").exists():
+        with np.load(file.parent / "inputs.npz") as given, np.load(file.parent / "expected.npz") as wanted:
+            for number in range(3):
+                cases.append([given[name][number] for name in given.files])
+                expected.append([wanted[name][number] for name in wanted.files])
+    made = Outcome(0, "tflite", "", 0, {"optimize": optimize}, EXACT)
+    found = Runner(tmp_path, {}).judge(made, Subject(content, cases, expected, False))
+    assert found.outcome == EXACT, found.detail
+
+
+@pytest.mark.parametrize("name", ["div0", "zero_size"])
+def test_shared_tflite_files(name, tmp_path):
+    file = SHARED / "tflite" / f"{name}.tflite"
+    if not file.is_file():
+        skip_here(f"no directory {SHARED}")
+    if name == "zero_size":
+        with pytest.raises(OpwestError, match=r"input 't0' of the model is empty: shape \[1, 0, 4\]"):
+            import_model(file, tmp_path / "out", Options())
+        return
+    import_model(file, tmp_path / "out", Options())
+    assert (tmp_path / "out" / "operators.c").read_text().count("return -EINVAL;") == 2
 
 
 @pytest.mark.parametrize(("name", "content", "options", "cases", "expected"), list(stored()))

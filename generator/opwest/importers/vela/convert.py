@@ -20,6 +20,7 @@ from opwest.importers.models.ir.program import Program
 from opwest.importers.models.lower.lower import lower_graph, with_passes
 from opwest.importers.models.manifest import CONSTANTS, SOURCE, Described, Implementation, manifest_text
 from opwest.importers.models.names import name_values
+from opwest.importers.models.proof.prove import check_programs
 from opwest.importers.models.read import read_file
 from opwest.importers.models.request import Imported
 from opwest.importers.models.request import Options as ModelOptions
@@ -62,8 +63,9 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
     program = _program(found, place)
     heading = f"Operators of {origin.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, ModelOptions(vectors=0, kernels=options.kernels))
-    step = npu_step(found, meaning, place)
     every = (base, *variants)
+    check_programs(every, place, optimised=False)
+    step = npu_step(found, meaning, place)
     places = places_in_arena(program, [one.emitted.steps for one in every], found, meaning, place)
     arena = next(one for one in step.values if one.name == "arena")
     place_views(places, arena)
