@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from graphs import drawing_onnx
-from graphs.drawing import drawn
+from graphs.drawn import drawn
 from graphs.planned import Planned, RefusedError
 from models.onnx_support import session
 from models.oracle import litert

@@ -165,7 +165,7 @@ def corpus(runner):
     """Return the models: (outcome, subject) with the outcome of the right passes."""
     from graphs import drawing_onnx
     from graphs.campaign import EXACT, Outcome, Subject, options_of, subject_of, subject_of_onnx
-    from graphs.drawing import drawn
+    from graphs.drawn import drawn
     from models import sampled
     from models.campaigns import graph_of
     from models.oracle import litert

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from graphs import drawing_onnx
 from graphs.campaign import FAULTS, Outcome, subject_of, subject_of_onnx
-from graphs.drawing import drawn
+from graphs.drawn import drawn
 from models.made import Model
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.graph.check import check_graph
