@@ -14,7 +14,6 @@ from opwest.model.variants import check_variants, contexts_of
 from opwest.plan.memory import plan_model
 from opwest.project.store import check_output, store, store_inputs, twister_names
 from opwest.request import Examination, Project, Request, Stage
-from opwest.resources.templates import read_templates
 from opwest.zephyr.checks import check_zephyr
 
 
@@ -25,7 +24,11 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     """
     if last == "write":
         check_output(request)
-    templates = read_templates(request.template, faults)
+    templates = None
+    if last != "plan" or request.template is not None:  # a check imports nothing that renders
+        from opwest.resources.templates import read_templates
+
+        templates = read_templates(request.template, faults)
     with stage("load manifests"):
         manifests, faulty = load_manifests(request.manifests, request.texts, faults)
     for path, readings in faulty:
@@ -51,10 +54,9 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         planned = [plan_model(model, one.faults) for model, one in zip(models, contexts, strict=True)]
     found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
     store_inputs(request, found, templates)
-    if last == "plan":
+    if last == "plan" or templates is None:
         return Project(found)
 
-    # Commands that only check import nothing that renders.
     from opwest.metadata_objects import compile_metadata
     from opwest.project.portable import check_portable
     from opwest.render.project_files import project_record, render_project

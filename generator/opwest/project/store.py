@@ -36,9 +36,10 @@ def recorded_twister(record: Mapping[str, Any]) -> TwisterFiles:
     return UNIFIED if record.get("twister") == list(UNIFIED) else SEPARATE
 
 
-def store_inputs(request: Request, found: Sequence[Examination], templates: Templates) -> None:
+def store_inputs(request: Request, found: Sequence[Examination], templates: Templates | None) -> None:
     """Write the list of input files, and the dependencies on them, if requested."""
-    read = [*request.manifests, *(path for one in found for path in one.files), *templates.files]
+    own = [] if templates is None else templates.files
+    read = [*request.manifests, *(path for one in found for path in one.files), *own]
     if request.inputs is not None:
         write_list(request.inputs, read)
     if request.depfile is not None:

@@ -47,7 +47,9 @@ class Reference:
     @property
     def few(self) -> Sequence[Run]:
         """A part of the runs; all of them if there are states, because they are a sequence."""
-        return self.runs if self.states or len(self.runs) < CASES else [self.runs[number] for number in FEW]
+        if self.states:
+            return self.runs
+        return self.runs[-1:] if len(self.runs) < CASES else [self.runs[number] for number in FEW]
 
 
 def reference_of(graph: Graph, states: Sequence[Tensor]) -> Reference:
