@@ -172,6 +172,21 @@ def test_constant_divisors(kind, dtype, zero, tmp_path):
     assert one.expected == "a divisor without 0: every run would fail"
 
 
+def test_a_bias_beyond_32_bits_is_refused():
+    """A sum of int16 data times a multiplier of 31 bits has 64: LiteRT and C would wrap."""
+    model = Model()
+    data = model.input("int16", (1, 4), 0.01, 0)
+    weights = model.constant(np.ones((2, 4), np.int8), 0.01, 0)
+    bias = model.constant(np.asarray([1 << 31, -(1 << 33)], np.int64), 1e-4, 0)
+    options = {"fused_activation_function": "NONE"}
+    model.output(model.operator("FULLY_CONNECTED", [data, weights, bias], ("int16", 1.0, 0), **options))
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(model.build()), "made", faults)
+    [one] = faults
+    assert one.message.endswith(f": the bias 'tensor_2' has the value {-(1 << 33)}") and one.expected == "below 2**32"
+
+
 def refused(kind, tensors, result, **options):
     model = Model()
     inputs = [model.input(*one) for one in tensors]

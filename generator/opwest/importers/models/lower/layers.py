@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.importers.models.graph.faults import Unsupported
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.ir.operations import Convolution, Depthwise, Finish
 from opwest.importers.models.lower.builder import Builder, lowers
@@ -15,6 +16,8 @@ from opwest.importers.models.lower.products import computed_convolution, compute
 from opwest.importers.models.operators import layers
 from opwest.importers.models.operators.hybrid import is_hybrid
 from opwest.importers.models.operators.windows import Window
+
+_MOST_BIAS = 1 << 32
 
 
 def _is_computed(node: Node) -> bool:
@@ -76,6 +79,9 @@ def dense(node: Node, build: Builder) -> None:
         computed_dense(node, build)
         return
     weights, bias = _constants(node)
+    if bias is not None and bias.dtype == np.int64 and np.abs(bias).max() >= _MOST_BIAS:
+        # A sum times a multiplier of 31 bits has 64.
+        raise Unsupported(f"the bias '{node.input(2).name}' has the value {bias[np.abs(bias).argmax()]}", "below 2**32")
     zero, weight_zero, finish = _finish(node, build)
     results, length = weights.shape
     rows = node.input(0).size // length
