@@ -45,6 +45,7 @@ MODULES = (
 )
 """The modules of passes; choices between equal programs are not among them."""
 GRAPHS = 300
+TURNS = 6
 SECONDS = 120
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -169,6 +170,7 @@ def corpus(runner):
     from models import sampled
     from models.campaigns import graph_of
     from models.oracle import litert
+    from models.test_hybrid import layer, product, transposed
     from models.test_moves import KINDS, Limited
 
     found = []
@@ -190,7 +192,7 @@ def corpus(runner):
         one = sampled.sample(name, parts)
         found.append((Outcome(1000 + number, "tflite", name, 0, {}, EXACT), Subject(one.content, [], [], True)))
     for number, (kind, (make, dtypes)) in enumerate(KINDS.items()):
-        for turn in range(6):
+        for turn in range(TURNS):
             random, limited = np.random.default_rng([number, turn]), Limited()
             content = limited.build(make, random, dtypes[turn % len(dtypes)]).build()
             cases = limited.cases(graph_of(content), random)
@@ -199,8 +201,14 @@ def corpus(runner):
             except Exception:
                 continue
             # Indices of inputs have other numbers than those that an import draws: the emitted C is compared.
-            made = Outcome(2000 + 6 * number + turn, "tflite", kind, 0, {}, EXACT)
+            made = Outcome(2000 + TURNS * number + turn, "tflite", kind, 0, {}, EXACT)
             found.append((made, Subject(content, cases, expected, True)))
+    hybrid = {"BATCH_MATMUL": product, "TRANSPOSE_CONV": transposed}
+    kinds = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", *hybrid)
+    for number, (kind, turn) in enumerate((kind, turn) for kind in kinds for turn in range(3 * TURNS)):
+        content = hybrid.get(kind, layer)(np.random.default_rng([number, turn]), kind).build()
+        made = Outcome(3000 + number, "tflite", f"{kind} hybrid", 0, {}, EXACT)
+        found.append((made, Subject(content, [], [], True)))
     kept = []
     for outcome, subject in found:
         result = runner.judge(copy.deepcopy(outcome), subject)
