@@ -10,14 +10,14 @@ from requirements_support import need
 need("tflite")
 
 from models.made import Model  # noqa: E402
-from models.test_joined_channels import concatenation, convolution, depthwise  # noqa: E402
+from models.test_joined_channels import concatenation, convolution, depthwise, pool  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers import checked as checker  # noqa: E402
 from opwest.importers.models import convert, prepare  # noqa: E402
 from opwest.importers.models.choice import block, joined_channels, segments  # noqa: E402
 from opwest.importers.models.convert import import_model  # noqa: E402
 from opwest.importers.models.ir import verify as rules  # noqa: E402
-from opwest.importers.models.ir.operations import ConvolutionSum, Elementwise  # noqa: E402
+from opwest.importers.models.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
 from opwest.importers.models.lower import fused_sums, lower, unused_channels  # noqa: E402
 from opwest.importers.models.lower.builder import LOWERINGS  # noqa: E402
 from opwest.importers.models.proof import prove, reference  # noqa: E402
@@ -178,6 +178,28 @@ def test_stripes(bottleneck, tmp_path, monkeypatch):
     assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
     assert " layers in stripes of " in message
     assert expected.startswith("a block has the layers of the program in their order")
+
+
+def test_stripes_of_pools(tmp_path, monkeypatch):
+    """The padding of a maximum has the greatest value."""
+    random, made = np.random.default_rng(7), Model()
+    data = made.input("int8", (1, 24, 8, 2), SCALE, ZERO, name="image")
+    made.output(convolution(made, random, pool(made, convolution(made, random, data, 2, 16)), 16, 2))
+    file, right = tmp_path / "m.tflite", block.readings
+    file.write_bytes(made.build())
+    import_model(file, tmp_path / "right", Options(vectors=0, optimize="ram"))
+    assert "- call: stripes\n" in (tmp_path / "right" / "manifest.yaml").read_text(encoding="utf-8")
+
+    def wrong(operation):
+        found = right(operation)
+        return found and tuple(
+            dataclasses.replace(one, fill=127 if isinstance(operation, Pool) else one.fill) for one in found
+        )
+
+    monkeypatch.setattr(block, "readings", wrong)
+    monkeypatch.setattr(segments, "readings", wrong)
+    message, _ = failure(made, tmp_path, optimize="ram")
+    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
 
 
 def test_placement_in_memory(model, tmp_path, monkeypatch):
