@@ -65,6 +65,13 @@ def compare(content, folder, shape=(2, 3)):
     return graph
 
 
+@pytest.mark.parametrize("kind", ["ReduceSum", "ReduceMax", "ReduceL2"])
+def test_only_1_keeps_the_dimensions(kind, tmp_path):
+    """Other values of keepdims are 0, as in onnxruntime."""
+    graph = compare(made([helper.make_node(kind, ["x"], ["y"], keepdims=2)]), tmp_path / "m")
+    assert len(graph.outputs[0].shape) < 2
+
+
 @pytest.mark.parametrize("kind", REDUCTIONS)
 def test_reductions_over_no_axes(kind, tmp_path):
     """Nothing is reduced, the function of the elements remains."""

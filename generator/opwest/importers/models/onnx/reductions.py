@@ -37,7 +37,7 @@ def axes_of(op: Op, rank: int) -> list[int]:
 
 def _reduced(op: Op, order: Order, axes: list[int]) -> tuple[list[int], Order, bool]:
     """Return the stored dimensions, the order of the result, and whether dimensions remain."""
-    keep = bool(op.get("keepdims", 1))
+    keep = op.get("keepdims", 1) == 1
     stored = sorted(order.index(axis) for axis in axes)
     if keep:
         return stored, order, True

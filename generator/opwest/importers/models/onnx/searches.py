@@ -57,7 +57,7 @@ def arg(op: Op, t: Translation) -> None:
         raise Unsupported(f"{op.kind} with select_last_index=1", "0")
     axis = int(op.get("axis", 0)) % data.rank
     order = t.anywhere(data).order
-    keep = bool(op.get("keepdims", 1))
+    keep = op.get("keepdims", 1) == 1
     held = t.real.get(data) or t.eight.get(data)
     source = t.tensor(data, order) if held is None else held.tensor
     left = [one for one in order if one != axis]
