@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import multiprocessing
 import os
+import queue
 import re
 import tempfile
 import time
@@ -16,8 +17,8 @@ CHUNK = 40
 """The seeds that a process takes at once."""
 
 
-def worker(seeds, found, folder, cores):
-    """Run chunks of seeds until there are none."""
+def worker(seeds, found, folder, cores, end):
+    """Run chunks of seeds until there are none, or until the time `end`."""
     from graphs.campaign import WRONG, Runner
     from graphs.planned import CORES, Images
 
@@ -45,7 +46,7 @@ def worker(seeds, found, folder, cores):
         chunk = seeds.get()
         if chunk is None:
             break
-        for seed in chunk:
+        for seed in chunk if time.monotonic() < end else ():
             one = runner.run(seed)
             if one.core is not None and one.outcome == "exact":
                 waiting[seed] = one
@@ -62,37 +63,36 @@ def campaign(first, count, jobs, seconds, cores=True, write=None):
     """Return the outcomes of seeds from `first` on."""
     context = multiprocessing.get_context("fork")
     seeds, found = context.Queue(), context.Queue()
-    numbers = list(range(first, first + count))
-    chunks = [numbers[at : at + CHUNK] for at in range(0, count, CHUNK)]
-    outcomes, started, ended, sent = [], time.monotonic(), 0, 0
+    numbers = range(first, first + count)
+    outcomes, end = [], time.monotonic() + seconds
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="opwest-graphs-", dir=base) as folder:
         workers = [
-            context.Process(target=worker, args=(seeds, found, f"{folder}/{number}", cores)) for number in range(jobs)
+            context.Process(target=worker, args=(seeds, found, f"{folder}/{number}", cores, end))
+            for number in range(jobs)
         ]
         for one in workers:
             one.start()
-        for chunk in chunks[: 2 * jobs]:
-            seeds.put(chunk)
-            sent += 1
-        done = 0
-        stopped = 0
+        # All seeds at once: graphs that wait for an image in QEMU have no outcome that could call for more.
+        for at in range(0, count, CHUNK):
+            seeds.put(numbers[at : at + CHUNK])
+        for _ in range(jobs):
+            seeds.put(None)
+        ended = 0
         while ended < jobs:
-            one = found.get()
+            try:
+                one = found.get(timeout=5)
+            except queue.Empty:
+                failed = [one.exitcode for one in workers if one.exitcode]
+                if failed:
+                    raise RuntimeError(f"a process of the campaign ended with {failed[0]}") from None
+                continue
             if one is None:
                 ended += 1
                 continue
             outcomes.append(one)
             if write is not None:
                 write(one)
-            done += 1
-            if done % CHUNK == 0 and sent < len(chunks) and time.monotonic() - started < seconds:
-                seeds.put(chunks[sent])
-                sent += 1
-            if (sent == len(chunks) or time.monotonic() - started >= seconds) and not stopped:
-                stopped = 1
-                for _ in range(jobs):
-                    seeds.put(None)
         for one in workers:
             one.join()
     return outcomes
