@@ -172,6 +172,29 @@ def test_constant_divisors(kind, dtype, zero, tmp_path):
     assert one.expected == "a divisor without 0: every run would fail"
 
 
+@pytest.mark.parametrize(
+    ("kind", "dtype", "scale", "ratio", "limit"),
+    [
+        ("ADD", "int8", 1e-7, "1e+07", "524288"),
+        ("ADD", "int16", 1e-5, "100000", "16384"),
+        ("SUB", "uint8", 1e-7, "1e+07", "524288"),
+        ("SQUARED_DIFFERENCE", "int8", 1e-5, "100000", "4096"),
+    ],
+)
+def test_scales_with_which_litert_aborts(kind, dtype, scale, ratio, limit):
+    """LiteRT's abort would end the import."""
+    model = Model()
+    inputs = [model.input(dtype, (1, 8), 1.0, 0) for _ in range(2)]
+    model.output(model.operator(kind, inputs, (dtype, scale, 0)))
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(model.build()), "made", faults)
+    [one] = faults
+    what = "squared scale" if kind == "SQUARED_DIFFERENCE" else "scale"
+    assert one.message.endswith(f": the {what} of the inputs is {ratio} times the scale of the result")
+    assert one.expected == f"less than {limit} times"
+
+
 def test_a_bias_beyond_32_bits_is_refused():
     """A sum of int16 data times a multiplier of 31 bits has 64: LiteRT and C would wrap."""
     model = Model()

@@ -9,11 +9,13 @@ from requirements_support import need
 need("onnx", "onnxruntime")
 
 import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 from models.onnx_support import Made, floats  # noqa: E402
 from models.test_onnx_movement import residual, transformer  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
 from opwest.importers.models.read import read_model  # noqa: E402
 
 MUTATIONS = sized(150, 10000)
@@ -56,6 +58,28 @@ def test_sequences_are_not_damaged():
     made.output(made.add("SequenceAt", items, np.array(0, np.int64)))
     text = refused(made.model())
     assert "operator 0 (SequenceConstruct), result 't0_0': unsupported operator" in text and "damaged" not in text
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # as in a run: an error would prevent folding
+@pytest.mark.parametrize(("kind", "dtype"), [(k, d) for k in ("Div", "Mod") for d in ("int32", "int64")])
+def test_constant_quotients_by_zero_are_not_folded(kind, dtype):
+    """onnxruntime refuses the model; numpy would compute 0."""
+    made = Made(17)
+    quotient = made.add(kind, np.array([4, 3], dtype), np.array([1, 0], dtype))
+    made.output(made.add("Add", made.input(2), made.add("Cast", quotient, to=TensorProto.FLOAT)))
+    model = made.model()
+    content = model.SerializeToString()
+    with pytest.raises(Exception, match=r"zero|initialization"):
+        onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    text = refused(model)
+    if dtype == "int64" and kind == "Div":
+        assert "operator 0 (Div)" in text and "unsupported dtypes int64, int64" in text
+        return
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(read_model(content, "m.onnx")[0], "m.onnx", faults)
+    text = "\n".join(map(str, faults))
+    assert f"operator 0 ({kind})" in text and "contains 0" in text
 
 
 def runtime_weights():

@@ -189,6 +189,8 @@ class _Reader:
         sizes = self._types(node, domain, inputs)
         if any(name and sizes.get(name, ("", None))[1] is None for name in node.output):
             return False
+        if _divides_by_zero(node, inputs):
+            return False
         arrays = {name: one.content for name, one in zip(node.input, inputs, strict=True) if one is not None}
         results = _evaluate(node, arrays, self.versions[""])
         if results is None:
@@ -372,6 +374,14 @@ def _pooled(node: Any, data: Any, inferred: Any) -> Any:
         count = -(-(padded - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis]) + 1
         result[2 + axis] = count - ((count - 1) * strides[axis] >= start)
     return tuple(result)
+
+
+def _divides_by_zero(node: Any, inputs: list[Item | None]) -> bool:
+    """Return whether a division of integers fails in onnxruntime; numpy's quotient and rest would be 0."""
+    divisor = inputs[1] if node.op_type in ("Div", "Mod") and len(inputs) > 1 else None
+    if divisor is None or divisor.content is None or np.asarray(divisor.content).dtype.kind not in "iu":
+        return False
+    return bool((divisor.content == 0).any())
 
 
 def _evaluate(node: Any, arrays: dict[str, Any], version: int) -> Any:

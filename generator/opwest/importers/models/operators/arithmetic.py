@@ -15,6 +15,8 @@ ADD       int16          with scales that are powers of two it does not broadcas
 DIV       quantised      shifts by more than 31 places for small numerators: int8 3 / 91 gave -28, exact is -92.9
 POW       int32          undefined above 2**31 - 1; the emitted C wraps
 PRELU     int16          reads slopes as int8 in any dtype; int16 slopes are refused here
+RELU6     quantised      6 / scale above 2**31 - 1 is undefined; the upper limit is that of the dtype here
+LESS...   int8, uint8    shifts by a negative number of places for scales of 1 and more; the exact relation here
 ========  =============  =======================================================================================
 """
 
@@ -158,11 +160,23 @@ def add_numbers(node: Node) -> AddNumbers:
         left_shift,
         (first.zero, second.zero),
         (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
-        quantize_multiplier(twice / ((1 << left_shift) * target.scale)),
+        _below_one(twice / ((1 << left_shift) * target.scale), twice / 2 / target.scale),
         target.zero,
         low,
         high,
     )
+
+
+def _below_one(real: float, ratio: float, what: str = "scale of the inputs") -> Multiplier:
+    """Return the multiplier of a result. Raises Unsupported where TFLite's QuantizeMultiplierSmallerThanOneExp aborts.
+
+    SUB of LiteRT goes on with a left shift of 32-bit sums, which overflow.
+    """
+    found = quantize_multiplier(real)
+    if found.shift > 0:
+        limit = ratio / real
+        raise Unsupported(f"the {what} is {ratio:g} times the scale of the result", f"less than {limit:g} times")
+    return found
 
 
 @dataclass(frozen=True)
@@ -249,7 +263,11 @@ def squared_difference_numbers(node: Node) -> AddNumbers:
         left_shift,
         (first.zero, second.zero),
         (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
-        quantize_multiplier(twice * twice / ((1 << left_shift * 2) * target.scale)),
+        _below_one(
+            twice * twice / ((1 << left_shift * 2) * target.scale),
+            twice * twice / 4 / target.scale,
+            "squared scale of the inputs",
+        ),
         target.zero,
         *RANGES["int8"],
     )
