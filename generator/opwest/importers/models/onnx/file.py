@@ -16,7 +16,7 @@ LEAST_OPSET, GREATEST_OPSET = 11, 21
 """The tested opsets of ai.onnx. Newer ones are read as well if the package `onnx` has their operators."""
 _MOST_NODES = 100_000
 _SHOWN = 6
-"""The most operators in a message."""
+"""The most operators or faults in a message."""
 _EXTERNAL = 1
 """TensorProto.EXTERNAL."""
 
@@ -53,6 +53,10 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.shape.SetInParent()
     sort_nodes(model.graph)
+    unknown = list(_unwritten(model.graph, frozenset()))
+    if unknown:
+        more = "; ..." if len(unknown) > _SHOWN else ""
+        raise Damaged(f"{'; '.join(unknown[:_SHOWN])}{more}")
     if all(_is_known(node, versions) for node in model.graph.node):
         try:
             onnx.checker.check_model(model)
@@ -141,6 +145,23 @@ def sort_nodes(graph: Any) -> None:
     copies = [type(one).FromString(one.SerializeToString()) for one in nodes]
     del graph.node[:]
     graph.node.extend(copies)
+
+
+def _unwritten(graph: Any, outside: frozenset[str]) -> Iterator[str]:
+    """Yield the faults of tensors that neither the graph nor the graphs around it have."""
+    known = {one.name for one in (*graph.input, *graph.initializer)}
+    known.update(one.values.name for one in graph.sparse_initializer)
+    known.update(name for node in graph.node for name in node.output)
+    every = outside | known
+    for number, node in enumerate(graph.node):
+        for name in node.input:
+            if name and name not in every:
+                yield f"operator {number} ({node.op_type}) reads '{name}', which nothing writes"
+        for inner in inner_graphs(node):
+            yield from _unwritten(inner, every)
+    for one in graph.output:
+        if one.name not in every:
+            yield f"nothing writes the output '{one.name}'"
 
 
 def reads_of(node: Any) -> set[str]:
