@@ -127,6 +127,18 @@ def test_operators_that_need_each_other(tmp_path, capsys):
     assert "the file is damaged: the operators 0 (Add), 1 (Relu) read results of each other" in capsys.readouterr().err
 
 
+def test_tensors_that_nothing_writes(tmp_path, capsys):
+    """All of them, also where the operators are not in their order."""
+    nodes = [helper.make_node("Add", ["a", "b"], ["y"]), helper.make_node("Mul", ["x", "c"], ["a"])]
+    (tmp_path / "m.onnx").write_bytes(made(nodes, outputs=("y", "z")))
+    assert main(["import", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "out")]) == 1
+    expected = (
+        "the file is damaged: operator 0 (Mul) reads 'c', which nothing writes; "
+        "operator 1 (Add) reads 'b', which nothing writes; nothing writes the output 'z'\n"
+    )
+    assert expected in capsys.readouterr().err
+
+
 def test_files_with_one_domain(tmp_path):
     node = helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")
     compare(made([node], opsets=(("com.microsoft", 1),)), tmp_path / "m")
@@ -195,6 +207,10 @@ def test_an_exception_in_the_child_is_an_internal_error(tmp_path):
     assert one["message"].startswith(
         "internal error: IndexError: list index out of range, at opwest.importers.models.convert:2"
     )
+    # numpy is not to blame for its operands.
+    exec("def run(*_):\n    import numpy\n    numpy.broadcast_to(numpy.zeros(3), (2,))\n", scope)
+    [one] = child._answer(scope["run"], request, "cannot import the model")["diagnostics"]
+    assert one["message"].startswith("internal error: ValueError: ") and one["message"].endswith(".convert:3")
     # An exception of another package is no internal error.
     answer = child._answer(lambda *_: np.zeros(3).reshape(2), request, "cannot import the model")
     assert answer["diagnostics"][0]["message"].startswith("cannot import the model: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import traceback
 from collections.abc import Iterable
 
 import opwest
@@ -22,16 +23,18 @@ REPORT = f"report this error with the model file and the version, opwest {__vers
 
 
 def internal(error: BaseException, place: str | None) -> OpwestError | None:
-    """Return the error of an exception of opwest's own code; None if another package has raised it."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
+    """Return the error of an exception of opwest's own code; None if a package that parses files has raised it.
+
+    numpy raises for wrong operands of its caller: the innermost frame outside of numpy decides.
+    """
+    frames = [
+        (str(frame.f_globals.get("__name__", "")), line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    frames = [one for one in frames if one[0].split(".")[0] != "numpy"]
+    if not frames or frames[-1][0].split(".")[0] != opwest.__name__:
         return None
-    module = str(traceback.tb_frame.f_globals.get("__name__", ""))
-    if module.split(".")[0] != opwest.__name__:
-        return None
-    where = f"{module}:{traceback.tb_lineno}"
+    module, line = frames[-1]
+    where = f"{module}:{line}"
     text = first_line(error)
     kind = type(error).__name__
     shown = kind if text == kind else f"{kind}: {text}"
