@@ -34,7 +34,7 @@ class Implementation:
     sources: tuple[str, ...] = (SOURCE,)
     """The C files of the operators."""
     program: Program | None = None
-    """The operations of the steps, one each; None if a step has none."""
+    """The operations of the steps, one each; None for candidates of operators, which no import proves."""
 
     def path(self, name: str) -> str:
         """Return the path of a file: variants have a directory of their own."""

@@ -30,11 +30,6 @@ def executes(*types: type[Operation]) -> Callable[[Function], Function]:
     return register
 
 
-def can_execute(operation: Operation) -> bool:
-    """Whether an operation has a function: operators of the user have none."""
-    return type(operation) in FUNCTIONS
-
-
 def results_of(operation: Operation, arrays: Arrays) -> tuple[Any, ...]:
     """Return the results of an operation in the dtypes and shapes of its values."""
     import numpy as np

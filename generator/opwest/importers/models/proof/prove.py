@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from opwest.diagnostics import OpwestError
 from opwest.importers.faults import REPORT, fault
-from opwest.importers.models.execute.registry import can_execute
 from opwest.importers.models.graph.types import Graph
-from opwest.importers.models.interpret.registry import FUNCTIONS
 from opwest.importers.models.ir.passes import INVARIANTS
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.ir.verify import Broken, verify
@@ -54,8 +52,7 @@ def prove(
     `planned`: the base and the variants of the manifest, in the order of the implementations.
     """
     base = implementations[0].program
-    if base is None or not can_prove(graph, [one.program for one in implementations if one.program is not None]):
-        return
+    assert base is not None
     states = [base.tensors[value] for value in base.states]
     reference = reference_of(graph, states)
     seen: set[Program] = set()
@@ -67,13 +64,6 @@ def prove(
         if reason is not None:
             named = blame(reference, implementation, found, reason, is_optimised=optimised)
             raise _internal(named, place, optimised)
-
-
-def can_prove(graph: Graph, programs: Sequence[Program]) -> bool:
-    """Whether the numpy interpreters have all operators."""
-    return all(node.kind in FUNCTIONS for node in graph.nodes) and all(
-        can_execute(one) for program in programs for one in program.operations
-    )
 
 
 def _failure(
