@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the manifests that an import has written, before anybody else reads them."""
+"""Check the manifests of an import before its directory gets its final name."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def checked(
 ) -> list[list[Examination]]:
     """Return the models and plans of each manifest in a directory, the base first. Raises OpwestError.
 
-    A manifest that opwest refuses is an internal error: the importer accepted the model. `users`: what in it is the
-    user's, who then gets the errors. `hint`: what to do about an internal error besides a report.
+    A manifest that opwest refuses is an internal error: the importer accepted the model. `users`: the part of it that
+    the user provided; its errors are then errors of the input. `hint`: the advice of an internal error, before the
+    request for a report.
     """
     return [_checked(folder / one, place, users, hint) for one in manifests]
 
