@@ -2,9 +2,9 @@
 """Mutants of the passes of the importer: `python tests/graphs/mutants.py --count 240`.
 
 A mutant is one changed expression of a function. The changed code replaces that of the function in a child process,
-which imports the models that reach it: the 300 graphs of CI, and a file of each operator that those lack. A mutant is
-caught if the import's own proof fails, if another model is refused, or if the emitted C has other results than the
-runtime of the format.
+which imports models that run its line: of the 300 graphs of CI, and of the tests of operators. A mutant is caught if
+the import's own proof fails, if another model is refused, or if the emitted C has other results than the runtime of
+the format.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import contextlib
 import copy
 import importlib
 import json
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 PACKAGE = "opwest.importers.models."
 MODULES = (
@@ -44,8 +46,7 @@ MODULES = (
     *("ir.movement", "placement", "names"),
 )
 """The modules of passes; choices between equal programs are not among them."""
-GRAPHS = 300
-TURNS = 6
+GRAPHS, PLACED, TURNS, MOST = 300, 40, 3, 150
 SECONDS = 120
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -162,18 +163,12 @@ def live_function(module: str, name: str):
     return found
 
 
-def corpus(runner):
-    """Return the models: (outcome, subject) with the outcome of the right passes."""
+def graphs():
+    """Yield the 300 graphs of CI as (outcome, subject), and some of them with constants in a pool."""
     from graphs import drawing_onnx
     from graphs.campaign import EXACT, Outcome, Subject, options_of, subject_of, subject_of_onnx
     from graphs.drawn import drawn
-    from models import sampled
-    from models.campaigns import graph_of
-    from models.oracle import litert
-    from models.test_hybrid import layer, product, transposed
-    from models.test_moves import KINDS, Limited
 
-    found = []
     for seed in range(GRAPHS):
         if seed % 4 == 3:
             made, mode = drawing_onnx.drawn(seed)
@@ -181,60 +176,80 @@ def corpus(runner):
             options.pop("float_io", None)
             if mode == "float32":
                 options.pop("exact", None)
-            found.append((Outcome(seed, "onnx", mode, 0, options, EXACT), subject_of_onnx(made, seed, mode, options)))
-        else:
-            model, mode = drawn(seed)
-            options = options_of(seed, "tflite")
-            if not any(one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)):
-                options.pop("float_io", None)
-            found.append((Outcome(seed, "tflite", mode, 0, options, EXACT), subject_of(model, seed)))
-    for number, (name, parts) in enumerate(sampled.groups().items()):
-        one = sampled.sample(name, parts)
-        found.append((Outcome(1000 + number, "tflite", name, 0, {}, EXACT), Subject(one.content, [], [], True)))
-    for number, (kind, (make, dtypes)) in enumerate(KINDS.items()):
-        for turn in range(TURNS):
-            random, limited = np.random.default_rng([number, turn]), Limited()
-            content = limited.build(make, random, dtypes[turn % len(dtypes)]).build()
-            cases = limited.cases(graph_of(content), random)
-            try:
-                expected = litert(content, cases)
-            except Exception:
-                continue
-            # Indices of inputs have other numbers than those that an import draws: the emitted C is compared.
-            made = Outcome(2000 + TURNS * number + turn, "tflite", kind, 0, {}, EXACT)
-            found.append((made, Subject(content, cases, expected, True)))
-    hybrid = {"BATCH_MATMUL": product, "TRANSPOSE_CONV": transposed}
-    kinds = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", *hybrid)
-    for number, (kind, turn) in enumerate((kind, turn) for kind in kinds for turn in range(3 * TURNS)):
-        content = hybrid.get(kind, layer)(np.random.default_rng([number, turn]), kind).build()
-        made = Outcome(3000 + number, "tflite", f"{kind} hybrid", 0, {}, EXACT)
-        found.append((made, Subject(content, [], [], True)))
+            yield Outcome(seed, "onnx", mode, 0, options, EXACT), subject_of_onnx(made, seed, mode, options)
+            continue
+        model, mode = drawn(seed)
+        options = options_of(seed, "tflite")
+        if not any(one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)):
+            options.pop("float_io", None)
+        subject = subject_of(model, seed)
+        yield Outcome(seed, "tflite", mode, 0, options, EXACT), subject
+        kinds = [kind for kind, *_ in model.graph.operators]
+        if seed < PLACED and "CONV_2D" in kinds:
+            options = {"place": [f"{kinds.index('CONV_2D')}=fast"], "pools": ["fast=native_sim:sram0"]}
+            yield Outcome(seed, "tflite", mode, 0, options, EXACT), Subject(subject.content, [], [], True)
+
+
+class Recorded:
+    """The models of the tests that compare operators with LiteRT: these tests run, and compile nothing."""
+
+    def __init__(self):
+        from models import campaigns
+
+        self.subjects = []
+        right, campaigns.check_configurations = campaigns.check_configurations, self.record
+        # The outcomes of these tests have no meaning.
+        with Path(os.devnull).open("w", encoding="utf-8") as none, contextlib.redirect_stdout(none):
+            pytest.main(["-q", "--tier=all", "-p", "no:cacheprovider", str(ROOT / "tests" / "models")], plugins=[self])
+        campaigns.check_configurations = right
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [one for one in items if "check_configurations" in one.function.__code__.co_names]
+
+    def record(self, build, folder, seed, steps=False, cases=None, oracle=None, **_):
+        from graphs.campaign import Subject
+        from models import campaigns
+
+        random = np.random.default_rng(seed)
+        for content in [build(random).build() for _ in range(TURNS)]:
+            given = [] if steps else (cases or campaigns.cases_of)(campaigns.graph_of(content), random)
+            expected = (oracle or campaigns.litert)(content, given, "BUILTIN_REF") if given else []
+            self.subjects.append(Subject(content, given, expected, True))
+
+
+def corpus(runner, files):
+    """Return the models and the lines of each: (outcome, subject, {(file, line)}). The right passes are exact."""
+    from graphs.campaign import EXACT, REFUSED, Outcome
+
+    found = list(graphs())
+    for number, subject in enumerate(Recorded().subjects):
+        found.append((Outcome(1000 + number, "tflite", "", 0, {}, EXACT), subject))
     kept = []
     for outcome, subject in found:
-        result = runner.judge(copy.deepcopy(outcome), subject)
-        kept.append((outcome, subject, result.outcome))
+        lines = set()
+
+        def by_line(frame, event, _, lines=lines):
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+            return by_line
+
+        def watch(frame, event, _, by_line=by_line):
+            return by_line if frame.f_code.co_filename in files else None
+
+        sys.settrace(watch)
+        try:
+            result = runner.judge(copy.deepcopy(outcome), subject)
+        finally:
+            sys.settrace(None)
+        if result.outcome in (EXACT, REFUSED):
+            kept.append((outcome, subject, result.outcome, lines))
     return kept
 
 
-def reached(models, runner, functions):
-    """Return the models that call each function, by its code."""
-    codes = {function.__code__: name for name, function in functions.items()}
-    found = collections.defaultdict(list)
-    for number, (outcome, subject, _) in enumerate(models):
-        seen = set()
-
-        def watch(frame, event, _, seen=seen):
-            if event == "call" and frame.f_code in codes:
-                seen.add(codes[frame.f_code])
-
-        sys.setprofile(watch)
-        try:
-            runner.judge(copy.deepcopy(outcome), subject)
-        finally:
-            sys.setprofile(None)
-        for name in seen:
-            found[name].append(number)
-    return found
+def reaching(mutant, models):
+    """Return at most MOST models that run the line of a mutant."""
+    place = mutant.code.co_filename, mutant.line
+    found = [number for number, (*_, lines) in enumerate(models) if place in lines]
+    return found[:: -(-len(found) // MOST) or 1]
 
 
 def judged(mutant, models, numbers, runner):
@@ -242,7 +257,7 @@ def judged(mutant, models, numbers, runner):
     function = live_function(mutant.module, mutant.function)
     function.__code__ = mutant.code.replace(co_firstlineno=function.__code__.co_firstlineno)
     for number in numbers:
-        outcome, subject, right = models[number]
+        outcome, subject, right, _ = models[number]
         found = runner.judge(copy.deepcopy(outcome), subject)
         if found.outcome != right:
             return f"{found.outcome}: {found.detail[:110]}"
@@ -263,9 +278,8 @@ def main() -> int:
     runner = Runner(folder, {})
     started = time.monotonic()
     every = [one for module in MODULES for one in mutants_of(module)]
-    models = corpus(runner)
-    functions = {(one.module, one.function): live_function(one.module, one.function) for one in every}
-    callers = reached(models, runner, functions)
+    models = corpus(runner, {one.code.co_filename for one in every})
+    functions = {(one.module, one.function) for one in every}
     chosen = [every[i] for i in np.random.default_rng(options.seed).choice(len(every), options.count, replace=False)]
     seconds = time.monotonic() - started
     print(f"{len(every)} mutants of {len(functions)} functions, {len(models)} models, {seconds:.0f} s", flush=True)
@@ -283,7 +297,7 @@ def main() -> int:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                     runner.folder = Path(folder) / f"child{number}"
                     text = "not reached"
-                    numbers = callers.get((mutant.module, mutant.function), [])
+                    numbers = reaching(mutant, models)
                     if numbers:
                         try:
                             text = judged(mutant, models, numbers, runner)

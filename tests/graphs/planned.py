@@ -210,8 +210,7 @@ class _Writer:
             return f"memory + {(pools if kind == 'pool' else externals)[name] + offset}"
 
         calls, declared = [], {}
-        for one in planned.model.states:
-            calls += self._copied(planned, pools, one, constants.get(one.initial))
+        assert not planned.model.states, "random graphs have no states"
         for one in planned.model.buffers:
             if one.role == "constant":
                 calls.append(
@@ -244,9 +243,6 @@ class _Writer:
                 self.lines += [f"static const struct block {name}_{number}_{case}[] = {{", *rows, "};"]
             self.owners.append(number)
         self.size = max(self.size, start)
-
-    def _copied(self, planned, pools, state, initial):
-        raise NotImplementedError("states")
 
     def write(self, folder):
         seen = {}
