@@ -12,27 +12,24 @@ from models.made import Model
 MODES = ("int8", "int8 per tensor", "uint8", "int16", "float32", "mixed")
 """The dtypes of a graph; mixed: tensors of several dtypes, converted by QUANTIZE."""
 
-
 MOST = 1600
 """The most elements of a tensor."""
 
-
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
-
 
 NONE = {"fused_activation_function": "NONE"}
 
 
 @dataclass
-class Drawing:
-    """A graph in the making. `Made.shape` of each result is set."""
+class Draws:
+    """Random choices, among others of tensors."""
 
     random: np.random.Generator
     mode: str
-    model: Model = field(default_factory=Model)
     tensors: list = field(default_factory=list)
     """The results and the inputs that further operators can read."""
-    used: set = field(default_factory=set)
+    used: dict = field(default_factory=dict)
+    """The tensors that an operator reads, by id()."""
 
     def chance(self, share):
         return self.random.random() < share
@@ -43,6 +40,23 @@ class Drawing:
 
     def choice(self, items):
         return items[int(self.random.integers(0, len(items)))]
+
+    def pick(self, accepts=lambda one: True):
+        """Return a tensor, the latest ones more often; None if none is accepted."""
+        some = [one for one in self.tensors if accepts(one)]
+        if not some:
+            return None
+        if self.chance(0.6):
+            return some[-1]
+        unread = [one for one in some if id(one) not in self.used]
+        return self.choice(unread if unread and self.chance(0.5) else some)
+
+
+@dataclass
+class Drawing(Draws):
+    """A graph in the making. `Made.shape` of each result is set."""
+
+    model: Model = field(default_factory=Model)
 
     @property
     def dtype(self):
@@ -70,16 +84,6 @@ class Drawing:
         self.tensors.append(made)
         return made
 
-    def pick(self, accepts=lambda one: True):
-        """Return a tensor, the latest ones more often; None if none is accepted."""
-        some = [one for one in self.tensors if accepts(one)]
-        if not some:
-            return None
-        if self.chance(0.6):
-            return some[-1]
-        unread = [one for one in some if id(one) not in self.used]
-        return self.choice(unread if unread and self.chance(0.5) else some)
-
     def add(self, kind, inputs, shape, dtype, scale=None, zero=0, **options):
         """Append an operator with one result of a shape."""
         made = self.model.operator(kind, inputs, (dtype, scale, zero), **options)
@@ -89,7 +93,7 @@ class Drawing:
         assert prod(shape) > 0, shape
         made.shape = tuple(int(n) for n in shape)
         made.name = f"t{len(self.model.graph.tensors)}"
-        self.used.update(id(one) for one in inputs)
+        self.used.update((id(one), one) for one in inputs)
         self.tensors.append(made)
         return made
 

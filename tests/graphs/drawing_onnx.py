@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
+from graphs.drawing import MOST, Draws
 from models.onnx_support import Made
 
 MODES = ("float32", "QDQ", "QDQ per channel")
-MOST = 1600
 
 
 @dataclass(eq=False)
@@ -25,34 +25,14 @@ class Result:
 
 
 @dataclass
-class Drawing:
-    random: np.random.Generator
-    mode: str
+class Drawing(Draws):
+    """An ONNX graph in the making."""
+
     made: Made = field(default_factory=lambda: Made(opset=14))
-    tensors: list = field(default_factory=list)
-    used: set = field(default_factory=set)
 
     @property
     def is_quantised(self):
         return self.mode != "float32"
-
-    def chance(self, share):
-        return self.random.random() < share
-
-    def number(self, low, high):
-        return int(self.random.integers(low, high + 1))
-
-    def choice(self, items):
-        return items[int(self.random.integers(0, len(items)))]
-
-    def pick(self, accepts=lambda one: True):
-        some = [one for one in self.tensors if accepts(one)]
-        if not some:
-            return None
-        if self.chance(0.6):
-            return some[-1]
-        unread = [one for one in some if one not in self.used]
-        return self.choice(unread if unread and self.chance(0.5) else some)
 
     def pair(self, name, scale, zero):
         """Append QuantizeLinear and DequantizeLinear."""
@@ -66,7 +46,7 @@ class Drawing:
             scale, zero = (like.scale, like.zero) if like is not None else self.quantisation(reach)
             name = self.pair(name, scale, zero)
         found = Result(name, tuple(int(n) for n in shape), max(reach, 1e-3), scale, zero)
-        self.used.update(inputs)
+        self.used.update((id(one), one) for one in inputs)
         self.tensors.append(found)
         return found
 
@@ -352,8 +332,8 @@ def drawn(seed):
         tries += 1
         done += draw.random.choice(_FUNCTIONS, p=_SHARES)(draw) is not None
     results = draw.tensors[len(draw.made.inputs) :]
-    ends = [one for one in results if one not in draw.used]
+    ends = [one for one in results if id(one) not in draw.used]
     kept = [one for one in ends if draw.chance(0.85)] or ends[-1:] or results[-1:] or draw.tensors[-1:]
-    kept += [one for one in results if one in draw.used and draw.chance(0.06)]
+    kept += [one for one in results if id(one) in draw.used and draw.chance(0.06)]
     draw.made.output(*dict.fromkeys(one.name for one in kept[-6:]))
     return draw.made, draw.mode

@@ -64,10 +64,7 @@ OPERATORS = {
 }
 """The functions that append operators, and how often."""
 
-
 _FUNCTIONS = list(OPERATORS)
-
-
 _SHARES = np.asarray(list(OPERATORS.values()), float) / sum(OPERATORS.values())
 
 
