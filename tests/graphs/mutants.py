@@ -4,7 +4,7 @@
 A mutant is one changed expression of a function. The changed code replaces that of the function in a child process,
 which imports models that run its line: of the 300 graphs of CI, and of the tests of operators. A mutant is caught if
 the import's own proof fails, if another model is refused, or if the emitted C has other results than the runtime of
-the format.
+the format. A mutant that survives changes a choice (other files, all of them right), or nothing in these models.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import ast
 import collections
 import contextlib
 import copy
+import hashlib
 import importlib
 import json
 import os
@@ -48,6 +49,7 @@ MODULES = (
 """The modules of passes; choices between equal programs are not among them."""
 GRAPHS, PLACED, TURNS, MOST = 300, 40, 3, 150
 SECONDS = 120
+SURVIVED, NOT_REACHED = "survived", "not reached"
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -241,8 +243,14 @@ def corpus(runner, files):
         finally:
             sys.settrace(None)
         if result.outcome in (EXACT, REFUSED):
-            kept.append((outcome, subject, result.outcome, lines))
+            kept.append((outcome, subject, (result.outcome, written(runner)), lines))
     return kept
+
+
+def written(runner):
+    """Return a digest of the files of the last import."""
+    files = sorted(one for one in (runner.folder / "work" / "out").rglob("*") if one.suffix in (".yaml", ".c", ".npz"))
+    return hashlib.sha256(b"".join(one.read_bytes() for one in files)).hexdigest()
 
 
 def reaching(mutant, models):
@@ -256,12 +264,14 @@ def judged(mutant, models, numbers, runner):
     """Return how a mutant is caught, in this process, which is given up afterwards."""
     function = live_function(mutant.module, mutant.function)
     function.__code__ = mutant.code.replace(co_firstlineno=function.__code__.co_firstlineno)
+    others = 0
     for number in numbers:
-        outcome, subject, right, _ = models[number]
+        outcome, subject, (right, digest), _ = models[number]
         found = runner.judge(copy.deepcopy(outcome), subject)
         if found.outcome != right:
             return f"{found.outcome}: {found.detail[:110]}"
-    return "survived"
+        others += digest != written(runner)
+    return f"{SURVIVED}: {others} of {len(numbers)} models have other files" if others else f"{SURVIVED}: same files"
 
 
 def main() -> int:
@@ -270,6 +280,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=240)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--again", type=Path, help="a file of --json of the same seed: only the mutants that were not caught"
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants.jsonl")
     options = parser.parse_args()
     from graphs.campaign import Runner
@@ -281,6 +294,10 @@ def main() -> int:
     models = corpus(runner, {one.code.co_filename for one in every})
     functions = {(one.module, one.function) for one in every}
     chosen = [every[i] for i in np.random.default_rng(options.seed).choice(len(every), options.count, replace=False)]
+    if options.again:
+        rows = map(json.loads, options.again.read_text(encoding="utf-8").splitlines())
+        names = {row["mutant"] for row in rows if row["result"].startswith((SURVIVED, NOT_REACHED))}
+        chosen = [one for one in chosen if str(one) in names]
     seconds = time.monotonic() - started
     print(f"{len(every)} mutants of {len(functions)} functions, {len(models)} models, {seconds:.0f} s", flush=True)
     options.json.parent.mkdir(exist_ok=True)
@@ -296,7 +313,7 @@ def main() -> int:
                     signal.alarm(SECONDS * 5)
                     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                     runner.folder = Path(folder) / f"child{number}"
-                    text = "not reached"
+                    text = NOT_REACHED
                     numbers = reaching(mutant, models)
                     if numbers:
                         try:
@@ -312,10 +329,10 @@ def main() -> int:
             results.append((mutant, text))
             stream.write(json.dumps({"mutant": str(mutant), "result": text}) + "\n")
             stream.flush()
-            if text in ("survived", "not reached"):
+            if text.startswith((SURVIVED, NOT_REACHED)):
                 print(f"{text}: {mutant}", flush=True)
     counts = collections.Counter(text.split(":")[0] for _, text in results)
-    caught = len(results) - counts["survived"] - counts["not reached"]
+    caught = len(results) - counts[SURVIVED] - counts[NOT_REACHED]
     for name, count in counts.most_common():
         print(f"  {name:14} {count}")
     print(f"{caught} of {len(results)} caught: {100 * caught / len(results):.1f} %, {time.monotonic() - started:.0f} s")
