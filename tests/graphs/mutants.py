@@ -193,41 +193,71 @@ def graphs():
 
 
 class Recorded:
-    """The models of the tests that compare operators with LiteRT: these tests run, and compile nothing."""
+    """The models of the tests that compare operators with runtimes: these tests run, and compile nothing."""
 
     def __init__(self):
-        from models import campaigns
+        from models import campaigns, elements, onnx_support
 
-        self.subjects = []
-        right, campaigns.check_configurations = campaigns.check_configurations, self.record
+        self.models = []
+        campaigns.check_configurations = elements.check_configurations = self.record
+        onnx_support.check = self.record_onnx
         # The outcomes of these tests have no meaning.
         with Path(os.devnull).open("w", encoding="utf-8") as none, contextlib.redirect_stdout(none):
             pytest.main(["-q", "--tier=all", "-p", "no:cacheprovider", str(ROOT / "tests" / "models")], plugins=[self])
-        campaigns.check_configurations = right
+        assert {one.format for one, _ in self.models} == {"tflite", "onnx"}
 
     def pytest_collection_modifyitems(self, items):
-        items[:] = [one for one in items if "check_configurations" in one.function.__code__.co_names]
+        items[:] = [one for one in items if self._compares(one.function)]
+
+    def _compares(self, function):
+        """Whether a test calls a function that records, or a function of its modules that does."""
+        waiting, seen = [function], set()
+        while waiting:
+            one = waiting.pop()
+            seen.add(one)
+            called = [one.__globals__.get(name) for name in names_of(one.__code__)]
+            if any(each in (self.record, self.record_onnx) for each in called if callable(each)):
+                return True
+            waiting += [
+                each
+                for each in called
+                if isinstance(each, types.FunctionType) and each.__module__.startswith("models.") and each not in seen
+            ]
+        return False
 
     def record(self, build, folder, seed, steps=False, cases=None, oracle=None, **_):
-        from graphs.campaign import Subject
+        from graphs.campaign import EXACT, Outcome, Subject
         from models import campaigns
 
         random = np.random.default_rng(seed)
         for content in [build(random).build() for _ in range(TURNS)]:
             given = [] if steps else (cases or campaigns.cases_of)(campaigns.graph_of(content), random)
             expected = (oracle or campaigns.litert)(content, given, "BUILTIN_REF") if given else []
-            self.subjects.append(Subject(content, given, expected, True))
+            made = Outcome(1000 + len(self.models), "tflite", "", 0, {}, EXACT)
+            self.models.append((made, Subject(content, given, expected, True)))
+
+    def record_onnx(self, contents, *_, exact=False, **__):
+        from graphs.campaign import EXACT, Outcome, Subject
+        from models.onnx_support import Made
+
+        for one in contents[:TURNS]:
+            content = one.model().SerializeToString() if isinstance(one, Made) else one
+            made = Outcome(1000 + len(self.models), "onnx", "", 0, {"exact": exact}, EXACT)
+            self.models.append((made, Subject(content, [], [], True)))
+
+
+def names_of(code):
+    """Return the names that code reads, that of functions inside of it included."""
+    inner = [names_of(one) for one in code.co_consts if isinstance(one, types.CodeType)]
+    return {*code.co_names}.union(*inner)
 
 
 def corpus(runner, files):
     """Return the models and the lines of each: (outcome, subject, {(file, line)}). The right passes are exact."""
-    from graphs.campaign import EXACT, REFUSED, Outcome
+    from graphs.campaign import EXACT, REFUSED
 
-    found = list(graphs())
-    for number, subject in enumerate(Recorded().subjects):
-        found.append((Outcome(1000 + number, "tflite", "", 0, {}, EXACT), subject))
     kept = []
-    for outcome, subject in found:
+    for outcome, subject in (*graphs(), *Recorded().models):
         lines = set()
 
         def by_line(frame, event, _, lines=lines):
