@@ -12,6 +12,8 @@ from models.campaigns import check_configurations, graph_of  # noqa: E402
 from models.layers import ACTIVATIONS, dilation, operands, present, quantised, windows  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.test_pools import seed_of  # noqa: E402
+from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
+from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
 
 
 def transposed(random, dtype):
@@ -141,6 +143,25 @@ def test_computed_weights(kind, dtype, tmp_path):
     )
 
 
+def test_the_limit_of_sums_is_that_of_one_result(tmp_path):
+    """Layers with more weights than 32 bits can sum: each result sums fewer."""
+    models = []
+    for kind, channels, shape, results in (
+        ("CONV_2D", 200, (180, 1, 1, 200), 180),
+        ("DEPTHWISE_CONV_2D", 33030, (1, 1, 1, 33030), 33030),
+    ):
+        model = Model()
+        data, weights = model.input("int8", (1, 1, 1, channels), 0.1, 3), model.input("int8", shape, 0.1, 0)
+        options = {"stride_h": 1, "stride_w": 1, "padding": "VALID", "fused_activation_function": "NONE"}
+        if kind == "DEPTHWISE_CONV_2D":
+            options["depth_multiplier"] = 1
+        bias = model.constant(np.zeros(results, np.int32), 0.01, 0)
+        model.output(model.operator(kind, [data, weights, bias], ("int8", 3.0, 0), **options))
+        models.append(model)
+    each = iter(models)
+    check_configurations(lambda _: next(each), tmp_path, seed=1, count=len(models))
+
+
 def test_refused_products():
     model = Model()
     data = model.input("int8", (1, 16), 0.1, 0)
@@ -154,3 +175,11 @@ def test_refused_products():
     model.output(model.operator("BATCH_MATMUL", [one, two], ("float32",)))
     with pytest.raises(AssertionError, match="with 3 columns and 2 rows"):
         graph_of(model.build())
+    model = Model()
+    one, two = model.input("int8", (1, 33025), 0.1, 0), model.input("int8", (2, 33025), 0.1, 0)
+    model.output(model.operator("FULLY_CONNECTED", [one, two, None], ("int8", 1.0, 0)))
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(model.build()), "made", faults)
+    [fault] = faults
+    assert fault.message.endswith(": sums of 33025 products") and fault.expected == "at most 33024"

@@ -156,6 +156,23 @@ def test_padding_after_an_activation_is_absorbed_by_the_greatest(tmp_path):
     check(models, tmp_path)
 
 
+def test_padding_after_an_activation_is_kept_where_windows_show_it(tmp_path):
+    """Padding above some elements, and below all of them in windows without an element."""
+    models = []
+    for value, edges, stride in ((20, [1, 1], 1), (-40, [0, 4], 2), (-40, [4, 0], 2)):
+        model = Model()
+        data = model.input("int8", (1, 6, 6, 2), 0.05, -30)
+        one = model.operator("ADD", [data, data], ("int8", 0.05, -30), fused_activation_function="RELU")
+        amounts = numbers(model, [[0, 0], edges, [0, 0], [0, 0]])
+        padding = model.constant(np.asarray([value], np.int8), 0.05, -30)
+        wide = model.operator("PADV2", [one, amounts, padding], ("int8", 0.05, -30))
+        options = {"filter_height": 2, "filter_width": 2, "stride_h": stride, "stride_w": stride, "padding": "VALID"}
+        model.output(model.operator("MAX_POOL_2D", [wide], ("int8", 0.05, -30), **options))
+        assert kinds(model) == ["ADD", "PADV2", "MAX_POOL_2D"]
+        models.append(model)
+    check(models, tmp_path)
+
+
 def activated(random, dtype, kind, first, second, same=True):
     """Return an operator with the fused activation `first`, then the operator `second`."""
     model = Model()
