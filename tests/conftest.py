@@ -90,6 +90,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         skip_here("root may write everywhere")
 
 
+@pytest.fixture(autouse=True)
+def no_internal_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception that opwest does not handle fails the test that calls main()."""
+
+    def fail(error: Exception, options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("opwest.cli.main.unexpected", fail)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Record a passed test; with pytest-xdist, in the controller process."""
     if Tier.name == "host" and report.when == "call" and report.passed and "PYTEST_XDIST_WORKER" not in os.environ:

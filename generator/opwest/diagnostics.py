@@ -94,6 +94,34 @@ class OpwestError(Exception):
         super().__init__("\n".join(str(d) for d in self.diagnostics))
 
 
+def internal_error(error: BaseException, location: Location | None = None, *, hint: str) -> Diagnostic:
+    """Return the error for an exception that opwest did not expect, with the innermost line of opwest."""
+    kind, text = type(error).__name__, first_line(error)
+    shown = kind if text == kind else f"{kind}: {text}"
+    own = [f"{module}:{line}" for module, line in frames_of(error) if is_own(module)]
+    return Diagnostic("error", ", at ".join([f"internal error: {shown}", *own[-1:]]), location, hint=hint)
+
+
+def frames_of(error: BaseException) -> list[tuple[str, int]]:
+    """Return the modules and lines that an exception passed through, the innermost last."""
+    found, place = [], error.__traceback__
+    while place is not None:
+        found.append((str(place.tb_frame.f_globals.get("__name__", "")), place.tb_lineno))
+        place = place.tb_next
+    return found
+
+
+def first_line(error: BaseException) -> str:
+    """Return the message of an exception in one line; its type if there is none."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def is_own(module: str) -> bool:
+    """Whether a module is a part of opwest."""
+    return module.split(".")[0] == __name__.split(".")[0]
+
+
 class Diagnostics:
     """Collects diagnostics in the order of their report, without duplicates."""
 

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from golden_support import copy_project, emitted
 from opwest import __version__
+from opwest.cli import main
 
 COMMANDS = ["generate", "update", "check", "init", "inspect", "run", "plan", "targets"]
+
+UNEXPECTED = main.unexpected
+"""The function itself: tests replace it (tests/conftest.py)."""
 
 
 @pytest.fixture
@@ -104,6 +108,35 @@ def test_good_input_is_0(opwest, manifest, tmp_path):
     assert opwest("generate", manifest, "-o", tmp_path / "app").code == 0
     assert opwest("inspect", manifest.with_name("negate.c")).code == 0
     assert opwest("targets").code == 0
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_an_unexpected_exception_is_an_internal_error(opwest, manifest, monkeypatch, verbose):
+    def run(options, faults):
+        return {}[("a", "b")]
+
+    monkeypatch.setattr(main, "unexpected", UNEXPECTED)
+    monkeypatch.setattr(main, "_run", run)
+    monkeypatch.setitem(globals(), "__name__", "opwest.tested")  # a module of opwest raises it
+    done = opwest("inspect", manifest, *(["--verbose"] if verbose else []))
+    line = run.__code__.co_firstlineno + 1
+    assert done.code == 1 and done.out == ""
+    assert f"opwest: error: internal error: KeyError: ('a', 'b'), at opwest.tested:{line}\n" in done.err
+    hint = f"hint: report this error with the command, its files and the version, opwest {__version__}"
+    assert done.err.endswith(f"  {hint}\n" if verbose else f"  {hint}; --verbose prints the traceback\n")
+    assert ("Traceback (most recent call last):" in done.err) == verbose
+
+
+def test_an_internal_error_as_json(opwest, manifest, monkeypatch):
+    def run(options, faults):
+        raise ValueError
+
+    monkeypatch.setattr(main, "unexpected", UNEXPECTED)
+    monkeypatch.setattr(main, "_run", run)
+    done = opwest("targets", "--json")
+    [fault] = report_of(done.out)["diagnostics"]
+    assert done.code == 1 and fault["message"].startswith("internal error: ValueError, at opwest.cli.main:")
+    assert "--verbose" not in fault["hint"]
 
 
 def test_faulty_input_is_1(opwest, broken, tmp_path):

@@ -56,7 +56,7 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
         kind, said = "imported", ""
     except OpwestError as error:
         kind, said = "refused", str(error)
-        if "error: " not in said or "Traceback" in said or file.name not in said:
+        if "error: " not in said or "internal error" in said or file.name not in said:
             kind = "an unclear message"
         elif folder.exists():
             kind = "a folder after an error, or one that check refuses"

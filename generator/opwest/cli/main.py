@@ -18,7 +18,7 @@ from opwest import activity
 from opwest.cli.import_kinds import with_kind
 from opwest.cli.output_options import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, parser
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, printable
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
 from opwest.result import Result
 
 
@@ -63,6 +63,10 @@ def _main(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("opwest: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        result = None
+        status = 1
+        faults.add(unexpected(error, options))
     found = faults.in_order()
     if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
@@ -98,6 +102,20 @@ def _run(options: argparse.Namespace, faults: Diagnostics) -> Result:
         stack.enter_context(activity.stage(options.command))
         result: Result = options.function(options, faults)
     return result
+
+
+def unexpected(error: Exception, options: argparse.Namespace) -> Diagnostic:
+    """Return the error for an exception that no part of opwest handles; with --verbose, print the traceback."""
+    from opwest import __version__
+
+    hint = f"report this error with the command, its files and the version, opwest {__version__}"
+    if is_verbose(options):
+        import traceback
+
+        traceback.print_exception(error)
+    elif "verbose" in vars(options):
+        hint += "; --verbose prints the traceback"
+    return internal_error(error, hint=hint)
 
 
 def _print_activity(line: str) -> None:

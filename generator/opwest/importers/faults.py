@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import traceback
 from collections.abc import Iterable
 
-import opwest
 from opwest import __version__
-from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.diagnostics import Diagnostic, Location, OpwestError, first_line, frames_of, internal_error, is_own
 
 
 def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
@@ -27,24 +25,10 @@ def internal(error: BaseException, place: str | None) -> OpwestError | None:
 
     numpy raises for wrong operands of its caller: the innermost frame outside of numpy decides.
     """
-    frames = [
-        (str(frame.f_globals.get("__name__", "")), line) for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
-    frames = [one for one in frames if one[0].split(".")[0] != "numpy"]
-    if not frames or frames[-1][0].split(".")[0] != opwest.__name__:
+    modules = [module for module, _ in frames_of(error) if module.split(".")[0] != "numpy"]
+    if not modules or not is_own(modules[-1]):
         return None
-    module, line = frames[-1]
-    where = f"{module}:{line}"
-    text = first_line(error)
-    kind = type(error).__name__
-    shown = kind if text == kind else f"{kind}: {text}"
-    return fault(f"internal error: {shown}, at {where}", place, hint=REPORT)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the message of an exception in one line; its type if there is none."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:300] if lines else type(error).__name__
+    return OpwestError([internal_error(error, Location(place) if place else None, hint=REPORT)])
 
 
 def require_packages(packages: Iterable[tuple[str, str]], purpose: str, install: str) -> None:

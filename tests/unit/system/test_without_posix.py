@@ -48,7 +48,8 @@ def run(
     }
     command = [sys.executable, *map(str, words)]
     done = subprocess.run(command, env=env, capture_output=True, check=False)
-    assert b"Traceback" not in done.stderr and b"EncodingWarning: " not in done.stderr, done.stderr.decode()
+    for text in (b"Traceback", b"internal error", b"EncodingWarning: "):
+        assert text not in done.stderr, done.stderr.decode()
     if check:
         assert done.returncode == 0, done.stderr.decode()
     return done

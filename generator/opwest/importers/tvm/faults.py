@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opwest.importers.faults import fault, first_line, require_packages
+from opwest.importers.faults import fault, require_packages
 from opwest.system import commands
 
-__all__ = ["APACHE_TVM", "fault", "first_line", "last_line", "require", "require_version"]
+__all__ = ["APACHE_TVM", "fault", "last_line", "require", "require_version"]
 
 INSTALL = commands.pip_install("opwest[tvm]")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from opwest.diagnostics import Diagnostic, Location, OpwestError
-from opwest.importers.tvm.faults import fault, first_line, last_line
+from opwest.diagnostics import Diagnostic, Location, OpwestError, first_line
+from opwest.importers.tvm.faults import fault, last_line
 from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
 

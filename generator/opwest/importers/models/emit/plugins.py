@@ -7,8 +7,8 @@ import functools
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from opwest.diagnostics import Diagnostics
-from opwest.importers.faults import fault, first_line
+from opwest.diagnostics import Diagnostics, first_line
+from opwest.importers.faults import fault
 from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS, Variant
 from opwest.importers.models.ir.program import Operation
 
