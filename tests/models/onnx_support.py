@@ -77,7 +77,7 @@ class Made:
 
 
 def floats(random, *shape, scale=1.0):
-    return (random.standard_normal(shape) * scale).astype(np.float32)
+    return np.asarray(random.standard_normal(shape) * scale, np.float32)
 
 
 def session(content):

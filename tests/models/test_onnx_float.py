@@ -59,6 +59,36 @@ def test_binary(kind, tmp_path):
     check([binary(random, kind) for _ in range(CONFIGURATIONS)], tmp_path, random, onnx_bound(kind))
 
 
+ONE_ELEMENT = ("Add", "Mul", "Div", "Pow", "Max", "Sum", "Less", "Where", "Mod", "PRelu")
+
+
+@pytest.mark.parametrize("kind", ONE_ELEMENT)
+@pytest.mark.parametrize("quantised", [False, True])
+def test_a_constant_of_one_element_has_the_dimensions_of_the_result(kind, quantised, tmp_path):
+    """The other operands have fewer."""
+    random = np.random.default_rng([ord(c) for c in kind])
+    dtype = np.int32 if kind == "Mod" else np.float32
+    models = []
+    for shape, dimensions in (((), (1,)), ((3,), (1, 1)), ((2, 3), (1, 1, 1, 1)), ((1,), (1,))):
+        made = Made(17)
+        x = made.input(*shape, dtype=dtype.__name__)
+        data = made.add("Abs", x) if kind == "Pow" else x
+        constant = made.constant(np.full(dimensions, 2, dtype))
+        if quantised and dtype == np.float32:
+            scale, zero = np.float32(0.05), np.uint8(120)
+            data = made.add("DequantizeLinear", made.add("QuantizeLinear", data, scale, zero), scale, zero)
+            constant = made.add("DequantizeLinear", np.full(dimensions, 200, np.uint8), np.float32(0.01), np.uint8(0))
+        if kind == "Where":
+            result = made.add(kind, made.add("Less", data, np.float32(0)), data, constant)
+        elif kind == "PRelu":
+            result = made.add("Add", made.add(kind, data, np.float32(0.25)), constant)
+        else:
+            result = made.add(kind, data, constant)
+        made.output(made.add("Not", result) if kind == "Less" else result)
+        models.append(made)
+    check(models, tmp_path, random, 1e-5, exact=True, limits=(-9, 10))
+
+
 def windows(random, spatial, most=4):
     options = {"strides": [int(n) for n in random.integers(1, most, spatial)]}
     automatic = random.choice(["pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID"])

@@ -177,6 +177,16 @@ def test_dynamic(kind, tmp_path):
     check(contents, tmp_path / "c", random, onnx_bound("MatMulInteger"))
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_scales_with_dimensions(shape, tmp_path):
+    """A dynamically quantised layer whose scale of weights is no scalar."""
+    random = np.random.default_rng(11)
+    model = onnx.load_from_string(dynamic(layer(random, "MatMul").model(), tmp_path))
+    [scale] = (one for one in model.graph.initializer if one.name.endswith("_scale"))
+    scale.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scale).reshape(shape), scale.name))
+    check([model.SerializeToString()], tmp_path / "c", random, onnx_bound("MatMulInteger"))
+
+
 @pytest.mark.parametrize("kind", ["MatMul", "Gemm", "Conv"])
 def test_dequantised_weights(kind, tmp_path):
     """Near to the float model, and to onnxruntime's results: uint8 weights, whose products saturate on no processor."""

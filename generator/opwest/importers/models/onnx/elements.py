@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,19 @@ def operand(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
     if item.rank == rank and t.values_of(item) is None:
         return t.tensor(item, order)
     return raised(t, t.tensor(item), rank, order)
+
+
+def operands(t: Translation, items: Iterable[Item], rank: int, order: Order) -> list[Tensor]:
+    """Return operands in an order, in the dtype of the file, whose common shape has `rank` dimensions."""
+    return of_rank(t, [operand(t, item, rank, order) for item in items], rank)
+
+
+def of_rank(t: Translation, tensors: list[Tensor], rank: int) -> list[Tensor]:
+    """Return operands of which one has `rank` dimensions: else that was a constant of one element, now a scalar."""
+    if any(len(one.shape) == rank for one in tensors):
+        return tensors
+    place = next(place for place, one in enumerate(tensors) if one.is_constant and one.size == 1)
+    return [t.reshape(one, (1,) * rank) if i == place else one for i, one in enumerate(tensors)]
 
 
 def operand8(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
@@ -98,11 +111,11 @@ def binary(op: Op, t: Translation) -> None:
     if kind in _INTEGER and end.target is not None and not t.rules.float_requantization:
         quantise_constants(t, (one, other))
         if eight_bit(t, (one, other)):
-            tensors = [operand8(t, item, rank, order) for item in (one, other)]
+            tensors = of_rank(t, [operand8(t, item, rank, order) for item in (one, other)], rank)
             t.finish(end, kind, tensors, shape, order, fused_activation_function=end.activation)
             return
     options = {"fused_activation_function": end.activation} if kind in _FUSED else {}
-    tensors = [operand(t, item, rank, order) for item in (one, other)]
+    tensors = operands(t, (one, other), rank, order)
     float_finish(t, end, kind, tensors, shape, order, op.output.dtype, **options)
 
 
@@ -170,7 +183,7 @@ def variadic(op: Op, t: Translation) -> None:
     rank = op.output.rank
     order = order_of(t, items, rank)
     options: dict[str, Any] = {"fused_activation_function": "NONE"} if kind == "ADD" else {}
-    tensors = [operand(t, item, rank, order) for item in items]
+    tensors = operands(t, items, rank, order)
     dtype = op.output.dtype
     total = tensors[0]
     for one in tensors[1:]:
@@ -189,15 +202,15 @@ def where(op: Op, t: Translation) -> None:
     order = order_of(t, (one, other, condition), rank)
     shape = permuted(op.output.known, order)
     end = t.end(op, False)
-    first = operand(t, condition, rank, order)
     if end.target is not None:
         quantise_constants(t, (one, other))
         if eight_bit(t, (one, other)):
             wanted = end.target.quantization
             parts = [t.requantised(operand8(t, item, rank, order), wanted) for item in (one, other)]
-            t.finish(end, "SELECT_V2", [first, *parts], shape, order)
+            chosen = of_rank(t, [operand(t, condition, rank, order), *parts], rank)
+            t.finish(end, "SELECT_V2", chosen, shape, order)
             return
-    tensors = [first, *(operand(t, item, rank, order) for item in (one, other))]
+    tensors = operands(t, (condition, one, other), rank, order)
     float_finish(t, end, "SELECT_V2", tensors, shape, order, op.output.dtype)
 
 
@@ -244,6 +257,6 @@ def modulo(op: Op, t: Translation) -> None:
     one, other = op.input(0), op.input(1)
     rank = op.output.rank
     order = order_of(t, (one, other), rank)
-    tensors = [operand(t, item, rank, order) for item in (one, other)]
+    tensors = operands(t, (one, other), rank, order)
     shape = permuted(op.output.known, order)
     t.put(op.output, t.emit("FLOOR_MOD", tensors, shape, op.output.dtype), order)

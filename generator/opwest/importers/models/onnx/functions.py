@@ -137,7 +137,7 @@ def prelu(op: Op, t: Translation) -> None:
     if len(tensors[1].shape) != rank - 1 and tensors[1].is_constant:
         # Without the batch, as TFLite's converters write it.
         shape = (1,) * (rank - len(tensors[1].shape)) + tensors[1].shape
-        if shape[0] == 1:
+        if shape[:1] == (1,):
             tensors[1] = t.reshape(tensors[1], shape[1:])
     float_finish(t, t.end(op, False), "PRELU", tensors, permuted(data.known, order), order)
 
@@ -177,6 +177,8 @@ def elu(op: Op, t: Translation) -> None:
     alpha = float(op.get("alpha", {"Elu": 1.0, "Celu": 1.0, "Selu": 1.67326319217681884765625}[op.kind]))
     gamma = float(op.get("gamma", 1.05070102214813232421875)) if op.kind == "Selu" else 1.0
     inner = alpha if op.kind == "Celu" else 1.0
+    if not inner:
+        raise Unsupported("alpha=0", "another number")
 
     def function(x: Any) -> Any:
         return gamma * (np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / inner))
