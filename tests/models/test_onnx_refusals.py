@@ -33,9 +33,9 @@ def refused(model):
     return "\n".join(map(str, faults))
 
 
-def one(kind, *inputs, opset=17, shape=(1, 2, 4, 4), **options):
+def one(kind, *inputs, opset=17, shape=(1, 2, 4, 4), data="float32", **options):
     made = Made(opset)
-    made.output(made.add(kind, made.input(*shape), *inputs, **options))
+    made.output(made.add(kind, made.input(*shape, dtype=data), *inputs, **options))
     return made.model()
 
 

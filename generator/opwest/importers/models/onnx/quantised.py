@@ -135,10 +135,8 @@ def _operands(op: Op, t: Translation, axis: int) -> tuple[Held, Any, int]:
 def integer_product(op: Op, t: Translation) -> None:
     """int32 sums."""
     held, content, zero = _operands(op, t, 1 if op.input(1).rank > 1 else 0)
-    if content.ndim not in (1, 2) or op.input(0).rank < 2:
-        raise Unsupported(
-            f"data {list(op.input(0).known)}, weights {list(content.shape)}", "data [...,k], weights [k,n]"
-        )
+    if op.input(0).rank < 2:
+        raise Unsupported(f"data {list(op.input(0).known)}", "data [...,k]")
     source = t.ordered(held, identity(op.input(0).rank))
     content = content.reshape(len(content), -1)
     weights = t.constant(content.T, "weights", Quantization((1.0,), (zero,)))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,8 @@ def _affine(t: Translation, x: Tensor, order: Order, items: list[Item | None], r
     """Return x * scale + bias; both have `shape` in the order of the file."""
     for kind, item in zip(("MUL", "ADD"), items, strict=False):
         if item is not None:
+            if item.size != prod(shape):
+                raise Unsupported(f"'{item.name}' with the shape {list(item.known)}", str(shape))
             x = arithmetic(t, kind, x, raised(t, t.reshape(t.tensor(item), tuple(shape)), rank, order))
     return x
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.importers.models.graph.faults import Unsupported
+from opwest.importers.models.onnx.operands import check_operands
 from opwest.importers.models.onnx.reductions import batch_numbers
 from opwest.importers.models.onnx.values import Item, Model, Op
 
@@ -67,6 +68,8 @@ class _Rewriting:
             if layer is None or layer.kind not in ("Conv", "ConvTranspose", "Gemm"):
                 continue
             try:
+                check_operands(layer)
+                check_operands(op)
                 factor, offset = batch_numbers(op, [op.input(i).content for i in range(1, 5)])
                 inputs = _normalised(layer, factor, offset)
             except Unsupported:

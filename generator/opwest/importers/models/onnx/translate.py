@@ -25,6 +25,7 @@ from opwest.importers.models.onnx import (
     transposed,
 )
 from opwest.importers.models.onnx.file import GREATEST_OPSET, LEAST_OPSET, other_attributes
+from opwest.importers.models.onnx.operands import check_operands
 from opwest.importers.models.onnx.registry import TRANSLATIONS
 from opwest.importers.models.onnx.translation import Translation
 from opwest.importers.models.onnx.values import Item, Model, Op
@@ -75,6 +76,7 @@ def translate(model: Model, rules: Rules) -> Graph:
             if op.kind not in control.KINDS:
                 for one in results:
                     _ = one.known
+                check_operands(op)
             found(op, made)
             _check_attributes(op)
         except Unsupported as reason:
