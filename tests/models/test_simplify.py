@@ -128,6 +128,14 @@ def test_padding_with_the_least_value_is_absorbed_by_the_greatest(tmp_path):
     check(models, tmp_path)
 
 
+def test_padding_with_the_stored_number_0_is_kept(tmp_path):
+    """The padding of a convolution has the zero point, which is not 0 in these models."""
+    random = np.random.default_rng(11)
+    models = [padded(random, dtype, "CONV_2D", value=0) for dtype in ("int8", "uint8")]
+    assert all(kinds(model) == ["PADV2", "CONV_2D"] for model in models)
+    check(models, tmp_path)
+
+
 def test_padding_is_not_absorbed():
     random = np.random.default_rng(7)
     for changes in ({"value": 7.0}, {"is_read": True}, {"amounts": [[0, 0], [1, 0], [0, 0], [0, 1]]}):
@@ -159,15 +167,17 @@ def test_padding_after_an_activation_is_absorbed_by_the_greatest(tmp_path):
 def test_padding_after_an_activation_is_kept_where_windows_show_it(tmp_path):
     """Padding above some elements, and below all of them in windows without an element."""
     models = []
-    for value, edges, stride in ((20, [1, 1], 1), (-40, [0, 4], 2), (-40, [4, 0], 2)):
+    cases = ("int8", 20, [1, 1], 1), ("int8", -40, [0, 4], 2), ("int8", -40, [4, 0], 2), ("float32", 3, [1, 1], 1)
+    for dtype, value, edges, stride in cases:
         model = Model()
-        data = model.input("int8", (1, 6, 6, 2), 0.05, -30)
-        one = model.operator("ADD", [data, data], ("int8", 0.05, -30), fused_activation_function="RELU")
+        pair = (None, 0) if dtype == "float32" else (0.05, -30)
+        data = model.input(dtype, (1, 6, 6, 2), *pair)
+        one = model.operator("ADD", [data, data], (dtype, *pair), fused_activation_function="RELU6")
         amounts = numbers(model, [[0, 0], edges, [0, 0], [0, 0]])
-        padding = model.constant(np.asarray([value], np.int8), 0.05, -30)
-        wide = model.operator("PADV2", [one, amounts, padding], ("int8", 0.05, -30))
+        padding = model.constant(np.asarray([value], dtype), *pair)
+        wide = model.operator("PADV2", [one, amounts, padding], (dtype, *pair))
         options = {"filter_height": 2, "filter_width": 2, "stride_h": stride, "stride_w": stride, "padding": "VALID"}
-        model.output(model.operator("MAX_POOL_2D", [wide], ("int8", 0.05, -30), **options))
+        model.output(model.operator("MAX_POOL_2D", [wide], (dtype, *pair), **options))
         assert kinds(model) == ["ADD", "PADV2", "MAX_POOL_2D"]
         models.append(model)
     check(models, tmp_path)

@@ -21,8 +21,11 @@ from opwest.importers.models.choice.table import Table  # noqa: E402
 from opwest.importers.models.ir.stripes import Striped  # noqa: E402
 
 
-def pyramid():
-    """Return a model whose first tensors are the largest: 24x24 values, 4 to 16 channels, with a residual sum."""
+def pyramid(constant=None):
+    """Return a model whose first tensors are the largest: 24x24 values, 4 to 16 channels, with a residual sum.
+
+    `constant` is the shape of a constant instead of the second operand of the sum.
+    """
     random, model = np.random.default_rng(5), Model()
     image = model.input("int8", (1, 24, 24, 4), 0.05, 3, name="image")
 
@@ -33,7 +36,10 @@ def pyramid():
         return model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, -128), **options)
 
     first = layer(image, 4, 16, 3, 1)
-    second = layer(first, 16, 16, 3, 1)
+    if constant is None:
+        second = layer(first, 16, 16, 3, 1)
+    else:
+        second = model.constant(random.integers(-128, 128, constant).astype(np.int8), 0.05, -128)
     both = model.operator("ADD", [first, second], ("int8", 0.1, -128), fused_activation_function="NONE")
     third = layer(both, 16, 8, 3, 2)
     last = layer(third, 8, 8, 1, 2)
@@ -75,6 +81,18 @@ def test_less_memory_and_the_same_results(file, io, tmp_path):
             given = [f"image={tmp_path / 'image.npy'}", "--reference", f"features={tmp_path / 'features.npy'}"]
             code, out, err = opwest("run", tmp_path / "app", "--host", "--sanitize", "--input", *given)
             assert (code, "features: equal to the reference" in out) == (0, True), (case, out, err)
+
+
+def test_a_constant_of_all_rows_ends_a_block(tmp_path):
+    """A layer in stripes reads one row at a time of its inputs, and the whole of its constants."""
+    found = {}
+    for constant in ((1, 1, 16), (24, 24, 16)):
+        file = tmp_path / f"rows{constant[0]}.tflite"
+        file.write_bytes(pyramid(constant))
+        code, out, err = opwest("import", file, "-o", tmp_path / file.stem, "--optimize", "ram")
+        assert code == 0, err
+        found[constant[0]] = max((int(layers) for _, layers, _ in stripes_in(out)), default=0)
+    assert found[1] > found[24]
 
 
 def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):

@@ -116,3 +116,20 @@ def test_one_channel_remains_if_all_are_constant(tmp_path):
     random = np.random.default_rng(5)
     program = check(separable(random, dict.fromkeys(range(16), -(1 << 30)), {}), random, tmp_path, 3)
     assert channels_of(program) == [4, 4, 8]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_constant_that_exceeds_the_bias_remains(sign, tmp_path):
+    """The bias and the constant channel have a sum of 33 bits; the other channel returns it to 32 bits."""
+    random, model = np.random.default_rng(6), Model()
+    data = model.input("int8", (1, 4, 4, 1), 0.05, -128)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "NONE"}
+    # Channel 0 is 72 to 98, channel 1 is 127; real zero is -128.
+    weights = model.constant(np.asarray([1, 0], np.int8).reshape(2, 1, 1, 1), 0.1)
+    bias = model.constant(np.asarray([2000, 1 << 30], np.int32), 0.05 * 0.1)
+    both = model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, -128), **options)
+    weights = model.constant(np.asarray([-127 * sign, 50 * sign], np.int8).reshape(1, 1, 1, 2), 0.01)
+    bias = model.constant(np.asarray([sign * ((1 << 31) - 1000)], np.int32), 0.05 * 0.01)
+    model.output(model.operator("CONV_2D", [both, weights, bias], ("int8", 2e5, 0), **options))
+    program = check(model, random, tmp_path, 2)
+    assert channels_of(program) == [2, 1]
