@@ -152,3 +152,9 @@ def test_rows_with_a_pitch():
     assert np.array_equal(rows, np.arange(6).reshape(2, 3, 1) * 7 + np.arange(4))
     rows[...] = -1
     assert (memory == -1).sum() == 24
+
+
+def test_rows_outside_of_the_memory():
+    one = value("v", shape=(2, 3, 4), root=value("r", shape=(38,)), pitch=7)
+    with pytest.raises(ValueError, match="38 elements of memory for the 39 of 'v'"):
+        rows_of(np.zeros(38, np.float32), one)

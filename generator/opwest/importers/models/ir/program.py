@@ -61,7 +61,12 @@ def extent_of(value: Value) -> int:
 
 
 def rows_of(memory: Any, value: Value) -> Any:
-    """Return the elements of a value in its shape, as a view of one-dimensional memory that starts with it."""
+    """Return the elements of a value in its shape, as a view of one-dimensional memory that starts with it.
+
+    Raises ValueError if the memory ends before the value.
+    """
+    if len(memory) < extent_of(value):
+        raise ValueError(f"{len(memory)} elements of memory for the {extent_of(value)} of '{value.name}'")
     if not value.pitch:
         return memory[: value.size].reshape(value.shape)
     import numpy as np
