@@ -95,6 +95,28 @@ def test_a_constant_of_all_rows_ends_a_block(tmp_path):
     assert found[1] > found[24]
 
 
+@pytest.mark.parametrize("kind", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+def test_pools_with_padding(kind, tmp_path):
+    """A row of padding has the least value for a maximum; for an average no value is right."""
+    random, model = np.random.default_rng(7), Model()
+    data = model.input("int8", (1, 24, 8, 2), 0.05, 3, name="image")
+
+    def layer(data, before, results):
+        weights = model.constant(random.integers(-127, 128, (results, 3, 3, before)).astype(np.int8), 0.01)
+        bias = model.constant(random.integers(-900, 900, results).astype(np.int32), 0.05 * 0.01)
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "NONE"}
+        return model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, 3), **options)
+
+    options = {"filter_height": 3, "filter_width": 3, "stride_h": 1, "stride_w": 1, "padding": "SAME"}
+    pooled = model.operator(kind, [layer(data, 2, 16)], ("int8", 0.05, 3), **options)
+    model.output(layer(pooled, 16, 2))
+    file = tmp_path / "m.tflite"
+    file.write_bytes(model.build())
+    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--optimize", "ram")
+    assert code == 0, err
+    assert (max((int(layers) for _, layers, _ in stripes_in(out)), default=0) == 3) == (kind == "MAX_POOL_2D")
+
+
 def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
     _, planned = imported(file, tmp_path / "free")
     _, least = imported(file, tmp_path / "least", "--optimize", "ram")

@@ -17,12 +17,9 @@ import numpy as np
 
 from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.importers.models.ir.program import Operation, Value
-from opwest.importers.models.ir.stripes import Buffer, Layer, Source, Striped
+from opwest.importers.models.ir.stripes import ALIGN, Buffer, Layer, Source, Striped
 from opwest.importers.models.operators.fixed_point import RANGES
 from opwest.records import dataclass
-
-ALIGN = 16
-"""The alignment of buffers, in bytes."""
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,13 @@ from opwest.importers.models.emit.function import Call
 from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.passes import STRIPES
 from opwest.importers.models.ir.program import Operation, Program, Value
-from opwest.importers.models.ir.stripes import Striped
+from opwest.importers.models.ir.stripes import ALIGN, Striped
 from opwest.records import dataclass
 
 MOST_LAYERS = 16
 """The layers of a block."""
 FORMS = ((1, 1), (1, 2), (1, 4), (2, 4), (2, 8), (4, 8), (8, 8))
 """The rows of the result in each call, and the most rows in a call of the layers before."""
-ALIGN = 16
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,10 @@ from opwest.importers.models.emit.kernels.mla.copying import COPY
 from opwest.importers.models.emit.registry import emits, joint_calls
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.ir.program import Value
-from opwest.importers.models.ir.stripes import Buffer, Source, Striped
+from opwest.importers.models.ir.stripes import ALIGN, Buffer, Source, Striped
 from opwest.importers.text import identifier
 from opwest.records import dataclass
 
-ALIGN = 16
-"""Of the scratch memory and of each part of it."""
 NOINLINE = "static __attribute__((noinline)) "
 """Functions of layers are compiled alone: assembly in them needs many registers."""
 

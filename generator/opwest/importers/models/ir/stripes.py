@@ -10,6 +10,9 @@ from __future__ import annotations
 from opwest.importers.models.ir.program import Operation
 from opwest.records import dataclass
 
+ALIGN = 16
+"""The alignment in bytes of buffers, and of the scratch memory of a block and of its layers."""
+
 
 @dataclass(frozen=True)
 class Source:

@@ -29,7 +29,7 @@ from opwest.importers.models.ir.places import places_of
 from opwest.importers.models.ir.products import DirectConvolution, MatrixProduct
 from opwest.importers.models.ir.program import Operation, Program, Value, extent_of, rows_of
 from opwest.importers.models.ir.reduction import Reduce
-from opwest.importers.models.ir.stripes import Striped
+from opwest.importers.models.ir.stripes import ALIGN, Striped
 from opwest.importers.models.operators.fixed_point import Requantisation
 from opwest.records import dataclass
 
@@ -295,6 +295,8 @@ def _hybrid_product(operation: HybridProduct) -> None:
 
 def _striped(operation: Striped) -> None:
     buffers = sorted(operation.buffers, key=lambda one: one.offset)
+    places = (*(one.offset for one in buffers), operation.work)
+    _require(all(one % ALIGN == 0 for one in places), f"memory of rows is not aligned to {ALIGN} bytes", operation)
     for one, other in pairwise(buffers):
         _require(one.offset + one.rows * one.pitch <= other.offset, "two buffers of rows overlap", operation)
     if buffers:
