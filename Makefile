@@ -28,6 +28,8 @@
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
+# make pass-mutants  240 mutants of the passes between operators, against the proof of an import and runtimes: 20 to 40
+#             minutes on 2 cores; the results are in scripts/mutation_survivors.md. ARGUMENTS="--seed 1 --count 50" for others
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 # make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
 # make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml
@@ -69,7 +71,7 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation dist lock release-check lowest clean
+.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -254,6 +256,9 @@ $(RELEASE)/.installed: requirements/release.txt | $(VENV)/.created
 
 clean:
 	rm -rf build $(VENV) examples/*/objects
+
+pass-mutants: $(VENV)/.installed-all
+	@$(BIN)/python tests/graphs/mutants.py $(ARGUMENTS)
 
 # Mutation testing of the planning, checking and lock modules: too slow for `make test`.
 mutation: $(VENV)/.installed-dev

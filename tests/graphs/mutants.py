@@ -16,6 +16,7 @@ import contextlib
 import copy
 import hashlib
 import importlib
+import itertools
 import json
 import os
 import signal
@@ -321,10 +322,14 @@ def written(runner):
 
 
 def reaching(mutant, models):
-    """Return at most MOST models that run the line of a mutant."""
-    place = mutant.code.co_filename, mutant.line
-    found = [number for number, (*_, lines) in enumerate(models) if place in lines]
-    return found[:: -(-len(found) // MOST) or 1]
+    """Return at most MOST models that run the line of a mutant: first one for each set of lines of its file."""
+    file = mutant.code.co_filename
+    groups = collections.defaultdict(list)
+    for number, (*_, lines) in enumerate(models):
+        if (file, mutant.line) in lines:
+            groups[frozenset(line for at, line in lines if at == file)].append(number)
+    rounds = itertools.zip_longest(*groups.values())
+    return [number for some in rounds for number in some if number is not None][:MOST]
 
 
 def judged(mutant, models, numbers, runner):
