@@ -232,6 +232,10 @@ INT8 = ("int8", (4,), 0.1, 0)
         (("MUL", [("uint32", (4,))] * 2, ("uint32",), "RELU_N1_TO_1"), "fused activation RELU_N1_TO_1 of uint32"),
         (("PRELU", [("float32", (4,)), ("float32", (2, 4))], ("float32",)), "slopes [2, 4] for data [4]"),
         (("ADD_N", [("float32", (4,)), ("float32", (2,))], ("float32",)), "inputs [4] and [2]"),
+        (
+            ("ADD_N", [("float32", (4,))], ("float32",)),
+            "unsupported dtypes float32\n  expected: float32, float32, float32... or int32",
+        ),
         (("LOGISTIC", [INT8], ("int8", 0.1, 0)), "has the scale 0.1 and the zero point 0"),
         (("TANH", [("int16", (4,), 8.0, 0)], ("int16", 1 / 32768, 0)), "has the scale 8"),
         (("HARD_SWISH", [("int8", (4,), 0.5, 0)], ("int8", 0.001, 0)), "500 times that of the result"),

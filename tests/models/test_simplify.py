@@ -167,7 +167,7 @@ def test_padding_after_an_activation_is_absorbed_by_the_greatest(tmp_path):
 def test_padding_after_an_activation_is_kept_where_windows_show_it(tmp_path):
     """Padding above some elements, and below all of them in windows without an element."""
     models = []
-    cases = ("int8", 20, [1, 1], 1), ("int8", -40, [0, 4], 2), ("int8", -40, [4, 0], 2), ("float32", 3, [1, 1], 1)
+    cases = ("int8", 20, [1, 1], 1), ("int8", -40, [0, 3], 2), ("int8", -40, [4, 0], 2), ("float32", 3, [1, 1], 1)
     for dtype, value, edges, stride in cases:
         model = Model()
         pair = (None, 0) if dtype == "float32" else (0.05, -30)

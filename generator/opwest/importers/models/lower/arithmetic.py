@@ -87,8 +87,6 @@ def add_all(node: Node, build: Builder) -> None:
         )
         build.add(Elementwise(node.label, (total, other), (result,), Arithmetic("+")))
         total = result
-    if not others:
-        build.view(node.output, total)
 
 
 @lowers("MINIMUM", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "POW")

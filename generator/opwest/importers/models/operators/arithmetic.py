@@ -98,7 +98,7 @@ specify(
     Operator("FLOOR_DIV", _binary, _pairs("float32", "int8", "int16", "int32")),
     Operator("FLOOR_MOD", _binary, _pairs("float32", "int8", "int16", "int32", "int64")),
     Operator("POW", _binary, _pairs("float32", "int32")),
-    Operator("ADD_N", _sum, ("float32 float32...", "int32 int32...")),
+    Operator("ADD_N", _sum, ("float32 float32 float32...", "int32 int32 int32...")),
     Operator("PRELU", _prelu, (*_pairs("float32", "int8", "uint8"), "int16 int8")),
 )
 
