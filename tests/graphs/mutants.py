@@ -50,9 +50,9 @@ MODULES = (
 """The modules of passes; choices between equal programs are not among them."""
 BUILDING = frozenset(f"test_{name}.py" for name in ("joined_channels", "max_ram", "stripes", "unused_channels"))
 """Tests of which each TFLite file is a model, with both objectives of an import."""
-GRAPHS, PLACED, TURNS, MOST = 300, 40, 16, 150
+GRAPHS, PLACED, TURNS, MOST = 300, 40, 16, 300
 SECONDS = 120
-SURVIVED, NOT_REACHED = "survived", "not reached"
+SURVIVED, NOT_REACHED, UNKNOWN = NOT_CAUGHT = "survived", "not reached", "unknown"
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -193,7 +193,7 @@ def graphs():
         if seed < PLACED:
             layer = kinds.index("CONV_2D") if "CONV_2D" in kinds else 0
             options = {"place": [f"{layer}=fast"], "pools": ["fast=native_sim:sram0"]}
-            yield Outcome(seed, "tflite", mode, 0, options, EXACT), Subject(subject.content, [], [], True)
+            yield Outcome(GRAPHS + seed, "tflite", mode, 0, options, EXACT), Subject(subject.content, [], [], True)
 
 
 class Recorded:
@@ -202,7 +202,7 @@ class Recorded:
     def __init__(self):
         from models import campaigns, elements, executor, made, onnx_support
 
-        self.models, self.built, self._build, self._is_building = [], {}, made.Model.build, False
+        self.models, self.built, self._build, self._test = [], {}, made.Model.build, None
         campaigns.check_configurations = elements.check_configurations = self.record
         onnx_support.check = self.record_onnx
         made.Model.build = lambda model: self.build(model)
@@ -210,26 +210,26 @@ class Recorded:
         # The outcomes of these tests have no meaning.
         with Path(os.devnull).open("w", encoding="utf-8") as none, contextlib.redirect_stdout(none):
             pytest.main(["-q", "--tier=all", "-p", "no:cacheprovider", str(ROOT / "tests" / "models")], plugins=[self])
-        assert {one.format for one, _ in self.models} == {"tflite", "onnx"} and self.built
-        for content in self.built:
-            self.add_built(content)
+        assert {one.format for one, *_ in self.models} == {"tflite", "onnx"} and self.built
+        for content, test in self.built.items():
+            self.add_built(content, test)
 
     def pytest_collection_modifyitems(self, items):
         items[:] = [one for one in items if one.path.name in BUILDING or self._compares(one.function)]
 
     def pytest_runtest_setup(self, item):
-        self._is_building = item.path.name in BUILDING
+        self._test = item
 
     def build(self, model):
         content = self._build(model)
-        if self._is_building:
-            self.built[content] = None
+        if self._test is not None and self._test.path.name in BUILDING:
+            self.built[content] = self._test.name
         return content
 
     def refuse(self, *_):
         raise RuntimeError("nothing is compiled")
 
-    def add_built(self, content):
+    def add_built(self, content, test):
         from graphs.campaign import EXACT, Outcome, Subject, cases_of, litert
         from models.campaigns import graph_of
 
@@ -240,7 +240,7 @@ class Recorded:
             expected = litert(content, cases)
         for objective in ("speed", "ram"):
             made = Outcome(1000 + len(self.models), "tflite", "", 0, {"optimize": objective}, EXACT)
-            self.models.append((made, Subject(content, cases if expected else [], expected, True)))
+            self.models.append((made, Subject(content, cases if expected else [], expected, True), test))
 
     def _compares(self, function):
         """Whether a test calls a function that records, or a function of its modules that does."""
@@ -268,7 +268,7 @@ class Recorded:
             sequence = {"steps": True} if steps else {}
             expected = (oracle or campaigns.litert)(content, given, "BUILTIN_REF", **sequence)
             made = Outcome(1000 + len(self.models), "tflite", "", 0, {}, EXACT)
-            self.models.append((made, Subject(content, given, expected, True)))
+            self.models.append((made, Subject(content, given, expected, True), self._test.name))
 
     def record_onnx(self, contents, *_, exact=False, **__):
         from graphs.campaign import EXACT, Outcome, Subject
@@ -277,7 +277,7 @@ class Recorded:
         for one in contents[:TURNS]:
             content = one.model().SerializeToString() if isinstance(one, Made) else one
             made = Outcome(1000 + len(self.models), "onnx", "", 0, {"exact": exact}, EXACT)
-            self.models.append((made, Subject(content, [], [], True)))
+            self.models.append((made, Subject(content, [], [], True), self._test.name))
 
 
 def _is_of_tests(function):
@@ -291,11 +291,11 @@ def names_of(code):
 
 
 def corpus(runner, files):
-    """Return the models and the lines of each: (outcome, subject, {(file, line)}). The right passes are exact."""
+    """Return the models of the right passes: [(outcome, subject, result, lines, test)], lines {(file, line)}."""
     from graphs.campaign import EXACT, REFUSED
 
     kept = []
-    for outcome, subject in (*graphs(), *Recorded().models):
+    for outcome, subject, test in (*((*one, None) for one in graphs()), *Recorded().models):
         lines = set()
 
         def by_line(frame, event, _, lines=lines):
@@ -311,7 +311,7 @@ def corpus(runner, files):
         finally:
             sys.settrace(None)
         if result.outcome in (EXACT, REFUSED):
-            kept.append((outcome, subject, (result.outcome, written(runner)), lines))
+            kept.append((outcome, subject, (result.outcome, written(runner)), lines, test))
     return kept
 
 
@@ -322,12 +322,12 @@ def written(runner):
 
 
 def reaching(mutant, models):
-    """Return at most MOST models that run the line of a mutant: first one for each set of lines of its file."""
+    """Return at most MOST models that run the line of a mutant: first one of each test and set of lines of its file."""
     file = mutant.code.co_filename
     groups = collections.defaultdict(list)
-    for number, (*_, lines) in enumerate(models):
+    for number, (*_, lines, test) in enumerate(models):
         if (file, mutant.line) in lines:
-            groups[frozenset(line for at, line in lines if at == file)].append(number)
+            groups[test, frozenset(line for at, line in lines if at == file)].append(number)
     rounds = itertools.zip_longest(*groups.values())
     return [number for some in rounds for number in some if number is not None][:MOST]
 
@@ -338,7 +338,7 @@ def judged(mutant, models, numbers, runner):
     function.__code__ = mutant.code.replace(co_firstlineno=function.__code__.co_firstlineno)
     others = 0
     for number in numbers:
-        outcome, subject, (right, digest), _ = models[number]
+        outcome, subject, (right, digest), *_ = models[number]
         found = runner.judge(copy.deepcopy(outcome), subject)
         if found.outcome != right:
             return f"{found.outcome}: {found.detail[:110]}"
@@ -368,7 +368,7 @@ def main() -> int:
     chosen = [every[i] for i in np.random.default_rng(options.seed).choice(len(every), options.count, replace=False)]
     if options.again:
         rows = map(json.loads, options.again.read_text(encoding="utf-8").splitlines())
-        names = {row["mutant"] for row in rows if row["result"].startswith((SURVIVED, NOT_REACHED))}
+        names = {row["mutant"] for row in rows if row["result"].startswith(NOT_CAUGHT)}
         chosen = [one for one in chosen if str(one) in names]
     seconds = time.monotonic() - started
     print(f"{len(every)} mutants of {len(functions)} functions, {len(models)} models, {seconds:.0f} s", flush=True)
@@ -382,7 +382,7 @@ def main() -> int:
                 path = Path(folder) / f"result{number}"
                 child = os.fork()
                 if not child:
-                    signal.alarm(SECONDS * 5)
+                    signal.alarm(SECONDS * 10)
                     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                     runner.folder = Path(folder) / f"child{number}"
                     text = NOT_REACHED
@@ -391,20 +391,20 @@ def main() -> int:
                         try:
                             text = judged(mutant, models, numbers, runner)
                         except BaseException as error:
-                            text = f"exception: {error!r}"[:150]
+                            text = f"{UNKNOWN}: {error!r}"[:150]
                     path.write_text(text)
                     os._exit(0)
                 running[child] = mutant, path
             child, _ = os.wait()
             mutant, path = running.pop(child)
-            text = path.read_text() if path.exists() else "time out"
+            text = path.read_text() if path.exists() else f"{UNKNOWN}: ended by a signal"
             results.append((mutant, text))
             stream.write(json.dumps({"mutant": str(mutant), "result": text}) + "\n")
             stream.flush()
-            if text.startswith((SURVIVED, NOT_REACHED)):
+            if text.startswith(NOT_CAUGHT):
                 print(f"{text}: {mutant}", flush=True)
     counts = collections.Counter(text.split(":")[0] for _, text in results)
-    caught = len(results) - counts[SURVIVED] - counts[NOT_REACHED]
+    caught = len(results) - sum(counts[one] for one in NOT_CAUGHT)
     for name, count in counts.most_common():
         print(f"  {name:14} {count}")
     print(f"{caught} of {len(results)} caught: {100 * caught / len(results):.1f} %, {time.monotonic() - started:.0f} s")
