@@ -16,6 +16,7 @@ from opwest.importers import checked as checker  # noqa: E402
 from opwest.importers.models import convert, prepare  # noqa: E402
 from opwest.importers.models.choice import block, joined_channels, segments  # noqa: E402
 from opwest.importers.models.convert import import_model  # noqa: E402
+from opwest.importers.models.ir import movement  # noqa: E402
 from opwest.importers.models.ir import verify as rules  # noqa: E402
 from opwest.importers.models.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
 from opwest.importers.models.lower import fused_sums, lower, unused_channels  # noqa: E402
@@ -200,6 +201,17 @@ def test_stripes_of_pools(tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "readings", wrong)
     message, _ = failure(made, tmp_path, optimize="ram")
     assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+
+
+def test_loops_of_a_move(tmp_path, monkeypatch):
+    """The emitted code has fewer loops than the region."""
+    made = Model()
+    data = made.input("int8", (2, 3, 4), SCALE, ZERO)
+    order = made.constant(np.asarray([0, 2, 1], np.int32))
+    made.output(made.operator("TRANSPOSE", [data, order], ("int8", SCALE, ZERO)))
+    monkeypatch.setattr(movement, "_can_join", lambda outer, inner, is_fill: True)
+    message, _ = failure(made, tmp_path)
+    assert message.startswith("internal error: the pass 'lowering' is wrong at operator 0 (TRANSPOSE), result 'tensor_")
 
 
 def test_placement_in_memory(model, tmp_path, monkeypatch):

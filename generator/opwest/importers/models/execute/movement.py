@@ -19,6 +19,7 @@ from opwest.importers.models.ir.movement import (
     OneHot,
     ScatterSlices,
     UpdateSlice,
+    simplified,
 )
 from opwest.importers.models.ir.operations import Copy
 from opwest.importers.models.ir.places import places_of
@@ -33,10 +34,10 @@ def copy(operation: Copy, arrays: Arrays) -> Any:
 
 @executes(Move)
 def move(operation: Move, arrays: Arrays) -> Any:
-    """Regions in order: places are those of the memory of the result, whose rows can have a distance."""
+    """Regions in order, with the loops of the emitted code. Places are those of the memory of the result."""
     [result] = operation.results
     memory = np.zeros(extent_of(result), result.dtype)
-    for one in operation.regions:
+    for one in map(simplified, operation.regions):
         sources, places = places_of(one)
         if one.source is None:
             memory[places] = np.asarray(one.fill).astype(result.dtype)
