@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,15 +87,36 @@ def built(workspace: Workspace, board: str) -> Built:
 
 
 @contextmanager
-def started(image: Built, folder: Path) -> Iterator[str]:
-    """Start an image in a directory, which contains the flash of native_sim; yield its serial device."""
+def started(image: Built, folder: Path, *options: str) -> Iterator[str]:
+    """Start an image in a directory, which contains the flash of native_sim; yield its serial device.
+
+    `options` are those of QEMU.
+    """
     command = [str(image.folder / "zephyr" / "zephyr.exe")]
     if image.board != NATIVE:
         kernel = str(image.folder / "zephyr" / "zephyr.elf")
         command = ["qemu-system-arm", *MACHINES[image.board], "-display", "none", "-monitor", "none"]
-        command += ["-serial", "pty", "-kernel", kernel]
+        command += ["-serial", "pty", "-kernel", kernel, *options]
     with RunningImage(command, folder, os.environ) as running:
         yield running.device(30)
+
+
+PAUSED = ("-S", "-qmp", "unix:qmp,server=on,wait=off")
+
+
+def resume(image: Built, folder: Path) -> None:
+    """Start the processor of a paused image. QEMU drops all output before its pseudo terminal is open."""
+    if image.board == NATIVE:
+        return
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(folder / "qmp"))
+        with connection.makefile("rw", encoding="utf-8") as lines:
+            assert "QMP" in json.loads(lines.readline())
+            for command in ("qmp_capabilities", "cont"):
+                lines.write(json.dumps({"execute": command}) + "\n")
+                lines.flush()
+                while "return" not in (answer := json.loads(lines.readline())):
+                    assert "event" in answer, answer
 
 
 def label_of(relay: Relay, board: str, version: str) -> int | None:
@@ -114,10 +136,11 @@ def test_life_of_a_bundle_over_a_line_with_faults(
     first, second = make(board, "first", "1.0.0", 0, "--steps"), make(board, "second", "2.0.0", 1)
     wrong = make(board, "wrong", "3.0.0", 1)
     with (
-        started(image, tmp_path) as device,
+        started(image, tmp_path, *PAUSED) as device,
         Relay(device, tmp_path / "board", seed, lose=0.03, repeat=0.05, delay=0.02) as relay,
     ):
         relay.unplug_at = {40}
+        resume(image, tmp_path)
         ways = [["bundle", "--serial", relay.device, "--transport", transport] for transport in TRANSPORTS[board]]
         one, other = ways if seed % 2 else ways[::-1]
         assert label_of(relay, board, "0.0.0") in (-1, None)
