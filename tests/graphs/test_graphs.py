@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 
 import numpy as np  # noqa: E402
 from graphs import shrink  # noqa: E402
-from graphs.campaign import EXACT, FAULTS, ORACLE, REFUSED, Outcome, Runner, Subject, cases_of  # noqa: E402
+from graphs.campaign import EXACT, FAULTS, ORACLE, REFUSED, Outcome, Runner, Subject, cases_of, equal  # noqa: E402
 from graphs.runs import campaign, table  # noqa: E402
 from graphs.shrink import keep, stored  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
@@ -27,6 +27,7 @@ from opwest.importers.models.request import Options  # noqa: E402
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
 GRAPHS = sized(300, 20000)
+GREATEST = float(np.finfo(np.float32).max)
 
 
 def test_random_graphs(tmp_path):
@@ -117,3 +118,18 @@ def test_regressions(name, content, options, cases, expected, tmp_path):
     made = Outcome(0, "tflite" if content[4:8] == b"TFL3" else "onnx", "", 0, options, EXACT)
     found = Runner(tmp_path, {}).judge(made, Subject(content, cases, expected, False))
     assert found.outcome == EXACT, found.detail
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "is_equal"),
+    [
+        ([GREATEST, 1], [np.inf, 1], True),
+        ([-GREATEST, 1], [-np.inf, 1], True),
+        ([np.inf, 1], [np.inf, 1], True),
+        ([-GREATEST, 1], [np.inf, 1], False),
+        ([GREATEST, 1], [np.inf, 2], False),
+        ([1, 1], [np.inf, 1], False),
+    ],
+)
+def test_infinity_is_the_greatest_number_of_reference_kernels(wanted, found, is_equal):
+    assert equal(np.asarray(wanted, np.float32), np.asarray(found, np.float32), True) == is_equal
