@@ -29,7 +29,7 @@
 # make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make pass-mutants  240 mutants of the passes between operators, against the proof of an import and runtimes: 20 to 40
-#             minutes on 2 cores; the results are in scripts/mutation_survivors.md. ARGUMENTS="--seed 1 --count 50" for others
+#             minutes on 2 cores; scripts/mutation_survivors.md judges the survivors. ARGUMENTS="--seed 1 --count 50" for others
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 # make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
 # make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml

@@ -47,7 +47,7 @@ MODULES = (
     *(f"choice.{name}" for name in ("block", "joined_channels")),
     *("ir.movement", "placement", "names"),
 )
-"""The modules of passes; choices between equal programs are not among them."""
+"""The modules of passes, and of the programs that choices make; the search for a choice is not among them."""
 BUILDING = frozenset(f"test_{name}.py" for name in ("joined_channels", "max_ram", "stripes", "unused_channels"))
 """Tests of which each TFLite file is a model, with both objectives of an import."""
 GRAPHS, PLACED, TURNS, MOST = 300, 40, 16, 300

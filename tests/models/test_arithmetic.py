@@ -18,6 +18,7 @@ from models.elements import (  # noqa: E402
     quantised,
 )
 from models.made import Model  # noqa: E402
+from models.oracle import litert  # noqa: E402
 
 QUANTISED = ["int8", "uint8", "int16"]
 
@@ -183,6 +184,24 @@ def test_powers(tmp_path):
         return found
 
     check_dtypes(build, ["float32", "int32"], tmp_path, "POW", bound=bound_of("POW"), cases=cases)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. Enabling `experimental_preserve_all_tensors`")
+def test_overflow(tmp_path):
+    """LiteRT's default kernels have infinity, its reference kernels the greatest number."""
+
+    def build(random):
+        model = Model()
+        data = model.input("float32", (2, 4))
+        model.output(model.operator("MUL", [data, data], ("float32",), fused_activation_function="NONE"))
+        return model
+
+    def cases(graph, random):
+        return [[np.asarray([[1e30, -1e30, 1, 2], [3, 4, 5, 6]], np.float32)]]
+
+    [[expected]] = litert(build(None).build(), cases(None, None))
+    assert expected.max() == np.finfo(np.float32).max
+    check_configurations(build, tmp_path, seed=1, count=1, resolver="AUTO", cases=cases)
 
 
 def test_sums_of_many(tmp_path):

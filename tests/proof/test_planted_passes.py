@@ -203,6 +203,20 @@ def test_stripes_of_pools(tmp_path, monkeypatch):
     assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
 
 
+def test_alignment_of_stripes(bottleneck, tmp_path, monkeypatch):
+    right = block._layout
+
+    def wrong(shape):
+        found = right(shape)
+        moved = tuple(dataclasses.replace(one, offset=one.offset + 1) for one in found.buffers)
+        return dataclasses.replace(found, buffers=moved)
+
+    monkeypatch.setattr(block, "_layout", wrong)
+    message, _ = failure(bottleneck, tmp_path, optimize="ram")
+    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+    assert "memory of rows is not aligned to 16 bytes" in message
+
+
 def test_loops_of_a_move(tmp_path, monkeypatch):
     """The emitted code has fewer loops than the region."""
     made = Model()

@@ -209,11 +209,8 @@ def blocks(op: Op, t: Translation) -> None:
     """TFLite's operators in NHWC; mode CRD reorders the channels where they contain the blocks."""
     data = op.input(0)
     size = int(op.get("blocksize", 0))
-    is_whole = size > 0 and data.rank == 4
-    if is_whole:
-        parts = data.known[1:2] if op.kind == "DepthToSpace" else data.known[2:]
-        is_whole = not any(n % (size * size if op.kind == "DepthToSpace" else size) for n in parts)
-    if not is_whole:
+    parts, unit = (data.known[1:2], size * size) if op.kind == "DepthToSpace" else (data.known[2:], size)
+    if data.rank != 4 or size < 1 or any(n % unit for n in parts):
         raise Unsupported(f"blocksize {size}, data {list(data.known)}", "whole blocks of an image")
     order = channels_last(4)
     held = t.anywhere(data)
