@@ -151,7 +151,7 @@ def test_divisions_by_zero(kind, dtype, zero, tmp_path):
             library.run(0, [data, divisor])
         with pytest.raises(ValueError, match="a divisor is 0"):
             run_graph(graph, [data, divisor])
-    vectors = make_vectors(graph, content, 4)
+    vectors, _ = make_vectors(graph, content, 4)
     assert vectors is not None and "LiteRT" in vectors.remark
     assert all((case[1] != (zero or 0)).all() for case in vectors.inputs)
 

@@ -291,10 +291,14 @@ def test_models_whose_indices_fail_have_no_vectors():
     which = model.operator("CAST", [above], ("int32",))
     model.output(model.operator("GATHER", [data, which], ("float32",)))
     content = model.build()
-    assert make_vectors(graph_of(content), content, 6) is None
+    vectors, [remark] = make_vectors(graph_of(content), content, 6)
+    assert vectors is None
+    assert remark.startswith("there are no golden vectors: all tried inputs fail: ")
+    assert "is outside of 0 to 0" in remark
     model = Model()
     data = model.input("float32", (1, 3))
     model.output(model.operator("GATHER", [data, model.input("int32", (2,))], ("float32",)))
     content = model.build()
-    vectors = make_vectors(graph_of(content), content, 6)
+    vectors, remarks = make_vectors(graph_of(content), content, 6)
+    assert not remarks
     assert "LiteRT" in vectors.remark and not any(case[1].any() for case in vectors.inputs)

@@ -24,8 +24,10 @@ from opwest.system.limits import limit_next_request, limit_process, limits_time
 from opwest.system.processes import exceeded_time, signal_name
 
 Progress = Callable[[str], None]
-_MEMORY = 8 << 30
-_SECONDS = 1800
+MEMORY = 8 << 30
+"""Bytes of address space of an import, and of each process that it starts."""
+SECONDS = 1800
+"""Processor time of each of them."""
 _PROGRESS = "opwest: "
 """The prefix of progress lines on the child's standard error."""
 
@@ -76,8 +78,8 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
 @contextlib.contextmanager
 def _time_limit(child: subprocess.Popen[str]) -> Iterator[Callable[[], bool]]:
     """End the child after the time limit where it cannot limit itself; yield whether it was ended."""
-    end = time.monotonic() + _SECONDS
-    timer = threading.Timer(_SECONDS, child.kill)
+    end = time.monotonic() + SECONDS
+    timer = threading.Timer(SECONDS, child.kill)
     timer.daemon = True
     if not limits_time():
         timer.start()
@@ -90,7 +92,7 @@ def _time_limit(child: subprocess.Popen[str]) -> Iterator[Callable[[], bool]]:
 def _failure(code: int, is_expired: bool) -> str:
     """Return a description of the exit code of the child."""
     if is_expired or exceeded_time(code):
-        return f"took more than {_SECONDS // 60} minutes"
+        return f"took more than {SECONDS // 60} minutes"
     by = signal_name(code)
     return f"was terminated by {by}" if by else f"failed with exit code {code}"
 
@@ -116,8 +118,8 @@ def serve(run: Callable[[Path, Path, dict[str, Any], Progress], Any], subject: s
     Output of libraries is redirected to standard error. `subject` starts the message of an unexpected error.
     """
     answers, sys.stdout = sys.stdout, sys.stderr
-    limit_process(_MEMORY)
-    limit_next_request(_SECONDS)
+    limit_process(MEMORY)
+    limit_next_request(SECONDS)
     request = json.load(sys.stdin)
     print(json.dumps(_answer(run, request, subject)), file=answers)
 
@@ -131,7 +133,7 @@ def _answer(run: Any, request: dict[str, Any], subject: str) -> dict[str, Any]:
         return {"diagnostics": [d.as_json() for d in error.diagnostics]}
     except MemoryError:
         faults = Diagnostics()
-        faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
+        faults.error(f"the import requires more than {MEMORY >> 30} GiB of memory", Location(str(path)))
         return {"diagnostics": [d.as_json() for d in faults]}
     except Exception as error:
         own = internal(error, str(path))

@@ -8,8 +8,8 @@ from pathlib import Path
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.read import read_file, read_model
-from opwest.importers.models.references import Cases
 from opwest.importers.models.vectors import results
+from opwest.importers.runtimes import Cases
 
 
 def answers(path: Path, inputs: Cases) -> Cases:
@@ -18,4 +18,4 @@ def answers(path: Path, inputs: Cases) -> Cases:
     [graph] = read_model(content, str(path))
     check_graph(graph, str(path), faults)
     faults.raise_if_errors()
-    return results(graph, content, inputs)[1]
+    return results(graph, content, inputs).outputs

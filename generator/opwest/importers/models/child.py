@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An import in a child process: files are hostile, and LiteRT computes vectors in the same process."""
+"""An import in a child process: files are hostile, and packages that parse them can abort."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from opwest.importers.models.graph.types import Graph
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.references import all_tensors
 from opwest.importers.models.vectors import make_inputs
+from opwest.importers.runtimes import UnavailableError
 
 INPUT, TENSOR = "input/", "tensor/"
 """The start of the names of arrays; the first dimension counts the cases."""
@@ -25,10 +26,9 @@ def comparison(
     cases = make_inputs(graph, count, seed=1)
     try:
         found = all_tensors(graph, content, cases)
-    except Exception as error:
-        text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+    except UnavailableError as error:
         hint = "import without --compare; golden vectors are then those of opwest's interpreter"
-        raise fault(f"--compare: the runtime of the format cannot run the model: {text[0]}", place, hint=hint) from None
+        raise fault(f"--compare: there is nothing to compare with: {error}", place, hint=hint) from None
     arrays = {
         f"{INPUT}{names[value]}": np.stack([case[number] for case in cases])
         for number, value in enumerate(program.inputs)

@@ -14,7 +14,6 @@ from opwest.importers.child import Progress
 from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.models.comparison import comparison
 from opwest.importers.models.graph.types import Graph
-from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.implementations import implementations
 from opwest.importers.models.ir.program import Program, Value
 from opwest.importers.models.manifest import CONSTANTS, MANIFEST, SOURCE, Described, Implementation, manifest_text
@@ -96,10 +95,8 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
     changed = options.dequantise_weights
-    vectors = make_vectors(graph, content, options.vectors, changed) if options.vectors else None
-    remarks = graph.remarks
-    if vectors is None and options.vectors and any(uses_of(graph.nodes)):
-        remarks += ("there are no golden vectors: no runtime of the format runs the operators of --operator",)
+    vectors, notes = make_vectors(graph, content, options.vectors, changed) if options.vectors else (None, ())
+    remarks = graph.remarks + notes
     arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")

@@ -13,9 +13,11 @@ from opwest.importers.models.graph.types import Graph, Node, Tensor
 from opwest.importers.models.graph.user import uses_of
 from opwest.importers.models.interpret.run import Values, outputs_of, run_graph
 from opwest.importers.models.read import MAGIC
-from opwest.importers.models.references import Cases, reference
+from opwest.importers.models.references import reference
+from opwest.importers.runtimes import Cases, TerminatedError, UnavailableError
 from opwest.records import dataclass
 
+_ABSENT = "there are no golden vectors:"
 _ATTEMPTS = 4
 _TRIES = 8
 """The cases that are drawn for each one that must run."""
@@ -32,8 +34,20 @@ class Vectors:
     remark: str
 
 
-def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False) -> Vectors | None:
-    """Return vectors from the format's runtime if it is installed and runs the model, else from the interpreter.
+@dataclass(frozen=True)
+class Results:
+    """The outputs of a reference."""
+
+    name: str
+    outputs: Cases
+    remarks: tuple[str, ...] = ()
+    """Remarks for the user."""
+
+
+def make_vectors(
+    graph: Graph, content: bytes, count: int, changed: bool = False
+) -> tuple[Vectors | None, tuple[str, ...]]:
+    """Return vectors from the format's runtime if it runs the model, else from the interpreter; and remarks.
 
     Indices can be outside of their dimensions, and divisors 0: then only cases that run are taken, or whole inputs of
     int32 and int64 are 0 or 1; None if that does not run either.
@@ -42,16 +56,29 @@ def make_vectors(graph: Graph, content: bytes, count: int, changed: bool = False
     """
     inputs = make_inputs(graph, count)
     if any(uses_of(graph.nodes)):
-        found = None if changed else reference(graph, content, inputs, sequence=True)
-        return None if found is None else _vectors(graph, inputs, *found)
+        return _of_users(graph, content, inputs, changed)
+    reason = ""
     for attempt in range(_ATTEMPTS):
         cases = _attempt(graph, inputs, attempt)
         try:
             if cases:
-                return _vectors(graph, cases, *results(graph, content, cases, changed))
-        except ValueError:
-            continue
-    return None
+                found = results(graph, content, cases, changed)
+                return _vectors(graph, cases, found), found.remarks
+        except ValueError as error:
+            reason = str(error)
+    return None, (f"{_ABSENT} all tried inputs fail: {reason}",)
+
+
+def _of_users(graph: Graph, content: bytes, inputs: Cases, changed: bool) -> tuple[Vectors | None, tuple[str, ...]]:
+    """Return vectors of a model with operators of the user, and remarks: only the runtime can give results."""
+    if changed:
+        return None, (f"{_ABSENT} --dequantise-weights changes the results of the file",)
+    try:
+        return _vectors(graph, inputs, Results(*reference(graph, content, inputs, sequence=True))), ()
+    except TerminatedError as error:
+        return None, (f"{_ABSENT} {error}",)
+    except UnavailableError:
+        return None, (f"{_ABSENT} no runtime of the format runs the operators of --operator",)
 
 
 def _attempt(graph: Graph, inputs: Cases, number: int) -> Cases:
@@ -82,22 +109,29 @@ def _filled(cases: Cases, value: int) -> Cases:
     return [[np.full_like(one, value) if one.dtype in (np.int32, np.int64) else one for one in case] for case in cases]
 
 
-def _vectors(graph: Graph, inputs: Cases, name: str, outputs: Cases) -> Vectors:
-    tolerances = tuple(_tolerance(graph, outputs, i) for i in range(len(graph.outputs)))
-    return Vectors(inputs, outputs, tolerances, f"The outputs in vectors.npz are from {name}.")
+def _vectors(graph: Graph, inputs: Cases, found: Results) -> Vectors:
+    tolerances = tuple(_tolerance(graph, found.outputs, i) for i in range(len(graph.outputs)))
+    return Vectors(inputs, found.outputs, tolerances, f"The outputs in vectors.npz are from {found.name}.")
 
 
-def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) -> tuple[str, Cases]:
-    """Return the name of the reference, and its outputs."""
-    found = None if changed else reference(graph, content, inputs, sequence=True)
+def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) -> Results:
+    """Return the outputs of a reference."""
+    found, reason = None, "--dequantise-weights changes the results"
+    remarks: tuple[str, ...] = ()
+    if not changed:
+        try:
+            found = Results(*reference(graph, content, inputs, sequence=True))
+        except UnavailableError as error:
+            reason = str(error)
+            if isinstance(error, TerminatedError):
+                remarks = (f"{reason}: the golden vectors are from opwest's own interpreter of the model",)
     if found is not None and not _has_quantised(graph, content) and not graph.rules.dense_rounds_twice:
         return found
     state: Values = {}  # the cases of a model with state are a sequence
     outputs = [outputs_of(graph, run_graph(graph, case, state)) for case in inputs]
     if found is not None:
         return _agreed(graph, found, outputs)
-    reason = "--dequantise-weights changes the results" if changed else "no runtime of the format runs it here"
-    return f"opwest's own interpreter of the model, because {reason}", outputs
+    return Results(f"opwest's own interpreter of the model, because {reason}", outputs, remarks)
 
 
 def _has_quantised(graph: Graph, content: bytes) -> bool:
@@ -105,9 +139,9 @@ def _has_quantised(graph: Graph, content: bytes) -> bool:
     return content[4:8] != MAGIC and any(one.dtype == "int8" for node in graph.nodes for one in node.outputs)
 
 
-def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Cases]:
+def _agreed(graph: Graph, found: Results, own: Cases) -> Results:
     """Return the runtime's outputs if the interpreter has the same, else those of the interpreter."""
-    name, outputs = found
+    outputs = found.outputs
     greatest, same = 0.0, True
     for number in range(len(graph.outputs)):
         limits = _tolerance(graph, outputs, number)
@@ -119,7 +153,7 @@ def _agreed(graph: Graph, found: tuple[str, Cases], own: Cases) -> tuple[str, Ca
             same = same and bool((apart <= allowed).all())
     if same:
         return found
-    return f"opwest's own interpreter of the model; those of {name} differ by at most {greatest:g}", own
+    return Results(f"opwest's own interpreter of the model; those of {found.name} differ by at most {greatest:g}", own)
 
 
 def make_inputs(graph: Graph, count: int, seed: int = 0) -> Cases:

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isfinite, prod
 from typing import Any
 
 from opwest.importers.distances import distance, largest
+from opwest.importers.runtimes import Call, Cases, TerminatedError, UnavailableError, name_of, run
 from opwest.importers.tvm.source import Source
 from opwest.importers.tvm.steps import Steps, Tensor
 from opwest.model.dtypes import DTYPES
 from opwest.records import dataclass
-
-Cases = list[list[Any]]
-"""Arrays by case, then by input or output."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
     """Return vectors from LiteRT (onnxruntime for ONNX) if installed, else from TVM."""
     inputs = make_inputs(steps.inputs, count)
     own = run_tvm(source, inputs)
-    found = _reference(source, steps, inputs)
+    found, failure = _reference(source, steps, inputs)
     if found is None:
         name, outputs = "TVM's own execution of the model, on this machine", own
     else:
@@ -46,7 +43,7 @@ def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
         shown = ", ".join(f"{gap:.3g}" for gap in gaps)
         remark += f" TVM's execution of the same model differs from them by at most {shown} here."
     suspicious = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
-    warning = f"{name} and TVM differ by {', '.join(f'{gap:.3g}' for gap in gaps)}" if suspicious else None
+    warning = f"{name} and TVM differ by {', '.join(f'{gap:.3g}' for gap in gaps)}" if suspicious else failure
     return Vectors(inputs, outputs, tolerances, remark, warning)
 
 
@@ -92,55 +89,22 @@ def run_tvm(source: Source, inputs: Cases) -> Cases:
     return [arrays(machine["main"](*(tvm.runtime.tensor(array) for array in case))) for case in inputs]
 
 
-def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases] | None:
-    """Return the outputs of the format's runtime, and its name; None if it cannot run the model."""
-    runners: dict[str, tuple[str, Callable[[Source, Cases], tuple[str, Cases]]]] = {
-        "tflite": ("ai_edge_litert", run_litert),
-        "onnx": ("onnxruntime", run_onnxruntime),
-    }
-    package, runner = runners.get(source.kind, ("", run_litert))
-    if not package or importlib.util.find_spec(package) is None:
-        return None
+def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[tuple[str, Cases] | None, str | None]:
+    """Return the name of the format's runtime and its outputs, None if it cannot run the model; and a warning."""
+    if source.kind == "relax":
+        return None, None
     try:
-        name, outputs = runner(source, inputs)
-    except Exception:  # it can lack an operator that TVM supports
-        return None
+        name = name_of(source.kind)
+        inner, outer = [one.name for one in source.inputs], [one.name for one in source.outputs]
+        outputs = run(Call(source.kind, inputs=inner, outputs=outer), source.content, inputs).outputs
+    except TerminatedError as error:
+        return None, f"{error}: the golden vectors are from TVM's own execution of the model"
+    except UnavailableError:  # it can lack an operator that TVM supports
+        return None, None
     for case in outputs:
         if [(str(a.dtype), tuple(a.shape)) for a in case] != [(t.dtype, t.shape) for t in steps.outputs]:
-            return None
-    return name, outputs
-
-
-def run_litert(source: Source, inputs: Cases) -> tuple[str, Cases]:
-    """Return the outputs of LiteRT's reference kernels."""
-    from importlib.metadata import version
-
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    kernels = OpResolverType.BUILTIN_REF
-    interpreter = Interpreter(model_content=source.content, experimental_op_resolver_type=kernels)
-    interpreter.allocate_tensors()
-    places, results = interpreter.get_input_details(), interpreter.get_output_details()
-    outputs = []
-    for case in inputs:
-        for place, array in zip(places, case, strict=True):
-            interpreter.set_tensor(place["index"], array)
-        interpreter.invoke()
-        outputs.append([interpreter.get_tensor(result["index"]).copy() for result in results])
-    return f"LiteRT {version('ai-edge-litert')}, reference kernels", outputs
-
-
-def run_onnxruntime(source: Source, inputs: Cases) -> tuple[str, Cases]:
-    """Return the outputs of onnxruntime."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(source.content, options, providers=["CPUExecutionProvider"])
-    names = [one.name for one in source.inputs]
-    results = [one.name for one in source.outputs]
-    outputs = [list(session.run(results, dict(zip(names, case, strict=True)))) for case in inputs]
-    return f"onnxruntime {onnxruntime.__version__}", outputs
+            return None, None
+    return (name, outputs), None
 
 
 def _gap(one: Sequence[Any], other: Sequence[Any]) -> float:

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtimes of the formats, LiteRT and onnxruntime, in a process of their own.
+
+Their kernels can abort or destroy memory for files that are valid: such a failure does not end the import.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest import activity
+from opwest.diagnostics import printable
+from opwest.importers.child import MEMORY, SECONDS
+from opwest.importers.folder import npz
+from opwest.records import dataclass
+from opwest.system.limits import limit_next_request, limit_process
+from opwest.system.processes import signal_name
+
+Cases = list[list[Any]]
+"""Arrays by case, then by input or output."""
+
+_PACKAGES = {"tflite": "ai-edge-litert", "onnx": "onnxruntime"}
+_MODEL, _REQUEST, _INPUTS, _OUTPUTS, _REASON = "model", "request.json", "inputs.npz", "outputs.npz", "reason"
+"""The files that both processes share."""
+
+
+class UnavailableError(Exception):
+    """The runtime of the format is absent, or does not run the model. The text is the reason, as a clause."""
+
+
+class TerminatedError(UnavailableError):
+    """The process of the runtime ended without an answer."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a runtime does with a model."""
+
+    format: str
+    """tflite or onnx."""
+    subgraph: int = 0
+    """TFLite: another subgraph than the first one requires its signature."""
+    signature: str | None = None
+    """The key of the signature."""
+    inputs: Sequence[str] = ()
+    """The names of the inputs in the order of the cases, for signatures and ONNX. ONNX: empty for those of the file."""
+    outputs: Sequence[str] = ()
+    tensors: Sequence[int] = ()
+    """TFLite: the tensors of the subgraph to return, by their numbers."""
+    state: str = "reset"
+    """TFLite: keep the variables before each case, reset them, or make a new interpreter (new)."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of a runtime, by case."""
+
+    outputs: Cases
+    tensors: list[dict[int, Any]]
+
+
+def name_of(format_: str) -> str:
+    """Return the name of an installed runtime, with its version. Raises UnavailableError."""
+    package = _PACKAGES[format_]
+    if importlib.util.find_spec(package.replace("-", "_")) is None:
+        raise UnavailableError(f"the package {package} is not installed")
+    from importlib.metadata import version
+
+    return f"{'LiteRT' if format_ == 'tflite' else 'onnxruntime'} {version(package)}"
+
+
+def run(call: Call, content: bytes, cases: Cases) -> Found:
+    """Run a model in a process of its own. Raises UnavailableError, TerminatedError."""
+    name = name_of(call.format)
+    with tempfile.TemporaryDirectory(prefix="opwest-") as folder:
+        work = Path(folder)
+        (work / _MODEL).write_bytes(content)
+        request = {"call": dataclasses.asdict(call), "cases": len(cases)}
+        (work / _REQUEST).write_text(json.dumps(request), encoding="utf-8")
+        (work / _INPUTS).write_bytes(_packed(cases))
+        code = _run([sys.executable, "-P", "-m", __name__, folder])
+        if (work / _REASON).exists():
+            raise UnavailableError(f"{name} cannot run the model: {(work / _REASON).read_text(encoding='utf-8')}")
+        if code:
+            by = signal_name(code)
+            raise TerminatedError(f"{name} " + (f"was terminated by {by}" if by else f"failed with exit code {code}"))
+        arrays = _loaded(work / _OUTPUTS)
+    tensors = [{one: arrays[f"{case}/tensor/{one}"] for one in call.tensors} for case in range(len(cases))]
+    return Found(_unpacked(arrays, len(cases)), tensors)
+
+
+def _run(command: list[str]) -> int:
+    """Return the exit code. The process ends when its standard input does: if this one is killed."""
+    environment = {**os.environ, "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads only cost time here
+    quiet = subprocess.DEVNULL
+    with (
+        activity.command(command),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env=environment) as process,
+    ):
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _packed(cases: Cases) -> bytes:
+    return npz({f"{case}/{number}": one for case, arrays in enumerate(cases) for number, one in enumerate(arrays)})
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as data:
+        return {name: data[name] for name in data.files}
+
+
+def _unpacked(arrays: dict[str, Any], count: int) -> Cases:
+    """Return the arrays of each case in their order."""
+    names = [name.split("/") for name in arrays]
+    counts = [sum(len(name) == 2 and name[0] == str(case) for name in names) for case in range(count)]
+    return [[arrays[f"{case}/{number}"] for number in range(counts[case])] for case in range(count)]
+
+
+def _serve(folder: Path) -> None:
+    """Answer the request in a directory."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    limit_process(MEMORY)
+    limit_next_request(SECONDS)
+    request = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
+    call, content = Call(**request["call"]), (folder / _MODEL).read_bytes()
+    cases = _unpacked(_loaded(folder / _INPUTS), request["cases"])
+    try:
+        found = _SERVED[call.format](call, content, cases)
+    except Exception as error:  # it can lack an operator, or refuse a file
+        text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        (folder / _REASON).write_text(printable(text[0]), encoding="utf-8")
+        return
+    tensors = {
+        f"{case}/tensor/{number}": one for case, some in enumerate(found.tensors) for number, one in some.items()
+    }
+    outputs = {f"{case}/{number}": one for case, some in enumerate(found.outputs) for number, one in enumerate(some)}
+    (folder / _OUTPUTS).write_bytes(npz({**outputs, **tensors}))
+
+
+def _end_with_parent() -> None:
+    """End this process at the end of its standard input."""
+    os.read(0, 1)  # not sys.stdin: its lock would be held when Python exits
+    os._exit(1)
+
+
+def _litert(call: Call, content: bytes, cases: Cases) -> Found:
+    runtime, found = _LiteRt(call, content), Found([], [])
+    for number, case in enumerate(cases):
+        if call.state == "new" and number:  # reset_all_variables() leaves resources as they are
+            runtime = _LiteRt(call, content)
+        elif call.state == "reset":
+            runtime.interpreter.reset_all_variables()
+        found.outputs.append(runtime.run(case))
+        found.tensors.append({one: runtime.tensor(one) for one in call.tensors})
+    return found
+
+
+class _LiteRt:
+    """LiteRT with reference kernels. The first subgraph is run by the interpreter, others by a runner of signatures.
+
+    All tensors have memory of their own: LiteRT 2.3 otherwise lets RESHAPE and ADD share a tensor that is read later.
+    """
+
+    def __init__(self, call: Call, content: bytes) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        self.interpreter = Interpreter(
+            model_content=content,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+            num_threads=1,
+        )
+        self._call = call
+        self._runner = None
+        if call.subgraph:
+            if call.signature is None or not all((*call.inputs, *call.outputs)):
+                raise ValueError("the signature does not name all inputs and outputs of its subgraph")
+            self._runner = self.interpreter.get_signature_runner(call.signature)
+        else:
+            self.interpreter.allocate_tensors()
+
+    def run(self, case: Sequence[Any]) -> list[Any]:
+        """Return the outputs for the inputs of one case."""
+        if self._runner is not None:
+            found = self._runner(**dict(zip(self._call.inputs, case, strict=True)))
+            return [np.array(found[name]) for name in self._call.outputs]
+        for place, array in zip(self.interpreter.get_input_details(), case, strict=True):
+            self.interpreter.set_tensor(place["index"], array)
+        self.interpreter.invoke()
+        return [self.tensor(one["index"]) for one in self.interpreter.get_output_details()]
+
+    def tensor(self, number: int) -> Any:
+        """Return the content of a tensor."""
+        return self.interpreter.get_tensor(number, self._call.subgraph).copy()
+
+
+def _onnxruntime(call: Call, content: bytes, cases: Cases) -> Found:
+    """Run every operator as the file has it, in one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    names = call.inputs or [one.name for one in session.get_inputs()]
+    wanted = call.outputs or None
+    outputs = [list(map(np.asarray, session.run(wanted, dict(zip(names, case, strict=True))))) for case in cases]
+    return Found(outputs, [])
+
+
+_SERVED: dict[str, Callable[[Call, bytes, Cases], Found]] = {"tflite": _litert, "onnx": _onnxruntime}
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]))
