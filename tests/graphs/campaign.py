@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from graphs import drawing_onnx
 from graphs.drawn import drawn
+from graphs.isolated import isolated
 from graphs.planned import Planned, RefusedError
 from models.onnx_support import session
 from models.oracle import litert
@@ -40,15 +41,17 @@ class Outcome:
     detail: str = ""
     core: str | None = None
     kinds: list = field(default_factory=list)
+    reference: str = ""
+    """The origin of the expected results: a runtime, or the graph as it was read."""
 
 
 @dataclass
 class Subject:
-    """A file with its inputs and the expected outputs."""
+    """A file with its inputs and the expected outputs; None: those of the graph as it was read."""
 
     content: bytes
     cases: list
-    expected: list
+    expected: list | None
     has_floats: bool
 
 
@@ -99,11 +102,11 @@ def cases_of(tensors, seed):
 
 
 def subject_of(model, seed):
-    """Return the file of a TFLite model with LiteRT's results."""
+    """Return the file of a TFLite model with LiteRT's results, None where its kernels abort."""
     content = model.build()
     cases = cases_of(model.graph.inputs, seed)
     dtypes = {one.dtype for one in model.graph.tensors}
-    return Subject(content, cases, litert(content, cases), "float32" in dtypes)
+    return Subject(content, cases, isolated(litert, content, cases), "float32" in dtypes)
 
 
 def subject_of_onnx(made, seed, mode, options):
@@ -111,14 +114,21 @@ def subject_of_onnx(made, seed, mode, options):
 
     int8 results that are rounded as in TFLite are those of the graph as it was read, and no runtime has them.
     """
-    content = made.model().SerializeToString()
-    found = session(content)
-    cases = cases_of([Input([*one.shape]) for one in found.get_inputs()], seed)
-    names = [one.name for one in found.get_inputs()]
-    expected = [found.run(None, dict(zip(names, case, strict=True))) for case in cases]
+    model = made.model()
+    content = model.SerializeToString()
+    shapes = [[one.dim_value for one in port.type.tensor_type.shape.dim] for port in model.graph.input]
+    cases = cases_of([Input(shape) for shape in shapes], seed)
+    expected = isolated(onnxruntime_results, content, cases)
     if mode != "float32" and not options.get("exact"):
         expected = None
     return Subject(content, cases, expected, True)
+
+
+def onnxruntime_results(content, cases):
+    """Return the results of onnxruntime."""
+    found = session(content)
+    names = [one.name for one in found.get_inputs()]
+    return [found.run(None, dict(zip(names, case, strict=True))) for case in cases]
 
 
 @dataclass
@@ -210,10 +220,15 @@ class Runner:
             made.outcome, made.detail = TRACEBACK, traceback.format_exc()[-1500:]
             return made
         cases, expected = subject.cases, subject.expected
+        made.reference = "LiteRT" if made.format == "tflite" else "onnxruntime"
+        converters = self.captured.graph.converters if made.options.get("float_io") else None
+        if converters is not None:
+            cases = [_as_floats(converters.inputs, case, True) for case in cases]
         if expected is None:
+            made.reference = "the graph as it was read"
             expected = [outputs_of(self.captured.graph, run_graph(self.captured.graph, case)) for case in cases]
-        if made.options.get("float_io"):
-            cases, expected = _as_floats(self.captured.graph, cases, expected)
+        elif converters is not None:
+            expected = [_as_floats(converters.outputs, case, False) for case in expected]
         try:
             self._host(work / "out", made, cases, expected, subject.has_floats)
             self._core(work / "out", made, cases, expected)
@@ -251,10 +266,10 @@ class Runner:
         images.add(made.seed, Planned(found, folder), made.core, cases[2:4], expected[2:4])
 
 
-def _as_floats(graph, cases, expected):
-    """Return float32 inputs and outputs for quantised ones: each number is exactly that of the integer."""
+def _as_floats(converters, case, is_input):
+    """Return float32 arrays for quantised ones: each number is exactly that of the integer."""
 
-    def real(node, array, is_input):
+    def real(node, array):
         if node is None:
             return array
         one = (node.output if is_input else node.input(0)).quantization
@@ -262,7 +277,4 @@ def _as_floats(graph, cases, expected):
             return ((array.astype(np.float64) - one.zero) * one.scale).astype(np.float32)
         return np.float32(one.scale) * (array.astype(np.int32) - one.zero).astype(np.float32)
 
-    before, after = graph.converters.inputs, graph.converters.outputs
-    inputs = [[real(node, one, True) for node, one in zip(before, case, strict=True)] for case in cases]
-    outputs = [[real(node, one, False) for node, one in zip(after, case, strict=True)] for case in expected]
-    return inputs, outputs
+    return [real(node, array) for node, array in zip(converters, case, strict=True)]

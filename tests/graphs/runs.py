@@ -80,12 +80,14 @@ def campaign(first, count, jobs, seconds, cores=True, write=None):
             seeds.put(None)
         ended = 0
         while ended < jobs:
+            failed = [one.exitcode for one in workers if one.exitcode]
+            if failed:
+                for one in workers:
+                    one.terminate()
+                raise RuntimeError(f"a process of the campaign ended with {failed[0]}")
             try:
                 one = found.get(timeout=5)
             except queue.Empty:
-                failed = [one.exitcode for one in workers if one.exitcode]
-                if failed:
-                    raise RuntimeError(f"a process of the campaign ended with {failed[0]}") from None
                 continue
             if one is None:
                 ended += 1
@@ -114,6 +116,7 @@ def table(outcomes):
         for key, value in one["options"].items():
             options[f"{key}={value}" if key in ("optimize", "kernels") else key] += 1
     rows("options", options)
+    rows("references", collections.Counter(one["reference"] or "none" for one in outcomes))
     rows("cores", collections.Counter(str(one["core"]) for one in outcomes))
     refused = [one for one in outcomes if one["outcome"] in ("refused", "no oracle")]
     reasons = collections.Counter(re.sub(r"'[^']*'|[-+0-9.e]*\d", "N", one["detail"])[:110] for one in refused)

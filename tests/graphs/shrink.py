@@ -122,15 +122,21 @@ def stored():
         yield folder.name, file.read_bytes(), json.loads((folder / "options.json").read_text()), cases, expected
 
 
+def _expected(subject, format_):
+    """Return the results of the runtime, or those of the graph as it was read."""
+    if subject.expected is not None:
+        return subject.expected
+    place = f"made.{format_}"
+    [graph] = read_model(subject.content, place, Rules())
+    check_graph(graph, place, Diagnostics(), Folding(graph.rules))
+    return [outputs_of(graph, run_graph(graph, case)) for case in subject.cases]
+
+
 def _kept_onnx(outcome):
-    """Store an ONNX graph as it is; expected are onnxruntime's results, or those of the graph as it was read."""
+    """Store an ONNX graph as it is."""
     made, mode = drawing_onnx.drawn(outcome.seed)
     subject = subject_of_onnx(made, outcome.seed, mode, outcome.options)
-    if subject.expected is None:
-        [graph] = read_model(subject.content, "made.onnx", Rules())
-        check_graph(graph, "made.onnx", Diagnostics(), Folding(graph.rules))
-        subject.expected = [outputs_of(graph, run_graph(graph, case)) for case in subject.cases]
-    store(f"seed_{outcome.seed}", subject.content, outcome.options, subject.cases, subject.expected)
+    store(f"seed_{outcome.seed}", subject.content, outcome.options, subject.cases, _expected(subject, "onnx"))
     return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}, {outcome.kinds}: {outcome.detail}"
 
 
@@ -144,6 +150,6 @@ def keep(runner, one):
         return _kept_onnx(outcome)
     model, options, best = shrunk(runner, outcome.seed, outcome)
     subject = subject_of(model, outcome.seed)
-    store(f"seed_{outcome.seed}", subject.content, options, subject.cases, subject.expected)
+    store(f"seed_{outcome.seed}", subject.content, options, subject.cases, _expected(subject, "tflite"))
     kinds = [kind for kind, *_ in model.graph.operators]
     return f"seed {outcome.seed}: {outcome.outcome}: {options}, {kinds}: {dataclasses.asdict(best)['detail']}"

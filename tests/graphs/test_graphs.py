@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """300 random graphs, and the graphs of faults that were found before."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,10 @@ need("cc", "tflite", "ai_edge_litert", "onnx", "onnxruntime", "arm-none-eabi-gcc
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
 import numpy as np  # noqa: E402
+from graphs import campaign as graphs_campaign  # noqa: E402
 from graphs import shrink  # noqa: E402
 from graphs.campaign import EXACT, FAULTS, ORACLE, REFUSED, Outcome, Runner, Subject, cases_of, equal  # noqa: E402
+from graphs.isolated import isolated  # noqa: E402
 from graphs.runs import campaign, table  # noqa: E402
 from graphs.shrink import keep, stored  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
@@ -46,6 +50,44 @@ def test_random_graphs(tmp_path):
     }
     assert len({kind for one in outcomes for kind in one["kinds"]}) > 60
     print("\n".join(table(outcomes)))
+
+
+def test_kernels_that_abort_do_not_end_a_campaign(tmp_path, monkeypatch):
+    """The results are then those of the graph as it was read; the next graph has those of the runtime."""
+    runner = Runner(tmp_path, {})
+    monkeypatch.setattr(graphs_campaign, "litert", aborting)
+    found = runner.run(0)
+    assert (found.outcome, found.reference) == (EXACT, "the graph as it was read")
+    assert "float_io" in found.options
+    monkeypatch.undo()
+    found = runner.run(0)
+    assert (found.outcome, found.reference) == (EXACT, "LiteRT")
+
+
+def aborting(content, cases):
+    """End the process as a kernel of a runtime does."""
+    os.abort()
+
+
+def test_exceptions_of_isolated_functions():
+    with pytest.raises(RuntimeError, match="integer"):
+        isolated(os.kill, "none", 0)
+    assert isolated(max, 3, 4) == 4
+
+
+def test_campaign_ends_with_its_processes(monkeypatch):
+    """A process that ends is reported at once, while another one continues."""
+    right, begin = Runner.run, time.monotonic()
+
+    def run(self, seed):
+        if seed == 41:
+            os._exit(7)
+        return right(self, seed)
+
+    monkeypatch.setattr(Runner, "run", run)
+    with pytest.raises(RuntimeError, match="a process of the campaign ended with 7"):
+        campaign(0, 4000, 2, 60, cores=False)
+    assert time.monotonic() - begin < 50
 
 
 def test_a_fault_is_shrunk_and_stored(tmp_path, monkeypatch):
