@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from requirements_support import need
+from requirements_support import need, skip_here
 
 need("cc", "tflite", "ai_edge_litert")
 
@@ -131,9 +131,10 @@ def test_absent_runtime(monkeypatch):
         runtimes.name_of("tflite")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 def test_process_ends_with_the_import(tmp_path):
     """An import that is killed leaves no process."""
+    if not hasattr(os, "mkfifo"):
+        skip_here("the system has no named pipes")
     os.mkfifo(tmp_path / "request.json")  # a read of it waits
     command = [sys.executable, "-P", "-m", runtimes.__name__, tmp_path]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:

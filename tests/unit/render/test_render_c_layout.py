@@ -97,9 +97,14 @@ def test_any_line_keeps_its_tokens(parts):
 
 def test_line_of_a_megabyte_takes_linear_time():
     long, half = ("int a[] = {" + "12345, " * count + "};" for count in (40_000, 20_000))
-    times = []
-    for line in (half, long):
-        started = time.process_time()
-        assert widths(fit(line)) <= WIDTH
-        times.append(time.process_time() - started)
-    assert times[1] < 4 * times[0] + 0.1
+
+    def least(line):
+        """Return the least time of some runs: others can contain a collection of all objects of the process."""
+        times = []
+        for _ in range(4):
+            started = time.process_time()
+            assert widths(fit(line)) <= WIDTH
+            times.append(time.process_time() - started)
+        return min(times)
+
+    assert least(long) < 4 * least(half)

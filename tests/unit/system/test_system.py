@@ -161,7 +161,7 @@ def test_limits_without_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_import_is_ended_by_its_parent_where_it_cannot_limit_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "limits_time", lambda: False)
-    monkeypatch.setattr(importing, "_SECONDS", 0.2)
+    monkeypatch.setattr(importing, "SECONDS", 0.2)
     code = "import time; time.sleep(60)"
     with (
         subprocess.Popen([sys.executable, "-c", code], text=True, encoding="utf-8") as process,
