@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtimes of the formats that do not run a model, or that a signal ends: golden vectors, messages."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from requirements_support import need, skip_here
+from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
 
@@ -35,7 +38,7 @@ def planted(monkeypatch, code):
     """Let the process of a runtime end with an exit code, whether the runtime is installed or not."""
     monkeypatch.setattr(runtimes, "name_of", lambda format_: "LiteRT 9.9")
     monkeypatch.setattr("opwest.importers.models.references.name_of", lambda format_: "LiteRT 9.9")
-    monkeypatch.setattr(runtimes, "_run", lambda command: code)
+    monkeypatch.setattr(runtimes, "_run", lambda command, request: (code, b""))
 
 
 def test_kernels_that_abort_do_not_end_an_import(tmp_path):
@@ -132,15 +135,114 @@ def test_absent_runtime(monkeypatch):
 
 
 def test_process_ends_with_the_import(tmp_path):
-    """An import that is killed leaves no process."""
-    if not hasattr(os, "mkfifo"):
-        skip_here("the system has no named pipes")
-    os.mkfifo(tmp_path / "request.json")  # a read of it waits
-    command = [sys.executable, "-P", "-m", runtimes.__name__, tmp_path]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        assert process.poll() is None
-        process.stdin.close()
-        assert process.wait(60) == 1
+    """An import that is killed leaves no process, and no files."""
+    begin = b'{"call": {"format": "tflite"}, "cases": 1, "sizes": [3, 5]}\nabc'
+    command = [sys.executable, "-P", "-m", runtimes.__name__]
+    where = {**os.environ, "TMPDIR": str(tmp_path)}
+    for request in (begin, begin + b"12345"):
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=where
+        ) as process:
+            process.stdin.write(request)
+            process.stdin.close()
+            assert process.wait(60) in (0, 1)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("size", [10, 1 << 20])
+def test_process_that_ends_before_it_reads(size):
+    """The request is larger than the buffer of a pipe, or smaller."""
+    command = [sys.executable, "-c", "raise SystemExit(5)"]
+    assert runtimes._run(command, [b"{}\n", bytes(size)]) == (5, b"")
+
+
+def test_process_that_cannot_be_started(monkeypatch):
+    monkeypatch.setattr(runtimes.sys, "executable", "/nowhere/python")
+    with pytest.raises(runtimes.UnavailableError, match=r"^LiteRT [0-9.]+ cannot be started: No such file"):
+        runtimes.run(runtimes.Call("tflite"), b"", [])
+
+
+def test_output_of_libraries_is_no_answer(monkeypatch):
+    """Words on standard output, from Python or from a library in C, do not reach the answer."""
+    model = Model()
+    model.output(model.operator("NEG", [model.input("float32", (2,))], ("float32",)))
+    noisy = (
+        "import os, runpy, sys, ai_edge_litert.interpreter as litert\n"
+        "right = litert.Interpreter.invoke\n"
+        "def invoke(self):\n"
+        "    os.write(1, b'words'); print('words', flush=True); right(self)\n"
+        "litert.Interpreter.invoke = invoke\n"
+        f"runpy.run_module({runtimes.__name__!r}, run_name='__main__')\n"
+    )
+    right = runtimes._run
+    monkeypatch.setattr(runtimes, "_run", lambda command, request: right([sys.executable, "-c", noisy], request))
+    found = runtimes.run(runtimes.Call("tflite"), model.build(), [[np.float32([1, -2])]])
+    assert found.outputs[0][0].tolist() == [-1, 2]
+
+
+def test_result_without_a_portable_type():
+    """A string of ONNX: a reason, not the end of the process."""
+    need("onnx", "onnxruntime")
+    from onnx import TensorProto, helper
+
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2,))]
+    text = [helper.make_tensor_value_info("y", TensorProto.STRING, (2,))]
+    graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING)], "g", ports, text)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    with pytest.raises(
+        runtimes.UnavailableError, match="cannot run the model: Object arrays cannot be saved"
+    ) as caught:
+        runtimes.run(runtimes.Call("onnx"), model.SerializeToString(), [[np.float32([1, 2])]])
+    assert not isinstance(caught.value, runtimes.TerminatedError)
+
+
+def test_variant_of_a_package(monkeypatch):
+    """Distributions such as onnxruntime-gpu have the module of another name."""
+
+    def version(name):
+        raise runtimes.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(runtimes.metadata, "version", version)
+    assert runtimes.name_of("tflite") == "LiteRT"
+
+
+def session(leader):
+    """Return the processes of a session that have not ended, on Linux."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, number = file.read_text().rpartition(")")[2].split()[:4]
+            found += [file] if int(number) == leader and state != "Z" else []
+    return found
+
+
+def test_interrupted_import_leaves_nothing(tmp_path):
+    """Ctrl-C while the runtime runs: no process, no files."""
+    model = Model()
+    data = model.input("float32", (1, 400, 400))
+    for _ in range(60):
+        data = model.operator("BATCH_MATMUL", [data, data], ("float32",), adj_x=False, adj_y=False)
+    model.output(data)
+    (tmp_path / "m.tflite").write_bytes(model.build())
+    (tmp_path / "temporary").mkdir()
+    words = ["import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--vectors", "200"]
+    where = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "opwest", *words], stderr=subprocess.PIPE, text=True, env=where, start_new_session=True
+    ) as process:
+        for line in process.stderr:
+            if "running a reference" in line:
+                break
+        end = time.monotonic() + 60
+        while len(session(process.pid)) < 3 and time.monotonic() < end:  # the command, the import, the runtime
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) != 0
+    while session(process.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not session(process.pid)
+    assert not [*(tmp_path / "temporary").iterdir()]
+    assert not (tmp_path / "model").exists()
 
 
 def test_warning_of_the_import_from_tvm(monkeypatch, tmp_path):

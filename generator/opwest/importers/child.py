@@ -24,6 +24,9 @@ from opwest.system.limits import limit_next_request, limit_process, limits_time
 from opwest.system.processes import exceeded_time, signal_name
 
 Progress = Callable[[str], None]
+ENVIRONMENT = {"PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Variables of an import, and of each process that it starts: requests, answers and messages are UTF-8 on each system;
+further threads of numpy cost more processor time than they save."""
 MEMORY = 8 << 30
 """Bytes of address space of an import, and of each process that it starts."""
 SECONDS = 1800
@@ -51,7 +54,7 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, "PYTHONUTF8": "1"},  # requests, answers and messages are UTF-8 on each system
+            env={**os.environ, **ENVIRONMENT},
         ) as child,
         _time_limit(child) as is_expired,
     ):

@@ -6,23 +6,24 @@ Their kernels can abort or destroy memory for files that are valid: such a failu
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
+import io
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from opwest import activity
-from opwest.diagnostics import printable
-from opwest.importers.child import MEMORY, SECONDS
+from opwest.diagnostics import first_line, printable
+from opwest.importers.child import ENVIRONMENT, MEMORY, SECONDS
 from opwest.importers.folder import npz
 from opwest.records import dataclass
 from opwest.system.limits import limit_next_request, limit_process
@@ -32,8 +33,6 @@ Cases = list[list[Any]]
 """Arrays by case, then by input or output."""
 
 _PACKAGES = {"tflite": "ai-edge-litert", "onnx": "onnxruntime"}
-_MODEL, _REQUEST, _INPUTS, _OUTPUTS, _REASON = "model", "request.json", "inputs.npz", "outputs.npz", "reason"
-"""The files that both processes share."""
 
 
 class UnavailableError(Exception):
@@ -76,52 +75,67 @@ def name_of(format_: str) -> str:
     package = _PACKAGES[format_]
     if importlib.util.find_spec(package.replace("-", "_")) is None:
         raise UnavailableError(f"the package {package} is not installed")
-    from importlib.metadata import version
-
-    return f"{'LiteRT' if format_ == 'tflite' else 'onnxruntime'} {version(package)}"
+    name = "LiteRT" if format_ == "tflite" else "onnxruntime"
+    try:
+        return f"{name} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:  # a variant of the package, such as onnxruntime-gpu
+        return name
 
 
 def run(call: Call, content: bytes, cases: Cases) -> Found:
     """Run a model in a process of its own. Raises UnavailableError, TerminatedError."""
     name = name_of(call.format)
-    with tempfile.TemporaryDirectory(prefix="opwest-") as folder:
-        work = Path(folder)
-        (work / _MODEL).write_bytes(content)
-        request = {"call": dataclasses.asdict(call), "cases": len(cases)}
-        (work / _REQUEST).write_text(json.dumps(request), encoding="utf-8")
-        (work / _INPUTS).write_bytes(_packed(cases))
-        code = _run([sys.executable, "-P", "-m", __name__, folder])
-        if (work / _REASON).exists():
-            raise UnavailableError(f"{name} cannot run the model: {(work / _REASON).read_text(encoding='utf-8')}")
-        if code:
-            by = signal_name(code)
-            raise TerminatedError(f"{name} " + (f"was terminated by {by}" if by else f"failed with exit code {code}"))
-        arrays = _loaded(work / _OUTPUTS)
+    inputs = _packed(cases)
+    head = {"call": dataclasses.asdict(call), "cases": len(cases), "sizes": [len(content), len(inputs)]}
+    try:
+        code, answer = _run([sys.executable, "-P", "-m", __name__], [_line(head), content, inputs])
+    except OSError as error:
+        raise UnavailableError(f"{name} cannot be started: {error.strerror}") from None
+    if code:
+        by = signal_name(code)
+        raise TerminatedError(f"{name} " + (f"was terminated by {by}" if by else f"failed with exit code {code}"))
+    line, _, packed = answer.partition(b"\n")
+    if reason := json.loads(line)["reason"]:
+        raise UnavailableError(f"{name} cannot run the model: {reason}")
+    arrays = _loaded(packed)
     tensors = [{one: arrays[f"{case}/tensor/{one}"] for one in call.tensors} for case in range(len(cases))]
     return Found(_unpacked(arrays, len(cases)), tensors)
 
 
-def _run(command: list[str]) -> int:
-    """Return the exit code. The process ends when its standard input does: if this one is killed."""
-    environment = {**os.environ, "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads only cost time here
-    quiet = subprocess.DEVNULL
+def _run(command: list[str], request: Sequence[bytes]) -> tuple[int, bytes]:
+    """Return the exit code and the answer. The process ends when its standard input does: if this one is killed."""
+    environment = {**os.environ, **ENVIRONMENT}
+    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
     with (
         activity.command(command),
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env=environment) as process,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, env=environment) as process,
     ):
+        assert process.stdin is not None and process.stdout is not None
         try:
-            return process.wait()
+            try:
+                process.stdin.writelines(request)  # all of it is read before anything is answered
+                process.stdin.flush()
+            except BrokenPipeError:  # the exit code has the reason
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+            answer = process.stdout.read()
+            return process.wait(), answer
         except BaseException:
             process.kill()
             raise
 
 
-def _packed(cases: Cases) -> bytes:
-    return npz({f"{case}/{number}": one for case, arrays in enumerate(cases) for number, one in enumerate(arrays)})
+def _line(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"
 
 
-def _loaded(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as data:
+def _packed(cases: Cases, others: Mapping[str, Any] | None = None) -> bytes:
+    arrays = {f"{case}/{number}": one for case, some in enumerate(cases) for number, one in enumerate(some)}
+    return npz({**arrays, **(others or {})})
+
+
+def _loaded(packed: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(packed), allow_pickle=False) as data:
         return {name: data[name] for name in data.files}
 
 
@@ -132,25 +146,27 @@ def _unpacked(arrays: dict[str, Any], count: int) -> Cases:
     return [[arrays[f"{case}/{number}"] for number in range(counts[case])] for case in range(count)]
 
 
-def _serve(folder: Path) -> None:
-    """Answer the request in a directory."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _serve() -> None:
+    """Answer the request on standard input. Output of libraries is redirected to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     limit_process(MEMORY)
     limit_next_request(SECONDS)
-    request = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
-    call, content = Call(**request["call"]), (folder / _MODEL).read_bytes()
-    cases = _unpacked(_loaded(folder / _INPUTS), request["cases"])
+    request = sys.stdin.buffer
+    head = json.loads(request.readline())
+    content, inputs = map(request.read, head["sizes"])
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        found = _SERVED[call.format](call, content, cases)
+        call = Call(**head["call"])
+        found = _SERVED[call.format](call, content, _unpacked(_loaded(inputs), head["cases"]))
+        named = {
+            f"{case}/tensor/{one}": array for case, some in enumerate(found.tensors) for one, array in some.items()
+        }
+        reason, packed = "", _packed(found.outputs, named)
     except Exception as error:  # it can lack an operator, or refuse a file
-        text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
-        (folder / _REASON).write_text(printable(text[0]), encoding="utf-8")
-        return
-    tensors = {
-        f"{case}/tensor/{number}": one for case, some in enumerate(found.tensors) for number, one in some.items()
-    }
-    outputs = {f"{case}/{number}": one for case, some in enumerate(found.outputs) for number, one in enumerate(some)}
-    (folder / _OUTPUTS).write_bytes(npz({**outputs, **tensors}))
+        reason, packed = printable(first_line(error)), b""
+    with answers:
+        answers.writelines((_line({"reason": reason}), packed))
 
 
 def _end_with_parent() -> None:
@@ -228,4 +244,4 @@ def _onnxruntime(call: Call, content: bytes, cases: Cases) -> Found:
 _SERVED: dict[str, Callable[[Call, bytes, Cases], Found]] = {"tflite": _litert, "onnx": _onnxruntime}
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    _serve()
