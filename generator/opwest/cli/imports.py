@@ -9,20 +9,20 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.importers import mlf
-from opwest.importers.mlf.draft import TensorOption
 from opwest.importers.models import child as models_child
 from opwest.importers.models import request as models
-from opwest.importers.tvm import Imported, Options
-from opwest.importers.tvm.child import import_in_child
 from opwest.importers.vela import child as vela_child
 from opwest.importers.vela import request as vela
 from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import MOST_CHARACTERS, fault_of_name
 from opwest.result import Result
+
+if TYPE_CHECKING:
+    from opwest.importers.mlf.draft import TensorOption
+    from opwest.importers.tvm import Imported
 
 
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -173,6 +173,9 @@ def _trained(done: models.Imported, model: str) -> str:
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; print progress on standard error."""
+    from opwest.importers.tvm import Options
+    from opwest.importers.tvm.child import import_in_child
+
     _check_name(options, faults)
     settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _progress(options))
     done = import_in_child(options.file, options.output, settings)
@@ -186,6 +189,8 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model in microTVM's Model Library Format, versions 5, 6 and 7; TVM is not required."""
+    from opwest.importers import mlf
+
     _check_name(options, faults)
     tensors = _tensors(options.tensor, faults)
     done = mlf.import_mlf(
@@ -220,6 +225,8 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
 
 def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
     """Return the values of --tensor by tensor name."""
+    from opwest.importers.mlf.draft import TensorOption
+
     found = {}
     for text in given:
         match = re.fullmatch(r"([^=]+)=(?:(\w+):)?(\d{1,9}(?:,\d{1,9})*)", text)
