@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import traceback
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ EXACT, WRONG, TRACEBACK, REFUSED, INTERNAL, ORACLE = "exact", "wrong", "tracebac
 FAULTS = (WRONG, TRACEBACK, INTERNAL)
 SHARE_OF_CORES = 0.7
 """The share of graphs that run in QEMU, on one core each."""
+
+_numbers = itertools.count()
+"""The numbers of shared libraries."""
 
 
 @dataclass
@@ -238,7 +242,7 @@ class Runner:
 
     def _host(self, folder, made, cases, expected, has_floats):
         base = Planned(self.captured.planned[0], folder)
-        base.compile(f"library{made.seed}.so")
+        base.compile(f"library{next(_numbers)}.so")  # a process loads a library of the same name once
         for number, (case, wanted) in enumerate(zip(cases, expected, strict=True)):
             try:
                 found = base.run(case)

@@ -139,12 +139,14 @@ def padded(draw):
     data = draw.pick(image)
     if data is None:
         return None
-    edges = [(0, 0), (draw.number(0, 2), draw.number(0, 2)), (draw.number(0, 2), draw.number(0, 2)), (0, 0)]
+    is_pool = draw.chance(0.4)
+    most = 2 if is_pool else 3  # a pool has no window in the padding only: its result would be the least number
+    edges = [(0, 0), *((draw.number(0, most), draw.number(0, most)) for _ in range(2)), (0, 0)]
     shape = [n + a + b for n, (a, b) in zip(data.shape, edges, strict=True)]
     if prod(shape) > MOST:
         return None
     inputs = [data, draw.shape_constant(edges)]
-    if draw.chance(0.4):
+    if is_pool:
         least = np.finfo(np.float32).min if data.dtype == "float32" else RANGES[data.dtype][0]
         fill = draw.model.constant(np.asarray([least]).astype(data.dtype), data.scale, data.zero)
         wide = draw.like("PADV2", [*inputs, fill], shape)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 
@@ -12,6 +13,7 @@ _processes = {}
 
 def _serve(pipe, other):
     other.close()
+    faulthandler.disable()  # pytest would print the stack of an abort
     while True:
         try:
             function, arguments = pipe.recv()

@@ -126,6 +126,36 @@ def test_hybrid(kind, tmp_path):
     )
 
 
+def one_pixel(random, kind):
+    """Return PAD of one pixel, then a layer whose windows are partly or completely in the padding."""
+    model, results = Model(), 4
+    data = model.input("float32", (2, 1, 1, results))
+    amounts = [[0, 0], *random.integers(0, 4, (2, 2)), [0, 0]]
+    wide = model.operator("PAD", [data, model.constant(np.asarray(amounts, np.int32))], ("float32",))
+    size = [min(int(random.integers(1, 3)), 1 + sum(edges)) for edges in amounts[1:3]]
+    is_depthwise = kind == "DEPTHWISE_CONV_2D"
+    shape = (1, *size, results) if is_depthwise else (results, *size, results)
+    weights = weights_of(model, random, shape, results, 3 if is_depthwise else 0, True)
+    bias = model.constant(random.standard_normal(results).astype(np.float32))
+    options = {"padding": "VALID", "fused_activation_function": "NONE"}
+    options["stride_h"] = options["stride_w"] = int(random.integers(1, 4))
+    options |= {"depth_multiplier": 1} if is_depthwise else {}
+    model.output(model.operator(kind, [wide, weights, bias], ("float32",), version=5, **options))
+    return model
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_padding_of_one_pixel_before_a_hybrid_layer(kind, tmp_path):
+    check_configurations(
+        lambda random: one_pixel(random, kind),
+        tmp_path,
+        seed=seed_of(kind),
+        bound=bound_of(f"{kind} hybrid"),
+        cases=some_zeros,
+        simplified=True,
+    )
+
+
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_batches_of_several_dimensions(asymmetric, tmp_path):
     """LiteRT takes the scales of other rows. The oracle is the same product with one dimension of batches."""

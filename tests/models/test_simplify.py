@@ -80,7 +80,8 @@ def padded(random, dtype, kind, **changes):
     model = Model()
     scale, zero = quantised(random, dtype)
     channels = int(random.integers(1, 4))
-    data = model.input(dtype, (2, int(random.integers(4, 9)), int(random.integers(4, 9)), channels), scale, zero)
+    image = changes.get("image", tuple(map(int, random.integers(4, 9, 2))))
+    data = model.input(dtype, (2, *image, channels), scale, zero)
     amounts = np.asarray([[0, 0], *random.integers(0, 4, (2, 2)), [0, 0]])
     amounts[1, 0] = 1
     paddings = numbers(model, changes.get("amounts", amounts))
@@ -91,7 +92,7 @@ def padded(random, dtype, kind, **changes):
         wide = model.operator(
             "PADV2", [data, paddings, model.constant(np.asarray([value], dtype), scale, zero)], (dtype, scale, zero)
         )
-    size = [int(n) for n in random.integers(2, 4, 2)]
+    size = changes.get("size", [int(n) for n in random.integers(2, 4, 2)])
     options = {"padding": str(random.choice(["SAME", "VALID"])), "fused_activation_function": "NONE"}
     options["stride_h"] = options["stride_w"] = int(random.integers(1, 3))
     if kind == "MAX_POOL_2D":
@@ -113,6 +114,19 @@ def padded(random, dtype, kind, **changes):
 def test_padding_is_absorbed(kind, tmp_path):
     random = np.random.default_rng(5)
     models = [padded(random, dtype, kind) for dtype in ("int8", "float32", "uint8", "int16") * 2]
+    assert all(kinds(model) == [kind] for model in models)
+    check(models, tmp_path, bound_of(kind))
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_padding_of_one_pixel(kind, tmp_path):
+    """Windows that are partly or completely in the padding."""
+    random = np.random.default_rng(8)
+    models = []
+    for dtype in ("int8", "float32", "uint8", "int16"):
+        for size in ([1, 1], [2, 1], [1, 3]):
+            edges = [[0, 0], [int(random.integers(1, 4)), 2], [2, int(random.integers(0, 3))], [0, 0]]
+            models.append(padded(random, dtype, kind, image=(1, 1), size=size, amounts=edges))
     assert all(kinds(model) == [kind] for model in models)
     check(models, tmp_path, bound_of(kind))
 

@@ -14,7 +14,7 @@ from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.ir.operations import Depthwise
-from opwest.importers.models.operators.windows import Window
+from opwest.importers.models.operators.windows import Window, row_of
 from opwest.records import dataclass
 
 MOST_UNROLLED = 32
@@ -133,10 +133,9 @@ def _body(lines: Lines, layer: _Layer, result: str) -> None:
 def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
     """Append the copy of the row `next`, counted from the first row of the padding, to the ring."""
     _, height, width, depth = layer.data
-    (top, left), item = layer.window.before, BYTES[layer.dtype]
+    top, item = layer.window.before[0], BYTES[layer.dtype]
     last = (layer.window.result[0] - 1) * layer.window.stride[0] + layer.rows
-    columns = min(width, layer.width - left)
-    right = layer.width - left - columns
+    left, columns, right = row_of(layer.window.before[1], width, layer.width)
     lines.add(f"{kind} *to = ring + next % {layer.rows} * {layer.row};", "")
     copy = (
         f"memcpy(to{_plus(left * depth)}, {image} + (next{_plus(-top)}) * {width * depth}, {columns * depth * item});"
@@ -146,6 +145,7 @@ def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
             lines.add(f"memset(to, {layer.end.fill}, {layer.row * item});", "continue;")
     if left:
         lines.add(f"memset(to, {layer.end.fill}, {left * depth * item});")
+    # Without data the copy has no bytes, and `data` is a parameter that is used.
     lines.add(copy)
     if right:
         lines.add(f"memset(to + {(left + columns) * depth}, {layer.end.fill}, {right * depth * item});")

@@ -78,22 +78,22 @@ def convolution(operation: HybridConvolution) -> Call:
     results = len(operation.scales)
     inner = 1 if operation.is_depthwise else operation.weights.shape[3]
     has_zeros = len(operation.inputs) == 3
+    is_single = (height, width) == window.result == (1, 1) and not operation.is_transposed
     end, lines = ending(operation.finish, results), Lines()
     lines.add("float *y = result;", "")
     with contextlib.ExitStack() as stack:
         stack.enter_context(lines.loop("n", n))
         for name, count in (("oy", window.result[0]), ("ox", window.result[1])):
-            if (height, width) != (1, 1) or operation.is_transposed:
+            if not is_single:
                 stack.enter_context(lines.loop(name, count))
         stack.enter_context(lines.loop("o", results))
         lines.add("int32_t sum = 0;", "")
         x = "(data[{}] - zeros[n])" if has_zeros else "data[{}]"
-        is_plain = not (operation.is_depthwise or operation.is_transposed)
-        if (height, width, kh, kw) == (1, 1, 1, 1) and is_plain:
+        if is_single and (kh, kw) == (1, 1) and not (operation.is_depthwise or window.is_padded((1, 1))):
             with lines.loop("k", inner):
                 lines.add(f"sum += {x.format(f'n * {depth} + k')} * weights[o * {inner} + k];")
         else:
-            if (height, width) == (1, 1) and not operation.is_transposed:
+            if is_single:
                 lines.add("const int oy = 0;", "const int ox = 0;", "")
             _taps(lines, operation, x, inner)
         lines.add(f"const float value = (float)sum * (scales[n] * weight_scales[o]){_bias(operation)};", "")

@@ -47,7 +47,8 @@ def grouped(data: Any, weights: Any, window: Window, groups: int) -> Any:
 def _sums(operation: Convolution, data: Any) -> Any:
     moved, weights = wide(data, operation.zero), wide(operation.weights, operation.weight_zero)
     window = operation.window
-    if (window.size, window.result, data.shape[1:3], operation.groups) == ((1, 1), (1, 1), (1, 1), 1):
+    is_single = (window.size, window.result, data.shape[1:3], operation.groups) == ((1, 1), (1, 1), (1, 1), 1)
+    if is_single and not window.is_padded((1, 1)):
         return moved.reshape(-1, weights.shape[3]) @ weights.reshape(len(weights), -1).T
     return grouped(moved, weights, operation.window, operation.groups)
 

@@ -30,6 +30,16 @@ class Window:
         )
 
 
+def row_of(before: int, length: int, total: int) -> tuple[int, int, int]:
+    """Return the elements of a padded row of `total` elements: padding, data of at most `length`, padding.
+
+    Windows can be in the padding only: then there is no data, whatever `before` is.
+    """
+    first = min(before, total)
+    inside = min(length, total - first)
+    return first, inside, total - first - inside
+
+
 def window_of(node: Node, size: tuple[int, int], image: tuple[int, int]) -> Window:
     """Return the windows of an operator over an image of rows and columns. Raises Unsupported.
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ FEW = (1, 3, 5)
 MOST_PRODUCTS = 1 << 22
 """The products of layers in one run of a graph that is not large."""
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
-"""The tolerance of float32 results: relative, and relative to the greatest result of the tensor."""
+"""The tolerance of float32 results: relative, and relative to the greatest result of the tensor in all runs."""
 _SEED = 7
 
 
@@ -32,6 +33,8 @@ class Run:
     outputs: Sequence[Any] | None
     states: Sequence[Any]
     """The contents of the states of the graph after the run."""
+    greatest: Sequence[float] = ()
+    """The greatest float32 number of each output in all runs: sums of one run can cancel out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,10 @@ def reference_of(graph: Graph, states: Sequence[Tensor]) -> Reference:
     if products_of(graph) > MOST_PRODUCTS:
         cases = [cases[number] for number in FEW]
     has_floats = any(one.dtype == "float32" for node in graph.nodes for one in node.outputs)
-    return Reference(graph, tuple(states), tuple(runs_of(graph, cases, states)), has_floats)
+    runs = runs_of(graph, cases, states)
+    found = [run.outputs for run in runs if run.outputs is not None]
+    greatest = [max(map(_greatest, arrays)) for arrays in zip(*found, strict=True)]
+    return Reference(graph, tuple(states), tuple(replace(run, greatest=greatest) for run in runs), has_floats)
 
 
 def runs_of(graph: Graph, cases: Sequence[Sequence[Any]], states: Sequence[Tensor]) -> list[Run]:
@@ -88,8 +94,18 @@ def _products(node: Node) -> int:
     return node.outputs[0].size * (weights[0].size // max(results, 1))
 
 
-def equal(wanted: Any, found: Any, has_floats: bool) -> bool:
-    """Whether two arrays are equal: integers are, float32 numbers within the tolerance."""
+def _greatest(array: Any) -> float:
+    """Return the greatest magnitude of the finite numbers of an array; 0 for integers."""
+    if array.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(array[np.isfinite(array)], dtype=np.float64).max(initial=0.0))
+
+
+def equal(wanted: Any, found: Any, has_floats: bool, greatest: float = 0.0) -> bool:
+    """Whether two arrays are equal: integers are, float32 numbers within the tolerance.
+
+    `greatest`: the greatest number of the tensor in other runs.
+    """
     wanted, found = np.asarray(wanted), np.asarray(found)
     if wanted.dtype != found.dtype or wanted.size != found.size:
         return False
@@ -101,8 +117,7 @@ def equal(wanted: Any, found: Any, has_floats: bool) -> bool:
     with np.errstate(all="ignore"):
         if np.array_equal(wanted, found, equal_nan=True):
             return True
-        finite = np.abs(wanted[np.isfinite(wanted)], dtype=np.float64)
-        limit = ABSOLUTE * max(float(finite.max(initial=0.0)), 1e-3)
+        limit = ABSOLUTE * max(_greatest(wanted), greatest, 1e-3)
         return np.allclose(found, wanted, RELATIVE, limit, equal_nan=True)
 
 
@@ -111,7 +126,8 @@ def difference(run: Run, outputs: Sequence[Any] | None, states: Sequence[Any], h
     if run.outputs is None or outputs is None:
         return None if run.outputs is outputs else 0
     for number, (wanted, found) in enumerate(zip(run.outputs, outputs, strict=True)):
-        if not equal(wanted, found, has_floats):
+        greatest = run.greatest[number] if run.greatest else 0.0
+        if not equal(wanted, found, has_floats, greatest):
             return number
     same = all(equal(wanted, found, has_floats) for wanted, found in zip(run.states, states, strict=True))
     return None if same else len(run.outputs)

@@ -46,7 +46,8 @@ def convolution(operation: Convolution, extensions: Sequence[str]) -> Call | Non
         return None
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     assert isinstance(finish, Requantisation)
-    if data.dtype == "int8" and shape[1:3] == weights.shape[1:3] == (1, 1) and len(finish.multipliers) == 1:
+    is_single = shape[1:3] == weights.shape[1:3] == (1, 1) and not operation.window.is_padded((1, 1))
+    if data.dtype == "int8" and is_single and len(finish.multipliers) == 1:
         return _dense(operation, finish, shape, extensions)
     results, rows, columns, _ = weights.shape
     return _layer(

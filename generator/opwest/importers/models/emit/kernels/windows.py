@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.graph.types import Shape
-from opwest.importers.models.operators.windows import Window
+from opwest.importers.models.operators.windows import Window, row_of
 from opwest.records import dataclass
 
 
@@ -87,10 +87,7 @@ class Rows:
         """Append the copy of the row `next`, counted from the first row of the padding."""
         _, height, width, _ = self.data
         depth = self.depth
-        left = self.window.before[1]
-        columns = self.pitch // depth
-        inside = min(width, columns - left)
-        right = columns - left - inside
+        left, inside, right = row_of(self.window.before[1], width, self.pitch // depth)
         last = (self.window.result[0] - 1) * self.window.stride[0] + self.reach
         lines.add(f"int8_t *to = {to};", "")
         if top > 0 or last - top > height:

@@ -33,7 +33,7 @@ def with_halves(operation: Convolution) -> Call | None:
 def _render(operation: Convolution, *, is_wide: bool) -> Call | None:
     data, result = operation.inputs[0], operation.results[0]
     results, kh, kw, length = operation.weights.shape
-    if result.size != results or (kh, kw) != (1, 1) or data.size != length:
+    if result.size != results or (kh, kw) != (1, 1) or data.size != length or operation.window.is_padded((1, 1)):
         return None
     numbers = numbers_of(operation)
     if numbers is None or not (is_wide or can_pack(numbers.weights, numbers.bounds)):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from opwest.importers.models.emit.kernels.assembly import naked
 from opwest.importers.models.graph.types import Shape
-from opwest.importers.models.operators.windows import Window
+from opwest.importers.models.operators.windows import Window, row_of
 from opwest.records import dataclass
 
 CHANNELS = 4
@@ -77,9 +77,10 @@ class Planes:
         """Yield the instructions: r0 to, r1 from, r2 rows, r3 filling, r4 to r7 two columns, r8 count."""
         _, _, width, depth = self.data
         depth *= self.item
-        left = self.window.before[1]
-        inside = min(width, 2 * self.words - left)
-        after = 2 * self.words - left - inside
+        left, inside, after = row_of(self.window.before[1], width, 2 * self.words)
+        skipped = width - inside
+        if not inside:
+            left, after = 2 * self.words, 0
         yield "push {r4-r10, lr}"
         yield "1:"
         if left // 2:
@@ -109,7 +110,6 @@ class Planes:
             after -= 1
         if after // 2:
             yield from self._filling(after // 2)
-        skipped = width - min(width, 2 * self.words - left)
         if skipped:
             yield from added("r1", skipped * depth, "r4")
         yield "subs r2, r2, #1"

@@ -22,9 +22,9 @@ def is_dense(operation: Convolution) -> bool:
     data, result, weights = operation.inputs[0], operation.results[0], operation.weights
     if operation.groups != 1 or result.size != len(weights) or data.size != weights[0].size:
         return False
-    if weights.shape[1:3] == (1, 1):
-        return True
-    return operation.window.size == data.shape[1:3] and not operation.window.is_padded(operation.window.size)
+    if operation.window.is_padded(operation.window.size):
+        return False
+    return weights.shape[1:3] == (1, 1) or operation.window.size == data.shape[1:3]
 
 
 @emits(Convolution, "dsp-wide")

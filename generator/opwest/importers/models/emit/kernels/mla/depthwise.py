@@ -24,7 +24,7 @@ from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines
 from opwest.importers.models.graph.types import Shape
 from opwest.importers.models.ir.operations import Clamp, Depthwise, Sums
-from opwest.importers.models.operators.windows import Window
+from opwest.importers.models.operators.windows import Window, row_of
 from opwest.records import dataclass
 
 STRIP = 4096
@@ -143,9 +143,7 @@ def _body(lines: Lines, layer: _Layer) -> None:
     n, height, width, depth = layer.data
     rows, columns = layer.window.result
     stride, row, results = layer.window.stride[0], layer.columns.row, layer.columns.results
-    left = layer.window.before[1]
-    copied = min(width, row // depth - left)
-    right = row // depth - left - copied
+    left, copied, right = row_of(layer.window.before[1], width, row // depth)
     lines.add("int8_t *y = result;", "")
     if left or right:
         with lines.block(f"for (int8_t *to = strip; to < strip + {layer.strip * row}; to += {row})"):
@@ -171,7 +169,7 @@ def _body(lines: Lines, layer: _Layer) -> None:
             last = f"({some} - 1) * {stride}" if some == "rows" else str((int(some) - 1) * stride)
             start = f"{first} + " if first != "0" else ""
             with lines.block(f"for (; next < {start}{last} + {layer.reach}; next++)"):
-                _load(lines, layer, image, first, copied)
+                _load(lines, layer, image, first, left, copied)
             _strip(lines, layer, some)
             if n > 1 or layer.height < rows:
                 lines.add(f"y += {some} * {columns * results};")
@@ -189,10 +187,10 @@ def _keep(lines: Lines, layer: _Layer) -> None:
             lines.add("next = first;")
 
 
-def _load(lines: Lines, layer: _Layer, image: str, first: str, copied: int) -> None:
+def _load(lines: Lines, layer: _Layer, image: str, first: str, left: int, copied: int) -> None:
     """Append the copy of the row `next`, counted from the first row of the padding, to the strip."""
     _, height, width, depth = layer.data
-    (top, left), row = layer.window.before, layer.columns.row
+    top, row = layer.window.before[0], layer.columns.row
     end = (layer.window.result[0] - 1) * layer.window.stride[0] + layer.reach
     place = "next" if first == "0" else f"(next - {first})"
     lines.add(f"int8_t *to = strip + {place} * {row};", "")
