@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from campaign import sized
 from cmsis_nn_support import cmsis_nn_directory
+from kernels.padded_layers import KINDS as PADDED
+from kernels.padded_layers import padded_layer
+from kernels.reference import results_of
 from models.campaigns import CASES, CONFIGURATIONS, cases_of, graph_of
 from models.executor import Library
 from models.layers import KINDS, quantised
@@ -22,6 +25,7 @@ from opwest.importers.models.graph.types import Rules
 from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.lower.lower import lower_graph
 from opwest.importers.models.operators.windows import Window
+from opwest.tuning import random_layers
 from opwest.zephyr.cmsis_nn import required_sources
 from requirements_support import need
 
@@ -109,6 +113,25 @@ def test_results(kind, dtype, variant, tmp_path, archive):
             for one, two in zip(wanted, found, strict=True):
                 assert np.array_equal(one, two.reshape(one.shape)), f"configuration {number}"
     assert called >= LEAST[kind] * len(graphs)
+
+
+@pytest.mark.parametrize("kind", list(PADDED), ids=lambda one: one.__name__)
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_windows_in_the_padding(kind, dtype, tmp_path, archive):
+    variant = next(iter(VARIANTS))
+    made = [padded_layer(kind, number, dtype) for number in range(sized(120, 1000))]
+    made = [(random, program) for random, program in made if program is not None]
+    inputs = [random_layers.inputs_of(random, program, number) for number, (random, program) in enumerate(made)]
+    flags = (f"-I{cmsis_nn_directory() / 'Include'}", archive)
+    library = Library([program for _, program in made], tmp_path, flags, variant)
+    called = 0
+    for number, (_, program) in enumerate(made):
+        [operation] = program.operations
+        [found] = library.run(number, inputs[number])
+        wanted = results_of(operation, *inputs[number])
+        assert np.array_equal(found.reshape(wanted.shape), wanted), operation
+        called += library.emitted[number].steps[0].variant == variant
+    assert called > 0.2 * len(made)
 
 
 def test_fully_connected_layers_that_round_once_stay_portable():

@@ -24,11 +24,8 @@ def _pool(node: Node) -> Sequence[Result]:
     if len(data.shape) != 4:
         raise Unsupported(f"data {list(data.shape)}", "4 dimensions")
     found = window(node)
-    for axis in range(2):
-        last = (found.result[axis] - 1) * found.stride[axis] - found.before[axis]
-        reach = (found.size[axis] - 1) * found.dilation[axis] + 1
-        if found.before[axis] >= reach or last >= data.shape[1 + axis]:
-            raise Unsupported(f"padding {list(node.options['padding'])}: a window has no element of the data")
+    if not found.has_data((data.shape[1], data.shape[2])):
+        raise Unsupported(f"padding {list(node.options['padding'])}: a window has no element of the data")
     if data.dtype != "float32":
         source, target = one_quantization(data), one_quantization(node.output)
         if abs(source.scale - target.scale) > 1e-6 * max(source.scale, target.scale) or source.zero != target.zero:

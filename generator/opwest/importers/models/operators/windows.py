@@ -29,6 +29,15 @@ class Window:
             )
         )
 
+    def has_data(self, image: tuple[int, int]) -> bool:
+        """Whether each window reaches the rows and columns of an image; otherwise one is completely in the padding."""
+        return all(
+            before < (size - 1) * dilation + 1 and (count - 1) * stride - before < length
+            for before, count, stride, size, dilation, length in zip(
+                self.before, self.result, self.stride, self.size, self.dilation, image, strict=True
+            )
+        )
+
 
 def row_of(before: int, length: int, total: int) -> tuple[int, int, int]:
     """Return the elements of a padded row of `total` elements: padding, data of at most `length`, padding.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from opwest.importers.models.graph.types import Node
 from opwest.importers.models.operators import layers, pooling
@@ -37,7 +38,8 @@ def absorb_padding(node: Node, net: Net) -> None:
     window = WINDOWS[user.kind](user)
     before = [window.before[axis] + edges[axis + 1][0] for axis in range(2)]
     if user.kind == "MAX_POOL_2D":
-        if window.dilation != (1, 1) or fill > _least(node, net) or not _touch(window, before, data.shape[1:3]):
+        moved = replace(window, before=(before[0], before[1]))
+        if window.dilation != (1, 1) or fill > _least(node, net) or not moved.has_data((data.shape[1], data.shape[2])):
             return
     elif fill != _zero(node):
         return
@@ -70,12 +72,3 @@ def _least(node: Node, net: Net) -> int | float:
         low = limits_of(activation)[0]
         return float("-inf") if low is None else low
     return activation_range(activation, data)[0] if activation != "NONE" else RANGES[data.dtype][0]
-
-
-def _touch(window: Window, before: list[int], image: tuple[int, ...]) -> bool:
-    """Whether each window has an element of the image."""
-    return all(
-        (window.result[axis] - 1) * window.stride[axis] - before[axis] < image[axis]
-        and window.size[axis] - before[axis] > 0
-        for axis in range(2)
-    )
