@@ -28,7 +28,7 @@ def padded_layer(kind, number, dtype):
     most = 1 if random.random() < 0.25 else 4
     edges = [[int(one) for one in random.integers(0, most, 2)] for _ in range(2)]
     stride = tuple(map(int, random.integers(1, 4, 2)))
-    if place < 0.15:  # one pixel that its only window does not reach, often by more than the width of the window
+    if place < 0.25:  # one pixel that its only window does not reach, often by more than the width of the window
         before = int(random.integers(1, 4))
         stride, edges = (before + 1, before + 1), [[0, 0], [before, 0]]
     counts = [(image[axis] + sum(edges[axis]) - size[axis]) // stride[axis] + 1 for axis in range(2)]

@@ -293,7 +293,7 @@ def test_models_whose_indices_fail_have_no_vectors():
     content = model.build()
     vectors, [remark] = make_vectors(graph_of(content), content, 6)
     assert vectors is None
-    assert remark.startswith("there are no golden vectors: all tried inputs fail: ")
+    assert remark.startswith("there are no golden vectors: each input that was tried fails: ")
     assert "is outside of 0 to 0" in remark
     model = Model()
     data = model.input("float32", (1, 3))

@@ -66,7 +66,7 @@ def make_vectors(
                 return _vectors(graph, cases, found), found.remarks
         except ValueError as error:
             reason = str(error)
-    return None, (f"{_ABSENT} all tried inputs fail: {reason}",)
+    return None, (f"{_ABSENT} each input that was tried fails: {reason}",)
 
 
 def _of_users(graph: Graph, content: bytes, inputs: Cases, changed: bool) -> tuple[Vectors | None, tuple[str, ...]]:

@@ -145,7 +145,7 @@ def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
             lines.add(f"memset(to, {layer.end.fill}, {layer.row * item});", "continue;")
     if left:
         lines.add(f"memset(to, {layer.end.fill}, {left * depth * item});")
-    # Without data the copy has no bytes, and `data` is a parameter that is used.
+    # A row without data has a copy of 0 bytes, so that no compiler reports an unused parameter.
     lines.add(copy)
     if right:
         lines.add(f"memset(to + {(left + columns) * depth}, {layer.end.fill}, {right * depth * item});")

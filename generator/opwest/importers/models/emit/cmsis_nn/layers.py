@@ -75,7 +75,7 @@ def depthwise(operation: Depthwise, extensions: Sequence[str]) -> Call | None:
     if not is_exact(finish, data.dtype, by_channel, folded(by_channel, operation.bias, operation.zero, data.dtype)):
         return None
     if not operation.window.has_data((data.shape[1], data.shape[2])):
-        return None
+        return None  # its functions with DSP and MVE instructions were not compared for such windows
     assert isinstance(finish, Requantisation)
     return _layer(
         operation,
