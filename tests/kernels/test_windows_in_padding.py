@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with windows that are partly or completely in the padding, in each variant, in QEMU and on this machine."""
+"""Layers with windows that are partly or completely in the padding: the variants in QEMU, the operations in numpy."""
 
 import numpy as np
 import pytest
