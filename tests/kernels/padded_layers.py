@@ -4,17 +4,22 @@
 import dataclasses
 
 import numpy as np
-from opwest.importers.models.ir.operations import Convolution, Depthwise
+from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise
 from opwest.importers.models.operators.windows import Window
 from opwest.tuning import random_layers
 
-KINDS = {Convolution: random_layers.convolution, Depthwise: random_layers.depthwise}
+KINDS = {
+    Convolution: random_layers.convolution,
+    ConvolutionSum: random_layers.convolution_sum,
+    Depthwise: random_layers.depthwise,
+}
+DTYPES = {Convolution: ("int8", "int16"), ConvolutionSum: ("int8",), Depthwise: ("int8", "int16")}
 
 
 def padded_layer(kind, number, dtype):
     """Return a random generator and a program of one layer over a few pixels; None if it has no window.
 
-    Each side has up to three rows or columns of padding.
+    Each side has up to three rows or columns of padding. Windows with a dilation, of up to three, have up to six.
     """
     random = np.random.default_rng((17, number))
     place = random.random()
@@ -25,15 +30,20 @@ def padded_layer(kind, number, dtype):
     made = KINDS[kind](random, shape=shape, size=size, dtype=dtype, same=True, dilation=(1, 1))
     [operation] = made.operations
     size = operation.window.size
-    most = 1 if random.random() < 0.25 else 4
+    dilation = (1, 1) if place < 0.25 or random.random() < 0.5 else tuple(map(int, random.integers(1, 4, 2)))
+    most = 1 if random.random() < 0.25 else 4 if dilation == (1, 1) else 7
     edges = [[int(one) for one in random.integers(0, most, 2)] for _ in range(2)]
     stride = tuple(map(int, random.integers(1, 4, 2)))
     if place < 0.25:  # one pixel that its only window does not reach, often by more than the width of the window
         before = int(random.integers(1, 4))
         stride, edges = (before + 1, before + 1), [[0, 0], [before, 0]]
-    counts = [(image[axis] + sum(edges[axis]) - size[axis]) // stride[axis] + 1 for axis in range(2)]
+    reach = [(size[axis] - 1) * dilation[axis] + 1 for axis in range(2)]
+    counts = [(image[axis] + sum(edges[axis]) - reach[axis]) // stride[axis] + 1 for axis in range(2)]
     if min(counts) < 1:
         return random, None
-    window = Window(size, stride, (1, 1), (edges[0][0], edges[1][0]), tuple(counts))
+    window = Window(size, stride, dilation, (edges[0][0], edges[1][0]), tuple(counts))
     result = random_layers.value("output", dtype, (batch, *counts, operation.results[0].shape[3]))
-    return random, random_layers.program(dataclasses.replace(operation, window=window, results=(result,)))
+    data, *others = operation.inputs
+    inputs = (data, *(random_layers.value("input", dtype, result.shape) for _ in others))
+    layer = dataclasses.replace(operation, window=window, inputs=inputs, results=(result,))
+    return random, random_layers.program(layer)

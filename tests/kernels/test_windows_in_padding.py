@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from campaign import sized
 from kernels import reference
-from kernels.padded_layers import KINDS, padded_layer
+from kernels.padded_layers import DTYPES, KINDS, padded_layer
 from kernels.variants import FLAGS
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import VARIANTS
@@ -18,11 +18,6 @@ from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
 CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
-DTYPES = {
-    **dict.fromkeys(("dsp-wide", "mve-long", "mve-widened"), ("int16",)),
-    **dict.fromkeys(("portable", "mve-rows"), ("int8", "int16")),
-}
-"""Other variants are for int8 data."""
 CASES = [
     (kind, name)
     for kind in KINDS
@@ -34,10 +29,8 @@ CASES = [
 @pytest.mark.parametrize(("kind", "variant"), CASES, ids=lambda one: one if isinstance(one, str) else one.__name__)
 def test_windows_in_the_padding(tmp_path, kind, variant):
     found = []
-    dtypes = DTYPES.get(variant, ("int8",))
-    for number in range(sized(80, 400)):
-        dtype = dtypes[number % len(dtypes)]
-        random, program = padded_layer(kind, number, dtype)
+    for number in range(sized(120, 800)):
+        random, program = padded_layer(kind, number, DTYPES[kind][number % len(DTYPES[kind])])
         if program is None:
             continue
         [operation] = program.operations

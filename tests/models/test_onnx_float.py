@@ -129,6 +129,34 @@ def test_convolutions(tmp_path):
         assert not {"MUL", "RELU", "RELU6"} & set(kinds_of(graph)), "folded into the layer"
 
 
+def padded(random, kind):
+    """Return a layer over a few elements with dilated windows, some of them completely in the padding."""
+    spatial = int(random.choice([1, 2]))
+    kernel, dilations = random.integers(1, 4, spatial), random.integers(1, 4, spatial)
+    # onnxruntime refuses pools whose padding is as wide as the kernel.
+    pads = random.integers(0, np.tile(kernel, 2) if kind == "MaxPool" else 7, 2 * spatial)
+    least = (kernel - 1) * dilations + 1 - pads[:spatial] - pads[spatial:]
+    image = np.maximum(random.integers(1, 5, spatial), least)
+    made = Made(opset_of(random))
+    groups, inner = int(random.integers(1, 4)), int(random.integers(1, 3))
+    x = made.input(int(random.integers(1, 3)), groups * inner, *image)
+    strides = random.integers(1, 4, spatial)
+    options = {"pads": pads.tolist(), "dilations": dilations.tolist(), "strides": strides.tolist()}
+    if kind == "MaxPool":
+        made.output(made.add(kind, x, kernel_shape=kernel.tolist(), **options))
+    else:
+        results = groups * int(random.integers(1, 3))
+        weights, bias = floats(random, results, inner, *kernel), floats(random, results)
+        made.output(made.add(kind, x, weights, bias, group=groups, **options))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["Conv", "MaxPool"])
+def test_windows_in_the_padding(kind, tmp_path):
+    random = np.random.default_rng([16, *map(ord, kind)])
+    check([padded(random, kind) for _ in range(10 * CONFIGURATIONS)], tmp_path, random, onnx_bound(kind))
+
+
 def transposed(random):
     made = Made(opset_of(random))
     spatial = int(random.choice([1, 2, 2]))

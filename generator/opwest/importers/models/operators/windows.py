@@ -30,7 +30,10 @@ class Window:
         )
 
     def has_data(self, image: tuple[int, int]) -> bool:
-        """Whether each window reaches the rows and columns of an image; otherwise one is completely in the padding."""
+        """Whether each window reaches the rows and columns of an image; otherwise one is completely in the padding.
+
+        The gaps of a dilated window count as parts of it.
+        """
         return all(
             before < (size - 1) * dilation + 1 and (count - 1) * stride - before < length
             for before, count, stride, size, dilation, length in zip(

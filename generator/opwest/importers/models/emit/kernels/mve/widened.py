@@ -106,7 +106,8 @@ def _body(lines: Lines, operation: Depthwise, ending: Ending) -> None:
             step = window.dilation[which]
             lines.add(f"const int {axis}0 = o{axis} * {window.stride[which]} - {window.before[which]};")
             first = f"{axis}0 < 0 ? (-{axis}0 + {step - 1}) / {step} : 0"
-            end = f"({size - 1} - {axis}0) / {step} + 1"
+            # Quotients in C are rounded towards zero: this one is at most 0 for windows behind the image.
+            end = f"({size - 1 + step} - {axis}0) / {step}"
             lines.add(f"const int {axis}_first = {first};", f"const int {axis}_all = {end};")
             lines.add(f"const int {axis}_end = {axis}_all < {count} ? {axis}_all : {count};")
         lines.add("const int32_t *ends = numbers + 4;", "")
