@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writable state in compiled operators, which the sources do not show: zephyr_module/scripts/check_state.py."""
+"""Writable state in compiled operators, which the sources do not show: zephyr_module/scripts/check_operators.py."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,12 +12,11 @@ from c_support import ROOT
 from opwest.cli.main import main
 from opwest.objects import judgement
 from opwest.objects.inspect import inspect_object
+from opwest.resources import script
 from requirements_support import need, need_x86_64
 
-SCRIPT = ROOT / "zephyr_module" / "scripts" / "check_state.py"
-_spec = importlib.util.spec_from_file_location("check_state", SCRIPT)
-check_state = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check_state)
+SCRIPT = ROOT / "zephyr_module" / "scripts" / "check_operators.py"
+check_operators = script("check_operators")
 
 AWX = '__attribute__((section("{name},\\"awx\\",@progbits#")))'
 CODE = "int f(int x); int f(int x) { return x + 1; }"
@@ -83,7 +81,7 @@ def test_state_of_objects(tmp_path, flags):
     for name, (text, expected) in CASES.items():
         obj, command = compiled(tmp_path, text, FLAGS[flags])
         (tmp_path / "op.d").unlink()
-        found = shown(check_state.object_states(str(obj), command, str(tmp_path)))
+        found = shown(check_operators.object_facts(str(obj), command, str(tmp_path)).states)
         # PIC moves a pointer to .data.rel.local.
         if not agrees(found, expected):
             wrong[name] = found
@@ -95,12 +93,12 @@ def test_flags_hide_or_add_state(tmp_path):
     """Without the second compilation the objects are misjudged: the test of the tests above."""
     need("gcc")
     obj, _ = compiled(tmp_path, CASES["bss"][0], FLAGS["lto"])
-    assert "n" not in [symbol for state in check_state.states(obj.read_bytes()) for symbol in state.symbols]
+    assert "n" not in [symbol for state in check_operators.facts(obj.read_bytes()).states for symbol in state.symbols]
     obj, _ = compiled(tmp_path, CASES["local_pointers"][0], FLAGS["pic"])
-    assert shown(check_state.states(obj.read_bytes())) == [("unnamed", ".data")]
+    assert shown(check_operators.facts(obj.read_bytes()).states) == [("unnamed", ".data")]
     for name in ("coverage", "sanitizers"):
         obj, _ = compiled(tmp_path, CASES["code"][0], FLAGS[name])
-        assert check_state.states(obj.read_bytes()), name
+        assert check_operators.facts(obj.read_bytes()).states, name
 
 
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang"])
@@ -109,7 +107,7 @@ def test_other_compilers(tmp_path, compiler):
     for flags in ([], ["-flto"]):
         for name in ("code", "constant", "bss", "function_static"):
             obj, command = compiled(tmp_path, CASES[name][0], flags, (compiler,))
-            found = check_state.object_states(str(obj), command, str(tmp_path))
+            found = check_operators.object_facts(str(obj), command, str(tmp_path)).states
             # clang adds the name of the function.
             names = [symbol.rpartition(".")[2] for state in found for symbol in state.symbols]
             assert names == [symbol for symbol, _ in CASES[name][1]]
@@ -120,22 +118,22 @@ def test_damaged_objects(tmp_path):
     obj, _ = compiled(tmp_path, CASES["bss"][0], [])
     content = obj.read_bytes()
     for size in range(0, len(content), 7):
-        with pytest.raises(check_state.NotElfError):
-            check_state.states(content[:size])
+        with pytest.raises(check_operators.NotElfError):
+            check_operators.facts(content[:size])
     for position in range(16, len(content), 3):
         changed = bytearray(content)
         changed[position] ^= 0xFF
         try:
-            check_state.states(bytes(changed))
-        except check_state.NotElfError:
+            check_operators.facts(bytes(changed))
+        except check_operators.NotElfError:
             continue
 
 
 def test_texts_are_those_of_check():
     source = judgement.CSource(Path("a.c"), b"", (), (), ("n",), ())
     (reason,) = judgement.judge(source)
-    assert (reason.expected, reason.hint) == (check_state.EXPECTED, check_state.HINT)
-    assert check_state.IGNORED == judgement._IGNORED_STATE
+    assert (reason.expected, reason.hint) == (check_operators.EXPECTED, check_operators.HINT)
+    assert check_operators.IGNORED == judgement._IGNORED_STATE
 
 
 SECTIONS = {
@@ -168,7 +166,7 @@ def test_judgement_is_that_of_check(tmp_path):
         source.write_text(f".globl op\n.type op,@function\nop: ret\n.size op, 1\n{text}")
         subprocess.run(["gcc", "-c", source, "-o", obj], check=True)
         state = judgement.state_of(inspect_object(obj).members[0])
-        sizes = {found.section: found.size for found in check_state.states(obj.read_bytes())}
+        sizes = {found.section: found.size for found in check_operators.facts(obj.read_bytes()).states}
         # A section with functions and variables is counted as its variables.
         if sum(sizes.values()) != (state.bytes or 0):
             differing[name] = sizes, state
@@ -228,7 +226,7 @@ def test_host_run_reports_state_of_a_header(project, monkeypatch, capsys, compil
         "manifest.yaml:4:14: error: objects/any/op.c has writable state of 4 bytes when compiled: count_of_calls in "
         "section .bss"
     ) in error
-    assert f"hint: {check_state.HINT}" in error and "Traceback" not in error
+    assert f"hint: {check_operators.HINT}" in error and "Traceback" not in error
     assert main(["run", str(project(", stateful: true")), "--host"]) == 0
 
 
@@ -249,7 +247,9 @@ def test_records_of_earlier_versions_have_no_positions(project, capsys):
 
 def build_step(folder, *rows):
     """Run the check as the build of Zephyr does; return its exit code and messages."""
-    (folder / "rows.txt").write_text("".join(f"{folder / name}\tm.yaml:{at}\t{state}\n" for name, at, state in rows))
+    (folder / "rows.txt").write_text(
+        "".join(f"{folder / name}\tm.yaml:{at}\t{permits}\n" for name, at, permits in rows)
+    )
     words = [
         "--model",
         "m",
@@ -261,6 +261,8 @@ def build_step(folder, *rows):
         "all.json",
         "--record",
         "r.json",
+        "--libc",
+        "host",
     ]
     done = subprocess.run([sys.executable, SCRIPT, *words], cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
@@ -280,12 +282,12 @@ def test_build_step_examines_changed_objects(tmp_path):
 
     compile_one("good", CODE)
     compile_one("bad", "int m__n = 1;")
-    rows = [("good.c", "3:1", "n"), ("bad.c", "4:2", "n")]
+    rows = [("good.c", "3:1", "-"), ("bad.c", "4:2", "-")]
     expected = f"m.yaml:4:2: error: {tmp_path}/bad.c has writable state of 4 bytes when compiled: n in section .data\n"
     for _ in range(2):  # a faulty object is examined again
         code, text = build_step(tmp_path, *rows)
         assert code == 1 and text.startswith(expected) and text.count("error:") == 1
-    assert build_step(tmp_path, rows[0], ("bad.c", "4:2", "y")) == (0, "")
+    assert build_step(tmp_path, rows[0], ("bad.c", "4:2", "state")) == (0, "")
     assert build_step(tmp_path, *rows)[0] == 1
     compile_one("bad", CODE.replace("f(", "g("))
     assert build_step(tmp_path, *rows) == (0, "")

@@ -185,7 +185,7 @@ def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
 def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     """make does not read a changed model.cmake before it builds: the build fails, and the next one is complete."""
     app = hello_world(workspace, tmp_path)
-    target = "opwest_one.operators.state"
+    target = "opwest_one.operators.check"
     code, built = workspace.try_build(app, NATIVE, MODULE, "-GUnix Makefiles", target=target)
     assert code == 0, built.log[-3000:]
     source = app / "one" / "add.c"
@@ -217,7 +217,7 @@ def test_state_with_instrumentation_and_lto(
     """The build of a generated application, up to the check of the operators."""
     app = hello_world(workspace, tmp_path)
     opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
-    target = "opwest_one.operators.state"
+    target = "opwest_one.operators.check"
     code, built = workspace.try_build(tmp_path / "made", board, *options, target=target)
     assert code == 0, built.log[-3000:]
     configuration = (built.folder / "zephyr" / ".config").read_text()

@@ -324,8 +324,8 @@ endfunction()
 # opwest_model_operators(<variable> <model> <directory> <sources> <manifest>)
 #
 # Compiles the sources of operators, in the directory <sources>, as object libraries, one for each set of options, and
-# sets <variable> to their names; empty if the model has none. The target opwest_<model>.operators.state fails, with the
-# position in <manifest>, if an object has writable state. The variables of opwest_model_files() must be set.
+# sets <variable> to their names; empty if the model has none. The target opwest_<model>.operators.check fails, with the
+# position in <manifest>, if an object has an effect that the manifest does not permit. The variables of opwest_model_files() must be set.
 function(opwest_model_operators variable model folder sources manifest)
   set(${variable} "" PARENT_SCOPE)
   if(NOT ${model}_OPERATORS)
@@ -353,16 +353,12 @@ function(opwest_model_operators variable model folder sources manifest)
   endif()
 
   set(rows "")
-  foreach(source place IN ZIP_LISTS ${model}_OPERATORS ${model}_PLACES)
-    set(permitted n)
-    if(source IN_LIST ${model}_STATEFUL)
-      set(permitted y)
-    endif()
+  foreach(source place permits IN ZIP_LISTS ${model}_OPERATORS ${model}_PLACES ${model}_PERMITS)
     set(path "${sources}/${source}")
     if(source IN_LIST ${model}_WRAPPERS)
       set(path "${folder}/${source}")
     endif()
-    string(APPEND rows "${path}\t${manifest}:${place}\t${permitted}\n")
+    string(APPEND rows "${path}\t${manifest}:${place}\t${permits}\n")
   endforeach()
   set(listed "${CMAKE_CURRENT_BINARY_DIR}/${name}.txt")
   set(checked "${CMAKE_CURRENT_BINARY_DIR}/${name}.checked")
@@ -371,15 +367,23 @@ function(opwest_model_operators variable model folder sources manifest)
   foreach(library IN LISTS libraries)
     list(APPEND objects $<TARGET_OBJECTS:${library}>)
   endforeach()
-  get_filename_component(check "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/check_state.py" ABSOLUTE)
+  set(libc host)
+  foreach(known PICOLIBC NEWLIB_LIBC MINIMAL_LIBC)
+    if(CONFIG_${known})
+      string(TOLOWER "${known}" libc)
+      string(REPLACE "_libc" "" libc "${libc}")
+    endif()
+  endforeach()
+  get_filename_component(check "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/check_operators.py" ABSOLUTE)
+  get_filename_component(effects "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/effects.txt" ABSOLUTE)
   add_custom_command(OUTPUT "${checked}"
-    COMMAND "${PYTHON_EXECUTABLE}" "${check}" --model ${model} --library ${libraries} --sources "${listed}"
+    COMMAND "${PYTHON_EXECUTABLE}" "${check}" --model ${model} --library ${libraries} --sources "${listed}" --libc ${libc}
       --commands "${CMAKE_BINARY_DIR}/compile_commands.json" --record "${checked}.json"
     COMMAND "${CMAKE_COMMAND}" -E touch "${checked}"
-    DEPENDS ${libraries} ${objects} "${check}" "${listed}"
-    COMMENT "Checking the operators of model ${model} for writable state"
+    DEPENDS ${libraries} ${objects} "${check}" "${effects}" "${listed}"
+    COMMENT "Checking the operators of model ${model} for state and hidden effects"
     VERBATIM)
-  add_custom_target(${name}.state DEPENDS "${checked}")
+  add_custom_target(${name}.check DEPENDS "${checked}")
   set(${variable} ${libraries} PARENT_SCOPE)
 endfunction()
 
@@ -400,7 +404,7 @@ function(opwest_model_library model)
     zephyr_library_sources($<TARGET_OBJECTS:${library}>)
   endforeach()
   if(operators)
-    add_dependencies(opwest_${model} opwest_${model}.operators.state)
+    add_dependencies(opwest_${model} opwest_${model}.operators.check)
   endif()
   opwest_model_properties(${model} "${folder}")
 endfunction()
@@ -521,7 +525,7 @@ function(opwest_add_model model)
     add_dependencies(${library} opwest_${model}.generated)
   endforeach()
   if(operators)
-    add_dependencies(${model} opwest_${model}.operators.state)
+    add_dependencies(${model} opwest_${model}.operators.check)
   endif()
   opwest_model_properties(${model} "${folder}" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" TARGET_DIRECTORY app)
 endfunction()

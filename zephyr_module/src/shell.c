@@ -50,6 +50,18 @@ static int cmd_models(const struct shell *sh, size_t argc, char **argv)
 static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 {
 	static const char *const roles[] = {"in", "out", "inout", "scratch"};
+	static const struct {
+		uint16_t flag;
+		const char *text;
+	} remarks[] = {
+		{OPWEST_OPERATOR_DEVICE, "on a device"},
+		{OPWEST_OPERATOR_STATEFUL, "stateful"},
+		{OPWEST_OPERATOR_HEAP, "heap"},
+		{OPWEST_OPERATOR_IO, "io"},
+		{OPWEST_OPERATOR_NONDETERMINISM, "nondeterminism"},
+		{OPWEST_OPERATOR_CONTROL, "control"},
+		{OPWEST_OPERATOR_FENV, "fenv"},
+	};
 
 	const struct opwest_model_list list = opwest_models();
 	const struct opwest_model *const model = opwest_model_list_find(&list, argv[1]);
@@ -63,9 +75,13 @@ static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 	for (uint16_t i = 0; i < model->operator_count; i++) {
 		const struct opwest_operator *info = &model->operators[i];
 
-		shell_print(sh, "%s%s%s", info->name,
-			    (info->flags & OPWEST_OPERATOR_DEVICE) != 0U ? ", on a device" : "",
-			    (info->flags & OPWEST_OPERATOR_STATEFUL) != 0U ? ", stateful" : "");
+		shell_fprintf(sh, SHELL_NORMAL, "%s", info->name);
+		for (size_t j = 0; j < ARRAY_SIZE(remarks); j++) {
+			if ((info->flags & remarks[j].flag) != 0U) {
+				shell_fprintf(sh, SHELL_NORMAL, ", %s", remarks[j].text);
+			}
+		}
+		shell_fprintf(sh, SHELL_NORMAL, "\n");
 		for (uint16_t j = 0; j < info->arg_count; j++) {
 			print_tensor(sh, roles[info->args[j].direction], &info->args[j]);
 		}

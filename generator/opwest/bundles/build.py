@@ -10,7 +10,7 @@ from typing import NamedTuple
 from opwest import pipeline
 from opwest.activity import stage
 from opwest.bundles.capabilities import capabilities
-from opwest.bundles.checks import check_linked, check_model
+from opwest.bundles.checks import check_effects, check_linked, check_model
 from opwest.bundles.format import (
     HEADER_SIZE,
     LAYOUT_SHORT_ENUMS,
@@ -167,7 +167,8 @@ def _link(
         needed = [name for unit in builder.units for name in unit.member.undefined_strong if name not in defined]
         whole = builder.link_relocatable(libraries.without_errno(needed, defined))
         elf = parse_elf(whole.read_bytes())
-        check_linked(elf, model, builder.units, libraries, faults)
+        known = check_effects(builder.units, chosen.build, faults)
+        check_linked(elf, model, builder.units, libraries, known, faults)
         faults.raise_if_errors()
         if request.slot is None:
             kind, slot, descriptor = LLEXT, 0, 0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from opwest.bundles.image import Unit
 from opwest.bundles.libraries import Libraries
@@ -14,6 +14,7 @@ from opwest.model.builds import TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_REL, SHT_RELA, UNDEFINED, Elf, Section, parse_elf
+from opwest.objects.judgement import Link, effects
 
 _READ_ONLY = (".data.rel.ro", ".data.rel.local.DW.ref", ".got", ".igot", ".opwest_bundle")
 _START = (".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors")
@@ -39,7 +40,7 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
                 expected="an operator without a workspace of TVM",
             )
     for source in build.sources:
-        if source.compiled and source.permits_state:
+        if source.compiled and "state" in source.permits:
             faults.error(
                 f"{str(source.path)!r} may have writable state ('stateful: true'): a bundle has none",
                 Location(model.manifest, source.line, source.column),
@@ -66,9 +67,34 @@ def check_vectors(model: Model, faults: Diagnostics) -> None:
         )
 
 
-def check_linked(elf: Elf, model: Model, units: Sequence[Unit], libraries: Libraries, faults: Diagnostics) -> None:
-    """Report undefined symbols, writable data and constructors of the relocatable object, each at its operator."""
-    blame = _Blame(model, units, libraries)
+def check_effects(units: Sequence[Unit], build: TargetBuild, faults: Diagnostics) -> set[tuple[str, str]]:
+    """Report the effects of compiled sources, as `opwest check` reports those of objects.
+
+    Return the reported functions, each with the file that calls it.
+    """
+    known: set[tuple[str, str]] = set()
+    permits = {str(source.path): source.permits for source in build.sources}
+    for unit in units:
+        if unit.origin in permits:
+            for reason in effects(unit.member, Link(build.libc, permits=permits[unit.origin])):
+                faults.error(reason.message(unit.origin), unit.location, expected=reason.expected, hint=reason.hint)
+                known.add((unit.origin, reason.symbol))
+    return known
+
+
+def check_linked(
+    elf: Elf,
+    model: Model,
+    units: Sequence[Unit],
+    libraries: Libraries,
+    known: Collection[tuple[str, str]],
+    faults: Diagnostics,
+) -> None:
+    """Report undefined symbols, writable data and constructors of the relocatable object, each at its operator.
+
+    `known` are functions that are reported already, with the files that call them.
+    """
+    blame = _Blame(model, units, libraries, known)
     for symbol in _needed(elf):
         blame.add(symbol, f"undefined symbol {blame.shown(symbol)!r}")
     for section, objects in _writable(elf):
@@ -144,7 +170,10 @@ def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
 class _Blame:
     """Finds the operators that need a symbol."""
 
-    def __init__(self, model: Model, units: Sequence[Unit], libraries: Libraries) -> None:
+    def __init__(
+        self, model: Model, units: Sequence[Unit], libraries: Libraries, known: Collection[tuple[str, str]]
+    ) -> None:
+        self.known = known
         self.model = model
         self.units = units
         self.libraries = libraries
@@ -163,7 +192,9 @@ class _Blame:
                 found = True
                 continue
             chain = self.libraries.path_to(symbol, unit.member.undefined_strong, self.defined)
-            if chain is not None:
+            if chain is not None and (unit.origin, chain[0]) in self.known:
+                found = True
+            elif chain is not None:
                 self.called.setdefault((unit, chain[0]), []).append(what)
                 found = True
         if not found:

@@ -38,20 +38,22 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
         target = make_target(options.target, named_targets()[options.target])
     texts, values = [], []
     for path in options.files:
-        found = (_bundle if is_bundle(path) else _ir if is_ir(path) else _object)(path, target, faults)
+        found = (_bundle if is_bundle(path) else _ir if is_ir(path) else _object)(path, target, options.libc, faults)
         if found is not None:
             texts.append(found[0])
             values.append(found[1])
     return Result("\n\n".join(texts), values or None)
 
 
-def _requirement(target: Target | None, compiled_for: str | None = None) -> Requirement:
+def _requirement(target: Target | None, libc: str | None, compiled_for: str | None = None) -> Requirement:
     if target is None:
-        return Requirement()
-    return Requirement(target_abi(target), "host" if target.host else None, compiled_for)
+        return Requirement(None, libc)
+    return Requirement(target_abi(target), "host" if target.host else libc, compiled_for)
 
 
-def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+def _object(
+    path: Path, target: Target | None, libc: str | None, faults: Diagnostics
+) -> tuple[str, dict[str, Any]] | None:
     try:
         image = _image(path, faults, targeted=target is not None)
         if image is not None:
@@ -60,7 +62,7 @@ def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str
     except ObjectError as error:
         faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
         return None
-    requirement = _requirement(target)
+    requirement = _requirement(target, libc)
     return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
 
 
@@ -85,7 +87,7 @@ def _image(path: Path, faults: Diagnostics, *, targeted: bool) -> tuple[str, dic
     return image_text(str(path), elf, image), image_json(str(path), elf, image)
 
 
-def _bundle(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
+def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
     """Return the description of a bundle. Raises OpwestError for a damaged one."""
     if target is not None:
         faults.error("--target has no effect on a bundle", Location(str(path)))
@@ -93,7 +95,7 @@ def _bundle(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str
     return bundle_text(str(path), found), bundle_json(str(path), found)
 
 
-def _ir(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     from opwest.llvm.facts import LlvmError
     from opwest.model.ir_inspection import inspect_ir
     from opwest.model.ir_report import uncompiled_as_json, uncompiled_as_text
@@ -105,5 +107,5 @@ def _ir(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, di
         return None
     if found.item is None:
         return uncompiled_as_text(str(path), found), uncompiled_as_json(str(path), found)
-    requirement = _requirement(found.target, found.target.name)
+    requirement = _requirement(found.target, libc, found.target.name)
     return as_text(str(path), found.item, requirement), as_json(str(path), found.item, requirement)

@@ -88,6 +88,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         metavar="NAME",
         help="judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
     )
+    inspect.add_argument(
+        "--libc",
+        choices=("host", "picolibc", "newlib", "minimal"),
+        help="the C library of the firmware (default: picolibc; on the build machine, its own)",
+    )
     add_output(inspect)
     inspect.set_defaults(function=commands.inspect)
     report = verbs.add_parser("report", help="generate a report", description=commands.report.__doc__)

@@ -14,8 +14,8 @@ from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host import compilers
 from opwest.host.formats import Format, format_of, prefix_of, translated
+from opwest.host.operators import OperatorCheck
 from opwest.host.runtime import installed_runtime
-from opwest.host.state import StateCheck
 from opwest.model.builds import ANY_TARGET, SOURCES
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
@@ -260,7 +260,7 @@ def build_program(
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
         headers = (runtime / "include_tvm", *library.headers)
-        check = StateCheck(runtime, model, build, compiler.form)
+        check = OperatorCheck(model, build, compiler.form)
         _add_model(folder, model, build, compiler, includes, headers, check, in_c=record["metadata"] == "c")
     for source in library.sources:
         compiler.compile(source, library.headers, ["-w"])
@@ -278,7 +278,7 @@ def _add_model(
     compiler: HostCompiler,
     includes: list[Path],
     last: tuple[Path, ...],
-    check: StateCheck,
+    check: OperatorCheck,
     *,
     in_c: bool,
 ) -> None:

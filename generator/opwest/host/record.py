@@ -31,8 +31,8 @@ _BUILD = {
 }
 _OPTIONS = {"options": [{"source": str, "include_dirs": [str], "flags": [str]}]}
 """The part of a build that records of earlier versions lack."""
-_PLACES = [{"line": int, "column": int, "permitted": bool}]
-"""`places` of a build, which records of earlier versions lack."""
+_LATER: dict[str, Any] = {"places": [{"line": int, "column": int}], "permits": [[str]]}
+"""The parts of a build, by source, that records of earlier versions lack."""
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
@@ -81,7 +81,8 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
         present = {key: shape for key, shape in _CHECKS.items() if key in model}
         fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
         for build in model["builds"] if fault is None else ():
-            fault = fault or _fault(build.get("places", []), _PLACES, f"record.models[{number}].builds[].places")
+            for key, shape in _LATER.items():
+                fault = fault or _fault(build.get(key, []), shape, f"record.models[{number}].builds[].{key}")
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in models if fault is None else ():

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from opwest.diagnostics import Location
 from opwest.llvm.target import LlvmTarget
+from opwest.objects.effects import EFFECTS
 from opwest.objects.facts import FloatAbi, Fpu, Mve
 from opwest.objects.languages import HEADER_SOURCE, is_cpp
 from opwest.records import dataclass
@@ -86,8 +88,8 @@ class SourceFile:
     line: int = 0
     """A compiled source: its line and column in the manifest."""
     column: int = 0
-    permits_state: bool = False
-    """Whether the manifest permits writable state in its object."""
+    permits: tuple[str, ...] = ()
+    """The effects that the manifest permits in its object, in the order of `objects/effects.py`."""
 
     @property
     def is_wrapped(self) -> bool:
@@ -169,3 +171,9 @@ class External:
     kconfig: tuple[str, ...]
     """The options that enable the provider."""
     location: Location
+
+
+def permitted_effects(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the effects that an entry of `operators` or `objects` permits, in the order of `objects/effects.py`."""
+    named = {*entry.get("uses", ()), *["state"] * entry.get("stateful", False)}
+    return tuple(effect for effect in EFFECTS if effect in named)

@@ -105,6 +105,7 @@ def expanded(source: CSource, options: CompileOptions) -> CSource:
         globals=tuple(names.get(name, name) for name in source.globals),
         state=tuple(names.get(name, name) for name in source.state),
         calls=tuple(names.get(name, name) for name in source.calls),
+        library_calls=tuple(names.get(name, name) for name in source.library_calls),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
-from opwest.model.builds import External
+from opwest.model.builds import External, permitted_effects
 from opwest.model.constant_shapes import Shape, constant_shapes
 from opwest.model.context import (
     Context,
@@ -104,6 +104,7 @@ def _operator(
         handle=needs.handle,
         is_async=needs.is_async,
         stateful=entry.get("stateful", False),
+        uses=tuple(e for e in permitted_effects(entry) if e != "state"),
         location=at,
         check=entry.get("check"),
         takes_launch=needs.takes_launch,

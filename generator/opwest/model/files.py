@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
+import re
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model.builds import CompileOptions, SourceFile, Target
+from opwest.model.builds import CompileOptions, SourceFile, Target, permitted_effects
 from opwest.model.compile_options import compile_options, expanded, refuse_options
 from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
@@ -28,6 +29,7 @@ from opwest.records import dataclass
 if TYPE_CHECKING:
     from opwest.llvm.facts import IrModule
 
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _Cache = dict[tuple[Path, tuple[Path, ...]], ObjectFile | CSource]
 """The facts about files, by path and directories of headers."""
 
@@ -39,7 +41,8 @@ class Linkable:
     item: Member | CSource
     name: str
     location: Location
-    stateful: bool
+    permits: frozenset[str]
+    """The effects that the entry of its file permits."""
     examined: Examined
     archived: bool = False
     entry_points: frozenset[str] = frozenset()
@@ -177,9 +180,9 @@ def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[s
             item.examined.error(reason.text, item.file.location, expected=reason.expected, hint=reason.hint)
         if reasons:
             found.reject(item.file.name if item.member.opaque else None, item.target)
-        stateful = item.file.entry.get("stateful", False)
+        permits = permitted_effects(item.file.entry)
         linkable = Linkable(
-            item.member, item.file.name, item.file.location, stateful, item.examined, rejected=bool(reasons)
+            item.member, item.file.name, item.file.location, frozenset(permits), item.examined, rejected=bool(reasons)
         )
         found.targets.setdefault(item.target, []).append(linkable)
 
@@ -291,8 +294,17 @@ def _add_source(
             hint="move it to a separate entry",
         )
     copy_source(context, found.copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
-    stateful = entry.get("stateful", False)
-    found.sources.append(Linkable(source, file, at, stateful, examined, entry_points=entry_points))
+    source = _without_headers(source, found.copies)
+    permits = frozenset(permitted_effects(entry))
+    found.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
+
+
+def _without_headers(source: CSource, copies: list[SourceFile]) -> CSource:
+    """Return a source without the library calls whose names its headers may define; the compiled object has them."""
+    headers = [copy.content for copy in copies if not copy.compiled]
+    words = {word for text in headers if source.library_calls for word in _WORD.findall(text)}
+    kept = tuple(name for name in source.library_calls if name.encode() not in words)
+    return source if kept == source.library_calls else replace(source, library_calls=kept)
 
 
 def _add_object(
@@ -349,7 +361,7 @@ def _add_object(
                 member,
                 name,
                 at,
-                entry.get("stateful", False),
+                frozenset(permitted_effects(entry)),
                 examined,
                 archived=archived,
                 rejected=rejected,

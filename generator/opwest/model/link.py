@@ -19,6 +19,7 @@ from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
+from opwest.objects.effects import EFFECTS
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
 from opwest.objects.providers import is_soft_float, provider_of, uses_libm
@@ -98,7 +99,7 @@ class _Link:
         self.checks = checks_of(operators.values())
         self.symbols = {operator.symbol for operator in operators.values()} | self.checks.keys()
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
-        self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
+        self.permits = {operator.symbol: frozenset(operator.permits) for operator in operators.values()}
         self.missing: list[str] = []
         self.with_heap: set[str] = set()
         """Files whose functions of MLIR allocate memory, after the report."""
@@ -164,21 +165,25 @@ class _Link:
         )
 
     def _sources(self) -> tuple[SourceFile, ...]:
-        """Return the sources and headers, with their operators that are static, and whether they may have state."""
+        """Return the sources and headers, with their operators that are static, and the effects that they may have."""
         static = {
             PurePosixPath(normal(PurePosixPath(one.name))): tuple(sorted(one.item.static_functions & self.symbols))
             for one in self.files.sources
             if isinstance(one.item, CSource) and one.item.is_header
         }
-        permitted = {PurePosixPath(normal(PurePosixPath(one.name))) for one in self.files.sources if self._permits(one)}
+        permitted = {PurePosixPath(normal(PurePosixPath(one.name))): self._permits(one) for one in self.files.sources}
         return tuple(
-            replace(copy, exports=static.get(copy.path, ()), permits_state=copy.path in permitted)
+            replace(
+                copy,
+                exports=static.get(copy.path, ()),
+                permits=tuple(e for e in EFFECTS if e in permitted.get(copy.path, ())),
+            )
             for copy in self.files.copies
         )
 
-    def _permits(self, one: Linkable) -> bool:
-        """Whether the entry of a file, or an operator that the file defines, is stateful."""
-        return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
+    def _permits(self, one: Linkable) -> frozenset[str]:
+        """Return the effects that the entry of a file, or an operator that the file defines, may have."""
+        return one.permits.union(*(self.permits[symbol] for symbol in self.permits.keys() & one.defined_functions))
 
     def _called(self) -> set[str]:
         """Return the functions that the files call and do not define."""
@@ -314,7 +319,8 @@ class _Link:
             link = Link(
                 None if foreign else self.libc,
                 defined,
-                stateful=self._permits(one),
+                externals=self.externals.keys() - self.definitions.keys(),
+                permits=self._permits(one),
                 workspace=workspace,
             )
             for reason in (*one.faults, *judge_symbols(one.item, link)):

@@ -108,6 +108,13 @@ class Operator:
     """The longest duration of a step in cycles, without its launch; None if unknown."""
     launch_cycles: int = 0
     """The longest duration of an asynchronous call, cycles of the processor."""
+    uses: tuple[str, ...] = ()
+    """The effects besides `state` that it may have, in the order of `objects/effects.py`."""
+
+    @property
+    def permits(self) -> tuple[str, ...]:
+        """All effects that it may have, `state` included."""
+        return (*["state"] * self.stateful, *self.uses)
 
     @property
     def passed(self) -> tuple[Argument, ...]:

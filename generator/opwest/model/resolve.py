@@ -17,6 +17,7 @@ from opwest.manifest.located import Mapping
 from opwest.model import declarations
 from opwest.model.application import Application, ApplicationFile
 from opwest.model.application_places import places
+from opwest.model.builds import permitted_effects
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.conventions import HALIDE
@@ -65,8 +66,10 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
 
     application = _application(context)
     operators = names.operators.values()
-    stateful = any(o.stateful for o in operators) or any(e.get("stateful") for e in context.items("objects"))
-    tests = suite(context, names.inputs, names.outputs, repeatable=not stateful)
+    effects = {effect for o in operators for effect in o.permits}
+    effects = effects.union(*(permitted_effects(entry) for entry in context.items("objects")))
+    stateful = "state" in effects
+    tests = suite(context, names.inputs, names.outputs, repeatable=effects <= {"heap"})
     model = Model(
         name=name,
         description=manifest.get("description"),

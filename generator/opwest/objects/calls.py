@@ -74,6 +74,33 @@ def functions(member: Member) -> list[Function]:
     return list(_Reader(elf, _decoder(elf)).all())
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The instructions of one function."""
+
+    function: str
+    content: bytes
+    parts: tuple[tuple[int, bytes], ...]
+    """Offsets in the section, and instructions there."""
+    decoder: Any
+
+    def instructions(self) -> Iterator[tuple[str, str]]:
+        """Yield mnemonics and operands."""
+        for offset, content in self.parts:
+            for _, _, mnemonic, operands in self.decoder.disasm_lite(content, offset):
+                yield mnemonic, operands
+
+
+def code_of(content: bytes) -> Iterator[Code]:
+    """Yield the code of each function of an object. Raises UndecodedError and ObjectError, as `functions`."""
+    elf = parse_elf(content)
+    reader = _Reader(elf, _decoder(elf))
+    for place, end, name in reader.places():
+        start = elf.sections[place.section].offset
+        parts = tuple((b, content[start + b : start + e]) for b, e in reader.code(place, end))
+        yield Code(name, b"".join(part for _, part in parts), parts, reader.decoder)
+
+
 def _decoder(elf: Elf) -> Any:
     """Return capstone's decoder; for Arm in Thumb state."""
     try:
@@ -153,20 +180,25 @@ class _Reader:
     def all(self) -> Iterator[Function]:
         """Yield every function."""
         entries: dict[int, dict[int, list[Entry]]] = {}
-        for place, (name, local, size) in self.found.items():
-            section = self.elf.sections[place.section]
-            if section.kind == SHT_NOBITS:
-                continue
+        for place, end, name in self.places():
             if place.section not in entries:
                 by_offset = entries[place.section] = {}
                 for table in self.relocations.tables.get(place.section, ()):
                     for entry in relocation_entries(self.elf, table):
                         by_offset.setdefault(entry.offset, []).append(entry)
+            yield self._function(name, self.found[place][1], place, end, entries[place.section])
+
+    def places(self) -> Iterator[tuple[Place, int, str]]:
+        """Yield every function with its end."""
+        for place, (name, _, size) in self.found.items():
+            section = self.elf.sections[place.section]
+            if section.kind == SHT_NOBITS:
+                continue
             end = min(place.offset + size if size else self._next(place), section.size)
             self.budget -= end - place.offset
             if self.budget < 0:
                 raise damaged("functions overlap")
-            yield self._function(name, local, place, end, entries[place.section])
+            yield place, end, name
 
     def _next(self, place: Place) -> int:
         starts = self.starts[place.section]
@@ -229,7 +261,7 @@ class _Reader:
     def _branches(self, place: Place, end: int) -> Iterator[_Branch]:
         start = self.elf.sections[place.section].offset
         read = {"x86-64": _x86, "i386": _x86, "arm": _arm, "aarch64": _aarch64, "riscv": _riscv}[self.machine]
-        for begin, stop in self._code(place, end):
+        for begin, stop in self.code(place, end):
             for address, size, mnemonic, operands in self.decoder.disasm_lite(
                 self.elf.content[start + begin : start + stop], begin
             ):
@@ -237,7 +269,7 @@ class _Reader:
                 if branch is not None:
                     yield branch
 
-    def _code(self, place: Place, end: int) -> Iterator[tuple[int, int]]:
+    def code(self, place: Place, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a function that are instructions."""
         marks = self.data.get(place.section, [])
         at, is_data = place.offset, False

@@ -75,6 +75,7 @@ class _Reader(SourceReader):
         INSIDE
         + """
     (call_expression function: (qualified_identifier !scope name: (identifier) @call))
+    (call_expression function: (qualified_identifier) @qualified)
     (field_declaration (storage_class_specifier) @member)
     """,
     )

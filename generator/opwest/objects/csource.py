@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +22,16 @@ SECONDS = 30.0
 INSIDE = """
     (declaration (storage_class_specifier) @storage)
     (call_expression function: (identifier) @call)
+    (parameter_declaration declarator: (identifier) @variable)
+    (declaration declarator: (identifier) @variable)
+    (init_declarator declarator: (identifier) @variable)
+    (pointer_declarator declarator: (identifier) @variable)
+    (array_declarator declarator: (identifier) @variable)
     (preproc_include path: (_) @include)
     """
 _LANGUAGE = Language(tree_sitter_c.language())
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"))
 _CONTAINERS = frozenset(
     (
         *("translation_unit", "linkage_specification", "declaration_list", "ERROR"),
@@ -109,7 +117,7 @@ class SourceReader:
     def source(self, path: Path, content: bytes) -> CSource:
         """Return all facts; `content` is the text before masking."""
         self.read()
-        includes, local, calls = self._inside()
+        includes, local, calls, certain = self._inside()
         return CSource(
             path,
             content,
@@ -119,6 +127,7 @@ class SourceReader:
             includes,
             local,
             calls,
+            certain,
             tuple(sorted(self.unread)),
         )
 
@@ -146,8 +155,8 @@ class SourceReader:
             else:
                 yield node
 
-    def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Find static variables in functions; return the includes, the quoted ones, and the called functions."""
+    def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Find static variables in functions; return the includes, the quoted ones, the calls and the certain ones."""
         found = QueryCursor(self.inside).captures(self.root)
         for storage in found.get("storage", []):
             declaration = storage.parent
@@ -162,10 +171,37 @@ class SourceReader:
             includes[written.strip('<>"')] = None
             if written.startswith('"'):
                 local[written.strip('"')] = None
-        names = {self.word(n): None for n in sorted(found.get("call", []), key=lambda n: n.start_byte)}
+        names: dict[str, bool] = {}
+        standard: dict[str, None] = {}
+        for node in sorted(found.get("call", []), key=lambda n: n.start_byte):
+            name = self.word(node)
+            names[name] = names.get(name, False) or not self._is_conditional(node)
+        for node in found.get("qualified", []):
+            name = self.word(node).removeprefix("std::")
+            if name.isidentifier() and name != "remove" and not self._is_conditional(node):  # <algorithm> has another
+                standard[name] = None
         own = {function.name for function in self.functions.values()}
         calls = tuple(name for name in names if name not in own)
-        return tuple(includes), tuple(local), calls
+        other = {self.word(node) for node in found.get("variable", []) if not _is_prototype(node)}
+        other.update(match[1].decode("utf-8", "backslashreplace") for match in _MACRO.finditer(self.text))
+        certain = [name for name in calls if names[name] and name not in other]
+        return tuple(includes), tuple(local), calls, tuple(dict.fromkeys((*certain, *standard)))
+
+    def _is_conditional(self, node: Node) -> bool:
+        """Whether a node is in a conditional of the preprocessor, without the guard of a header."""
+        above = node.parent
+        while above is not None:
+            if above.type in _CONDITIONALS and not self._is_guard(above):
+                return True
+            above = above.parent
+        return False
+
+    def _is_guard(self, node: Node) -> bool:
+        """Whether a conditional is `#ifndef NAME` before `#define NAME`."""
+        name = node.child_by_field_name("name")
+        first = next((child for child in node.named_children if child.type == "preproc_def"), None)
+        defined = first.child_by_field_name("name") if first is not None else None
+        return name is not None and defined is not None and self.word(name) == self.word(defined)
 
     def function(self, node: Node) -> CFunction | None:
         """Return a function definition; None if it cannot be read."""
@@ -299,3 +335,8 @@ class SourceReader:
             inner = node.child_by_field_name("declarator")
             node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
         return self.word(node) if node is not None and is_function else None
+
+
+def _is_prototype(node: Node) -> bool:
+    """Whether the name is that of a function that returns a pointer: `void *malloc(size_t)`."""
+    return node.parent is not None and node.parent.type == "function_declarator"

@@ -236,6 +236,8 @@ class CSource:
     """Those of `includes` that are written in quotes."""
     calls: tuple[str, ...] = ()
     """Names called as functions that the file does not define (macros among them)."""
+    library_calls: tuple[str, ...] = ()
+    """Those of `calls` that are certain: outside of conditionals, and no macro or variable of the file has the name."""
     unread: tuple[int, ...] = ()
     """Lines that could not be parsed; their definitions are unknown."""
     language: Literal["C", "C++"] = "C"

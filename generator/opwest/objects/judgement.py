@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judgement of one object or C source: its writable state, and why it cannot be linked.
+"""The judgement of one object or C source: its writable state, its hidden effects, and why it cannot be linked.
 
 `opwest inspect` judges a file alone. `opwest check` judges it in the link of a manifest, which can permit state, define
 symbols and require an ABI. Both print the reasons of `judge`.
@@ -12,15 +12,17 @@ from typing import Literal
 
 from opwest.objects import halide_symbols
 from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
+from opwest.objects.effects import EFFECT_EXPECTED, hidden_effects
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
+from opwest.objects.instructions import instruction_effects
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.relocations import relocation_faults
 from opwest.objects.rust import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
 from opwest.records import dataclass
 
-Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state"]
+Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state", "effect"]
 DEFAULT_LIBC = "picolibc"
 _DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
@@ -69,7 +71,9 @@ class Reason:
     remedy: str | None = None
     """What a manifest can add so that the object is accepted as it is."""
     symbol: str = ""
-    """Kinds `undefined` and `tvm`: the symbol."""
+    """Kinds `undefined` and `tvm`: the symbol. Kind `effect`: the function or the instruction."""
+    effects: tuple[str, ...] = ()
+    """Kind `effect`: as in objects/effects.py."""
 
     def message(self, name: str, where: str = "") -> str:
         """Return the message of the error for the object `name`; `where` names the target."""
@@ -79,7 +83,7 @@ class Reason:
             return f"{self.text} in {name}: {REFUSED[self.symbol]}"
         if self.kind == "halide":
             return f"{self.text} in {name}"
-        if self.kind == "workspace":
+        if self.kind in ("workspace", "effect"):
             return f"{name} {self.text}"
         return f"{name} has {self.text}" if self.kind == "state" else f"{name}: {self.text}"
 
@@ -92,7 +96,10 @@ class Link:
     """None: the usual ones of the object's machine."""
     defined: Collection[str] = frozenset()
     """Symbols that other files define or `externals` declares."""
-    stateful: bool = False
+    externals: Collection[str] = frozenset()
+    """Those of `defined` that only `externals` declares: functions of a library keep their effects."""
+    permits: Collection[str] = frozenset()
+    """The effects that the manifest permits; `state` includes writable variables."""
     workspace: bool = False
     """Whether an operator has a workspace."""
 
@@ -145,12 +152,18 @@ def unrecorded_options(item: Member) -> bool:
 
 
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
-    """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state."""
+    """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state, hidden effects."""
     if isinstance(item, Member) and item.opaque:
         return []
     if isinstance(item, Member) and is_hosted(item):
         return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
-    return [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
+    return [
+        *_undefined(item, link),
+        *_tvm(item, link),
+        *_halide(item, link),
+        *_state(item, link),
+        *effects(item, link),
+    ]
 
 
 def state_of(item: Member | CSource) -> State:
@@ -168,7 +181,7 @@ def state_of(item: Member | CSource) -> State:
 def _state(item: Member | CSource, link: Link) -> list[Reason]:
     state = state_of(item)
     thread_local = {s.name for s in item.symbols if s.kind == "tls"} if isinstance(item, Member) else set()
-    if link.stateful or not state or (state.names and thread_local.issuperset(state.names)):
+    if "state" in link.permits or not state or (state.names and thread_local.issuperset(state.names)):
         return []  # thread-local variables have a reason of their own
     amount = f" of {state.bytes} bytes" if state.bytes else ""
     return [
@@ -179,6 +192,19 @@ def _state(item: Member | CSource, link: Link) -> list[Reason]:
             hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
             remedy="`stateful: true` permits it",
         )
+    ]
+
+
+def effects(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
+    """Return the called functions of the C library, and the instructions, with effects that are not permitted."""
+    if isinstance(item, Member):
+        named, libcs = item.undefined, (link.libc,) if link.libc else usual_libcs(item.abi.machine)
+    else:
+        named, libcs = item.library_calls, (link.libc,) if link.libc else ("host", DEFAULT_LIBC)
+    called = [name for name in named if name not in link.defined or name in link.externals]
+    return [
+        Reason("effect", one.text, EFFECT_EXPECTED, one.hint, one.remedy, one.name, one.effects)
+        for one in (*hidden_effects(called, libcs, link.permits), *instruction_effects(item, link.permits))
     ]
 
 

@@ -102,6 +102,7 @@ def _judgement_json(item: Member | CSource, reasons: Sequence[Reason]) -> dict[s
         "remedies": [reason.remedy for reason in reasons if reason.remedy],
         "state": state.bytes,
         "variables": list(state.names),
+        "effects": {reason.symbol: list(reason.effects) for reason in reasons if reason.kind == "effect"},
     }
 
 

@@ -64,14 +64,14 @@ def reordered(model: Model, accesses: Sequence[Access]) -> tuple[Step, ...]:
 
 
 def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set[int]]:
-    """Return the predecessors of every step: by the memory of its tensors, and between stateful steps."""
+    """Return the predecessors of every step: by the memory of its tensors, and between steps with effects."""
     found: list[set[int]] = [set() for _ in steps]
     before = Accessed()
-    stateful: int | None = None
+    effects: int | None = None
     for index, access in enumerate(accesses):
         found[index].update(before.add(access, index))
-        if steps[index].operator.stateful:
-            if stateful is not None:
-                found[index].add(stateful)
-            stateful = index
+        if steps[index].operator.permits:
+            if effects is not None:
+                found[index].add(effects)
+            effects = index
     return found

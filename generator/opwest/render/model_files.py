@@ -182,7 +182,7 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
         {
             "path": cmake_string(_compiled(s)),
             "place": f"{s.line}:{s.column}",
-            "permitted": s.permits_state,
+            "permits": ",".join(s.permits) or "-",
             "wrapped": s.is_wrapped,
         }
         for s in (model.builds[0].sources if model.builds else ())
@@ -212,7 +212,7 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
             *(["src/stream.c"] if model.streams else []),
             *(["src/halide_backend.c"] if model.needs_halide else []),
             *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
-            *(["scripts/check_state.py"] if sources else []),
+            *(["scripts/check_operators.py"] if sources else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,

@@ -196,7 +196,8 @@ def _build_record(build: TargetBuild) -> dict[str, Any]:
         "host": list(build.target.host) if build.target else [],
         "objects": [f"objects/{folder}/{o.path}" for o in build.objects],
         "sources": [str(s.unit) for s in sources],
-        "places": [{"line": s.line, "column": s.column, "permitted": s.permits_state} for s in sources],
+        "places": [{"line": s.line, "column": s.column} for s in sources],
+        "permits": [list(s.permits) for s in sources],
         **({"options": options} if options else {}),
         "rename": rename_header(build) if build.sources else None,
     }

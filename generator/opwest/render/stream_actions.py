@@ -112,7 +112,7 @@ class _Gates:
                 self._over |= dict.fromkeys(action.steps, number)
             elif isinstance(action, Cache) and action.operation == "invalidate":
                 self._over[action.step] = number
-        self._stateful = max((self._launched[s.index] for s in model.steps if s.operator.stateful), default=0)
+        self._effects = max((self._launched[s.index] for s in model.steps if s.operator.permits), default=0)
         self._copies = [
             (number, self._copied(action)) for number, action in enumerate(listed, 1) if isinstance(action, Copy)
         ]
@@ -136,7 +136,7 @@ class _Gates:
 
     def _before(self, step: Step) -> int:
         """Return the gate of a step."""
-        return max(self._after(self._accesses[step.index], step.device), self._stateful * step.operator.stateful)
+        return max(self._after(self._accesses[step.index], step.device), self._effects * bool(step.operator.permits))
 
     def _after(self, access: Access, device: str | None) -> int:
         """Return the gate of an access by a device, or by the processor."""

@@ -188,7 +188,7 @@ def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Ope
             if size is not None:
                 stack[operator][row["target"]] = size
     return tuple(
-        data.Operator(o.name, o.symbol, tuple(steps[o.name]), dict(code[o.symbol]), dict(stack[o.name]))
+        data.Operator(o.name, o.symbol, tuple(steps[o.name]), dict(code[o.symbol]), dict(stack[o.name]), o.permits)
         for o in found.model.operators
     )
 

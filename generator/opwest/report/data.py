@@ -149,6 +149,8 @@ class Operator:
     steps: tuple[int, ...]
     code: Mapping[str, int]
     stack: Mapping[str, int]
+    effects: tuple[str, ...] = ()
+    """The effects that the manifest permits: `state` and those of `uses`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,7 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
     waits: dict[int, list[str]] = {}
     for wait in model.waits:
         waits.setdefault(wait.before, []).append(f"{wait.device} ({', '.join(map(str, wait.steps))})")
+    effects = {operator.name: operator.effects for operator in model.operators}
     several = {device.name for device in model.devices if len(words.programs_of(model, device)) > 1}
     rows = [
         {
@@ -226,7 +227,7 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
             "device": f"{step.device} ({step.program or 'any program'})"
             if step.device in several
             else step.device or "cpu",
-            "how": "launched" if step.launched else "runs",
+            "how": ", ".join(["launched" if step.launched else "runs", *effects.get(step.operator, ())]),
             "reads": ", ".join(step.reads),
             "writes": ", ".join(step.writes),
             "waits": ", ".join(waits.get(step.index, ())),

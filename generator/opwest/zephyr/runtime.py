@@ -161,7 +161,7 @@ FEATURES: Mapping[str, Feature] = {
         option="CONFIG_OPWEST_BUNDLE_FLASH_EMUL",
         compatible="opwest,flash-emul",
     ),
-    "sources": Feature(("scripts/check_state.py",)),
+    "sources": Feature(("scripts/check_operators.py", "scripts/effects.py", "scripts/effects.txt")),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""

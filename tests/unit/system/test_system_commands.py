@@ -153,12 +153,12 @@ def test_compiler_of_a_build_on_windows() -> None:
     assert words is not None and words[:2] == [SDK, '-DNAME="app"']
 
 
-SCRIPT = Path(__file__).resolve().parents[3] / "zephyr_module" / "scripts" / "check_state.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "zephyr_module" / "scripts" / "check_operators.py"
 
 
-def test_state_check_of_a_build_on_windows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_operator_check_of_a_build_on_windows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The program of Zephyr's builds, which uses no package: CMake writes the objects with backslashes."""
-    specification = importlib.util.spec_from_file_location("check_state_of_windows", SCRIPT)
+    specification = importlib.util.spec_from_file_location("check_operators_of_windows", SCRIPT)
     assert specification is not None and specification.loader is not None
     program = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(program)

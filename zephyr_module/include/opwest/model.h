@@ -97,6 +97,16 @@ enum opwest_direction {
 #define OPWEST_OPERATOR_ASYNC 0x08U
 /** The last argument is a struct opwest_launch instead of the device. */
 #define OPWEST_OPERATOR_LAUNCH 0x10U
+/** The operator may use the heap. */
+#define OPWEST_OPERATOR_HEAP 0x20U
+/** The operator may read or write files and devices. */
+#define OPWEST_OPERATOR_IO 0x40U
+/** The results of the operator may depend on the time, a random source or the environment. */
+#define OPWEST_OPERATOR_NONDETERMINISM 0x80U
+/** The operator may end, suspend or interrupt the program. */
+#define OPWEST_OPERATOR_CONTROL 0x100U
+/** The operator may change the floating-point environment. */
+#define OPWEST_OPERATOR_FENV 0x200U
 
 /** Operators have writable state: the model is not reentrant, and one workspace can be open. */
 #define OPWEST_MODEL_STATEFUL 0x01U

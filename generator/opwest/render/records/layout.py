@@ -70,7 +70,10 @@ DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
-OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async", "launch"))
+OPERATOR_FLAGS = Flags(
+    "OPWEST_OPERATOR_",
+    ("status", "device", "stateful", "async", "launch", "heap", "io", "nondeterminism", "control", "fenv"),
+)
 MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
 DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent", "power_run"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))

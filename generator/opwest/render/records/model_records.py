@@ -164,7 +164,7 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
         device=operator.takes_device,
         stateful=operator.stateful,
         launch=operator.takes_launch,
-        **{"async": operator.is_async},
+        **{"async": operator.is_async, **dict.fromkeys(operator.uses, True)},
     )
     return Record(
         layout.OPERATOR,

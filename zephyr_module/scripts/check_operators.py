@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that compiled operators have no writable state: in the build of the firmware, and in `opwest run --host`.
+"""Check compiled operators for writable state and hidden effects, in the build of the firmware and `opwest run --host`.
 
 `opwest check` reads the C and C++ sources of operators, but not their headers and macros. This program reads the
-compiled objects: ELF relocatable files (System V ABI, gABI 4.1, chapters "Sections" and "Symbol Table"). It requires
-Python 3.8 and the standard library only. pyelftools takes seconds for objects with thousands of sections.
+compiled objects: ELF relocatable files (System V ABI, gABI 4.1, chapters "Sections" and "Symbol Table"). `effects.py`
+judges the functions that they call. It requires Python 3.8 and the standard library only. pyelftools takes seconds for
+objects with thousands of sections.
 
 Link-time optimisation removes state from objects, and instrumentation (coverage, sanitizers, profiling) adds counters.
 Operators that were compiled with such flags are compiled again without them, for this check only. Operators with data
@@ -71,6 +72,7 @@ _OUTPUT = re.compile(r" -o ([^\s'\"\\]+)(?: |$)")
 _IS_WINDOWS = os.name == "nt"
 _WORD_OF_WINDOWS = re.compile(r'(?:\\"|"(?:\\"|[^"])*"|[^\s"])+')
 """A word as CMake writes it for Windows: a backslash is part of a path, except before a quote."""
+_RULES = ("check_operators.py", "effects.py", "effects.txt")
 _DEPENDENCY_FLAGS = ("-MD", "-MMD", "-MP")
 _DEPENDENCY_FLAGS_WITH_VALUE = ("-MF", "-MT", "-MQ", "-MJ")
 
@@ -102,22 +104,30 @@ class Source(NamedTuple):
     path: str
     place: str
     """The position in the manifest, as in messages of a compiler: `manifest.yaml:3:20`."""
-    permitted: bool
-    """Whether the manifest permits state."""
+    permits: tuple[str, ...]
+    """The effects that the manifest permits: `state`, and those of effects.py."""
 
 
-def states(content: bytes, prefix: str = "") -> list[State]:
-    """Return the writable data of an object, by section; `prefix` is removed from its symbols.
+class Facts(NamedTuple):
+    """What a compiled object contains and needs."""
+
+    states: list[State]
+    undefined: list[str]
+    """The functions and variables of other objects and libraries that it names."""
+
+
+def facts(content: bytes, prefix: str = "") -> Facts:
+    """Return the writable data of an object, by section, and what it needs; `prefix` is removed from its symbols.
 
     Raises NotElfError.
     """
     try:
-        return list(_states(content, prefix))
+        return _facts(content, prefix)
     except (struct.error, IndexError, ValueError) as error:
         raise NotElfError("the object is damaged") from error
 
 
-def _states(content: bytes, prefix: str) -> Iterator[State]:
+def _facts(content: bytes, prefix: str) -> Facts:
     if content[:4] != b"\x7fELF" or content[4] not in (1, 2) or content[5] not in (1, 2):
         raise NotElfError("the object is not an ELF file")
     wide, order = content[4] == 2, "<" if content[5] == 1 else ">"
@@ -128,7 +138,17 @@ def _states(content: bytes, prefix: str) -> Iterator[State]:
     count, names = count or first[5], first[6] if names == _XINDEX else names
     sections = [header.unpack_from(content, table + index * header.size) for index in range(count)]
     strings = _data(content, sections[names])
-    symbols, common = _symbols(content, sections, order, wide)
+    symbols, common, undefined = _symbols(content, sections, order, wide)
+    return Facts(list(_states(sections, strings, symbols, common, prefix)), undefined)
+
+
+def _states(
+    sections: Sequence[tuple[int, ...]],
+    strings: bytes,
+    symbols: dict[int, list[Symbol]],
+    common: Sequence[tuple[str, int]],
+    prefix: str,
+) -> Iterator[State]:
     for index, section in enumerate(sections):
         kind, flags, size = section[1], section[2], section[5]
         if kind == _SHT_NULL or size == 0 or flags & (_SHF_WRITE | _SHF_ALLOC) != _SHF_WRITE | _SHF_ALLOC:
@@ -150,10 +170,11 @@ def _states(content: bytes, prefix: str) -> Iterator[State]:
 
 def _symbols(
     content: bytes, sections: Sequence[tuple[int, ...]], order: str, wide: bool
-) -> tuple[dict[int, list[Symbol]], list[tuple[str, int]]]:
-    """Return the symbols by section, and the common symbols with their sizes."""
+) -> tuple[dict[int, list[Symbol]], list[tuple[str, int]], list[str]]:
+    """Return the symbols by section, the common symbols with their sizes, and the undefined symbols."""
     found: dict[int, list[Symbol]] = {}
     common: list[tuple[str, int]] = []
+    undefined: list[str] = []
     entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
     for number, section in enumerate(sections):
         if section[1] != _SHT_SYMTAB:
@@ -163,9 +184,12 @@ def _symbols(
         for position, fields in enumerate(entry.iter_unpack(_data(content, section))):
             name, info, index, value, size = (fields[i] for i in ((0, 1, 3, 4, 5) if wide else (0, 3, 5, 1, 2)))
             kind = info & 0xF
-            if kind in (_STT_SECTION, _STT_FILE) or index == 0:
+            if kind in (_STT_SECTION, _STT_FILE):
                 continue
             text = _name(strings, name)
+            if index == 0:
+                undefined += [text] * bool(text)
+                continue
             if index in _COMMON:
                 common.append((text, size))
                 continue
@@ -174,7 +198,7 @@ def _symbols(
             if kind not in (_STT_FUNC, _STT_IFUNC) and (not text or text.startswith((".L", "$"))):
                 continue  # local labels, mapping symbols of Arm and RISC-V
             found.setdefault(index, []).append(Symbol(text, kind, value, size))
-    return found, common
+    return found, common, undefined
 
 
 def _variables(symbols: Sequence[Symbol], data: Sequence[Symbol], size: int) -> int:
@@ -235,19 +259,19 @@ def plain_command(command: Sequence[str], output: str) -> list[str]:
     return words
 
 
-def object_states(obj: str, command: Sequence[str], folder: str, prefix: str = "") -> list[State]:
-    """Return the writable data of an object; compile it again if its flags hide or add state.
+def object_facts(obj: str, command: Sequence[str], folder: str, prefix: str = "") -> Facts:
+    """Return the facts about an object; compile it again if its flags hide or add state.
 
     `command` compiled it in the directory `folder`. Raises NotElfError, OSError and subprocess.CalledProcessError.
     """
     plain = plain_command(command, f"{obj}.plain")
     if any(map(_hides_or_adds, command)):
-        found = _compiled_states(plain, f"{obj}.plain", folder, prefix)
+        found = _compiled_facts(plain, f"{obj}.plain", folder, prefix)
     else:
-        found = states(Path(folder, obj).read_bytes(), prefix)
-    if any(not state.symbols for state in found):
+        found = facts(Path(folder, obj).read_bytes(), prefix)
+    if any(not state.symbols for state in found.states):
         # In position-independent code, GCC writes the initial values of local arrays of pointers to .data.
-        found = _compiled_states([*plain, "-fno-pic", "-fno-pie"], f"{obj}.plain", folder, prefix)
+        found = _compiled_facts([*plain, "-fno-pic", "-fno-pie"], f"{obj}.plain", folder, prefix)
     return found
 
 
@@ -255,10 +279,10 @@ def _hides_or_adds(word: str) -> bool:
     return word.startswith(_HIDES_OR_ADDS) or word in _HIDES_OR_ADDS_EXACTLY
 
 
-def _compiled_states(command: Sequence[str], obj: str, folder: str, prefix: str) -> list[State]:
+def _compiled_facts(command: Sequence[str], obj: str, folder: str, prefix: str) -> Facts:
     try:
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        return states(Path(folder, obj).read_bytes(), prefix)
+        return facts(Path(folder, obj).read_bytes(), prefix)
     finally:
         Path(folder, obj).unlink(missing_ok=True)
 
@@ -314,15 +338,16 @@ def _commands(file: str, targets: Sequence[str]) -> dict[str, tuple[str, str, st
 def _sources(file: str) -> list[Source]:
     lines = Path(file).read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line]
-    return [Source(path, place, permitted == "y") for path, place, permitted in rows]
+    return [Source(path, place, tuple(permits.split(","))) for path, place, permits in rows]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check all changed objects of a library; return the exit code."""
-    parser = argparse.ArgumentParser(description="Check that compiled operators have no writable state.")
+    parser = argparse.ArgumentParser(description="Check compiled operators for writable state and hidden effects.")
     parser.add_argument("--model", required=True, help="name of the model, the prefix of its symbols")
     parser.add_argument("--library", required=True, nargs="+", help="CMake's object libraries with the operators")
-    parser.add_argument("--sources", required=True, help="lines of source, position in the manifest and y or n")
+    parser.add_argument("--sources", required=True, help="lines of source, position in the manifest, effects")
+    parser.add_argument("--libc", required=True, help="the C library: host, picolibc, newlib or minimal")
     parser.add_argument("--commands", required=True, help="CMake's compile_commands.json")
     parser.add_argument("--record", required=True, help="file with the objects that were checked; written")
     options = parser.parse_args(arguments)
@@ -333,36 +358,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = {}
     checked: dict[str, Any] = {}
     faults = 0
-    version = Path(__file__).stat().st_mtime_ns
+    version = [(Path(__file__).parent / name).stat().st_mtime_ns for name in _RULES]
     commands = _commands(options.commands, options.library)
     for source in _sources(options.sources):
-        if source.permitted:
-            continue
         obj, command, folder = commands[_key(source.path)]
         status = Path(folder, obj).stat()
-        key = [status.st_mtime_ns, status.st_size, version, command]
+        key = [status.st_mtime_ns, status.st_size, version, command, options.libc, *source.permits]
         if known.get(obj) != key:
-            fault = _check(source, obj, _words(command), folder, f"{options.model}__")
-            if fault is not None:
-                print(fault, file=sys.stderr)
-                faults += 1
+            found = list(_check(source, obj, _words(command), folder, f"{options.model}__", options.libc))
+            if found:
+                print("\n".join(found), file=sys.stderr)
+                faults += len(found)
                 continue
         checked[obj] = key
     record.write_text(json.dumps(checked), encoding="utf-8")
     return 1 if faults else 0
 
 
-def _check(source: Source, obj: str, command: Sequence[str], folder: str, prefix: str) -> str | None:
-    """Return the text of the error for a source, None without one."""
+def _check(source: Source, obj: str, command: Sequence[str], folder: str, prefix: str, libc: str) -> Iterator[str]:
+    """Yield the texts of the errors for a source."""
+    from effects import EXPECTED as EFFECT_EXPECTED
+    from effects import hidden
+
+    at = f"{source.place}: error: "
     try:
-        found = object_states(obj, command, folder, prefix)
+        found = object_facts(obj, command, folder, prefix)
     except (NotElfError, OSError) as error:
-        return f"{source.place}: error: {source.path}: cannot read its object {obj}: {error}"
+        yield f"{at}{source.path}: cannot read its object {obj}: {error}"
+        return
     except subprocess.CalledProcessError as error:
-        return f"{source.place}: error: {failure(source.path, error)}"
-    if not found:
-        return None
-    return f"{source.place}: error: {message(source.path, found)}\n  expected: {EXPECTED}\n  hint: {HINT}"
+        yield at + failure(source.path, error)
+        return
+    if found.states and "state" not in source.permits:
+        yield f"{at}{message(source.path, found.states)}\n  expected: {EXPECTED}\n  hint: {HINT}"
+    for one in hidden(found.undefined, [libc], source.permits):
+        yield f"{at}{source.path} {one.text}\n  expected: {EFFECT_EXPECTED}\n  hint: {one.hint}"
 
 
 if __name__ == "__main__":

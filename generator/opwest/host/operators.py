@@ -1,64 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of compiled operators for writable state, with the program that builds of Zephyr run."""
+"""The check of compiled operators for state and hidden effects, with the programs that builds of Zephyr run."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.formats import Format
+from opwest.objects.effects import EFFECT_EXPECTED, hidden_effects
+from opwest.objects.inspect import read_member
+from opwest.objects.instructions import instruction_effects
+from opwest.resources import script
 
 
-class StateCheck:
-    """The checks of one model's operators; `runtime` is the directory of the runtime."""
+class OperatorCheck:
+    """The checks of one model's operators."""
 
-    def __init__(self, runtime: Path, model: Mapping[str, Any], build: Mapping[str, Any], form: Format) -> None:
+    def __init__(self, model: Mapping[str, Any], build: Mapping[str, Any], form: Format) -> None:
         self._is_elf = form == "elf"
-        self._program = _load(runtime / "scripts" / "check_state.py")
+        self._program = script("check_operators")
         self._model = model
-        # Records of earlier versions have no positions.
+        # Records of earlier versions have no positions and no permitted effects.
         self._places = dict(zip(build["sources"], build.get("places", ()), strict=False))
+        self._permits = dict(zip(build["sources"], build.get("permits", ()), strict=False))
         self._faults: list[Diagnostic] = []
 
     def examine(self, source: str, obj: Path, command: Sequence[str]) -> None:
         """Examine the object of a source, which `command` compiled. Raises OpwestError if it cannot be read."""
-        place = self._places.get(source, {"line": 0, "column": 0, "permitted": False})
-        if place["permitted"] or not self._is_elf:  # docs/windows-and-macos.md
+        place = self._places.get(source, {"line": 0, "column": 0})
+        permits = self._permits.get(source, ())
+        if not self._is_elf:  # docs/windows-and-macos.md
             return
         at = Location(self._model["manifest"], place["line"], place["column"])
         try:
             # The command has paths relative to the current directory.
-            found = self._program.object_states(str(obj), command, os.curdir, f"{self._model['name']}__")
+            found = self._program.object_facts(str(obj), command, os.curdir, f"{self._model['name']}__")
         except self._program.NotElfError as error:
             message = f"{source}: cannot read its object: {error}"
             raise OpwestError([Diagnostic("error", message, at)]) from error
         except subprocess.CalledProcessError as error:
             raise OpwestError([Diagnostic("error", self._program.failure(source, error), at)]) from error
-        if found:
-            message = self._program.message(source, found)
+        if found.states and "state" not in permits:
+            message = self._program.message(source, found.states)
             self._faults.append(Diagnostic("error", message, at, self._program.EXPECTED, self._program.HINT))
+        compiled = read_member(obj.name, obj.read_bytes())
+        for one in (*hidden_effects(found.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
+            self._faults.append(Diagnostic("error", f"{source} {one.text}", at, EFFECT_EXPECTED, one.hint))
 
     def raise_if_found(self) -> None:
         """Raise OpwestError with every error."""
         if self._faults:
             raise OpwestError(self._faults)
-
-
-def _load(path: Path) -> ModuleType:
-    """Return a Python file that is not part of a package, as a module."""
-    name = f"opwest_{path.stem}"
-    if name not in sys.modules:
-        specification = importlib.util.spec_from_file_location(name, path)
-        if specification is None or specification.loader is None:
-            raise ImportError(f"cannot load {path}")
-        module = importlib.util.module_from_spec(specification)
-        sys.modules[name] = module
-        specification.loader.exec_module(module)
-    return sys.modules[name]
