@@ -11,7 +11,7 @@ set(asynchronous_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(asynchronous_RUNTIME
   src/devices.c
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(asynchronous_LINKER src/asynchronous_devices.ld)
 set(asynchronous_FULL_LIBC n)
@@ -31,7 +31,7 @@ set(asynchronous_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(asynchronous_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(asynchronous_MANIFEST "manifest.yaml")
 set(asynchronous_OPERATORS
   "operators/steps.c"
@@ -39,7 +39,8 @@ set(asynchronous_OPERATORS
 set(asynchronous_PLACES
   11:14
 )
-set(asynchronous_STATEFUL
+set(asynchronous_PERMITS
+  -
 )
 set(asynchronous_WRAPPERS
 )

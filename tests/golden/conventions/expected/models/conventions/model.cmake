@@ -15,7 +15,7 @@ set(conventions_RUNTIME
   src/devices.c
   src/halide_backend.c
   src/tvm_backend.c
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(conventions_LINKER src/conventions_devices.ld)
 set(conventions_FULL_LIBC n)
@@ -34,7 +34,7 @@ set(conventions_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(conventions_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(conventions_MANIFEST "manifest.yaml")
 set(conventions_OPERATORS
   "operators/packed.c"
@@ -50,7 +50,12 @@ set(conventions_PLACES
   12:70
   12:90
 )
-set(conventions_STATEFUL
+set(conventions_PERMITS
+  -
+  -
+  -
+  -
+  -
 )
 set(conventions_WRAPPERS
 )

@@ -11,7 +11,7 @@ set(accelerated_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(accelerated_RUNTIME
   src/devices.c
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(accelerated_LINKER src/accelerated_devices.ld)
 set(accelerated_FULL_LIBC n)
@@ -28,7 +28,7 @@ set(accelerated_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(accelerated_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(accelerated_MANIFEST "manifest.yaml")
 set(accelerated_OPERATORS
   "operators/mix.c"
@@ -36,7 +36,8 @@ set(accelerated_OPERATORS
 set(accelerated_PLACES
   9:14
 )
-set(accelerated_STATEFUL
+set(accelerated_PERMITS
+  -
 )
 set(accelerated_WRAPPERS
 )

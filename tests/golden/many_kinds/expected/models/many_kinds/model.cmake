@@ -9,7 +9,7 @@ set(many_kinds_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(many_kinds_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(many_kinds_LINKER)
 set(many_kinds_FULL_LIBC n)
@@ -29,7 +29,7 @@ set(many_kinds_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(many_kinds_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(many_kinds_MANIFEST "manifest.yaml")
 set(many_kinds_OPERATORS
   "operators/copies.c"
@@ -39,8 +39,9 @@ set(many_kinds_PLACES
   10:14
   11:14
 )
-set(many_kinds_STATEFUL
-  "operators/others.c"
+set(many_kinds_PERMITS
+  -
+  state
 )
 set(many_kinds_WRAPPERS
 )

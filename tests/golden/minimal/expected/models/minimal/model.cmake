@@ -9,7 +9,7 @@ set(minimal_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(minimal_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(minimal_LINKER)
 set(minimal_FULL_LIBC n)
@@ -25,7 +25,7 @@ set(minimal_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(minimal_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(minimal_MANIFEST "manifest.yaml")
 set(minimal_OPERATORS
   "negate.c"
@@ -33,7 +33,8 @@ set(minimal_OPERATORS
 set(minimal_PLACES
   6:14
 )
-set(minimal_STATEFUL
+set(minimal_PERMITS
+  -
 )
 set(minimal_WRAPPERS
 )

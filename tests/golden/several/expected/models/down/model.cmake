@@ -9,7 +9,7 @@ set(down_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(down_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(down_LINKER)
 set(down_FULL_LIBC n)
@@ -26,7 +26,7 @@ set(down_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(down_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(down_MANIFEST "manifest.yaml")
 set(down_OPERATORS
   "step.c"
@@ -34,7 +34,8 @@ set(down_OPERATORS
 set(down_PLACES
   8:14
 )
-set(down_STATEFUL
+set(down_PERMITS
+  -
 )
 set(down_WRAPPERS
 )

@@ -9,7 +9,7 @@ set(up_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(up_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(up_LINKER)
 set(up_FULL_LIBC n)
@@ -26,7 +26,7 @@ set(up_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(up_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(up_MANIFEST "manifest.yaml")
 set(up_OPERATORS
   "step.c"
@@ -34,7 +34,8 @@ set(up_OPERATORS
 set(up_PLACES
   8:14
 )
-set(up_STATEFUL
+set(up_PERMITS
+  -
 )
 set(up_WRAPPERS
 )

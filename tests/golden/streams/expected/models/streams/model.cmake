@@ -9,7 +9,7 @@ set(streams_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(streams_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(streams_LINKER)
 set(streams_FULL_LIBC n)
@@ -30,7 +30,7 @@ set(streams_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(streams_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(streams_MANIFEST "manifest.yaml")
 set(streams_OPERATORS
   "operators/streams.c"
@@ -38,7 +38,8 @@ set(streams_OPERATORS
 set(streams_PLACES
   10:14
 )
-set(streams_STATEFUL
+set(streams_PERMITS
+  -
 )
 set(streams_WRAPPERS
 )

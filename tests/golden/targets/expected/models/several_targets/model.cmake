@@ -9,7 +9,7 @@ set(several_targets_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(several_targets_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(several_targets_LINKER)
 set(several_targets_FULL_LIBC n)
@@ -41,7 +41,7 @@ set(several_targets_1_OBJECTS
   "objects/big-endian/scale.o"
 )
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(several_targets_MANIFEST "manifest.yaml")
 set(several_targets_OPERATORS
   "operators/shift.c"
@@ -49,7 +49,8 @@ set(several_targets_OPERATORS
 set(several_targets_PLACES
   20:14
 )
-set(several_targets_STATEFUL
+set(several_targets_PERMITS
+  -
 )
 set(several_targets_WRAPPERS
 )

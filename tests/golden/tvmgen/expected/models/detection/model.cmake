@@ -12,7 +12,7 @@ set(detection_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(detection_RUNTIME
   src/devices.c
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(detection_LINKER src/detection_devices.ld)
 set(detection_FULL_LIBC n)
@@ -29,7 +29,7 @@ set(detection_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(detection_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(detection_MANIFEST "manifest.yaml")
 set(detection_OPERATORS
   "operators.c"
@@ -37,7 +37,8 @@ set(detection_OPERATORS
 set(detection_PLACES
   8:14
 )
-set(detection_STATEFUL
+set(detection_PERMITS
+  -
 )
 set(detection_WRAPPERS
 )

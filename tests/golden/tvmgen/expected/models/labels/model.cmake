@@ -10,7 +10,7 @@ set(labels_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(labels_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(labels_LINKER)
 set(labels_FULL_LIBC n)
@@ -27,7 +27,7 @@ set(labels_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(labels_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(labels_MANIFEST "manifest.yaml")
 set(labels_OPERATORS
   "steps.c"
@@ -35,7 +35,8 @@ set(labels_OPERATORS
 set(labels_PLACES
   10:14
 )
-set(labels_STATEFUL
+set(labels_PERMITS
+  -
 )
 set(labels_WRAPPERS
 )

@@ -9,7 +9,7 @@ set(vectors_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(vectors_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(vectors_LINKER)
 set(vectors_FULL_LIBC n)
@@ -25,7 +25,7 @@ set(vectors_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(vectors_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(vectors_MANIFEST "manifest.yaml")
 set(vectors_OPERATORS
   "operators/blend.c"
@@ -33,7 +33,8 @@ set(vectors_OPERATORS
 set(vectors_PLACES
   9:14
 )
-set(vectors_STATEFUL
+set(vectors_PERMITS
+  -
 )
 set(vectors_WRAPPERS
 )

@@ -9,7 +9,7 @@ set(adder_FILES
 
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(adder_RUNTIME
-  scripts/check_state.py
+  scripts/check_operators.py
 )
 set(adder_LINKER)
 set(adder_FULL_LIBC n)
@@ -26,7 +26,7 @@ set(adder_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(adder_TARGETS)
 
-# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+# Operators in C or C++: the sources, their positions in the manifest, and the effects that they may have (-: none).
 set(adder_MANIFEST "manifest.yaml")
 set(adder_OPERATORS
   "operators/mla.c"
@@ -34,7 +34,8 @@ set(adder_OPERATORS
 set(adder_PLACES
   29:17
 )
-set(adder_STATEFUL
+set(adder_PERMITS
+  -
 )
 set(adder_WRAPPERS
 )
