@@ -40,7 +40,7 @@ run:
 def inspected(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     """Return the rows of `inspect` for a file, and the target of LLVM IR; for an unreadable file, the error."""
     faults = Diagnostics()
-    done = inspect(argparse.Namespace(files=[path], target=None), faults)
+    done = inspect(argparse.Namespace(files=[path], target=None, libc=None), faults)
     if not done.as_json:
         return [{"reasons": [fault.message for fault in faults.in_order()], "state": None, "variables": []}], None
     (value,) = done.as_json

@@ -181,7 +181,7 @@ def test_faults_of_the_compilers_output(opwest, manifest, objects):
         (MANIFEST.replace("scale.o", "with_runtime.o"), "a copy of Halide's runtime in with_runtime.o", "no_runtime"),
         (MANIFEST.replace("scale.o", "threads.o"), "unsupported function 'halide_do_par_for'", "without parallel()"),
         (MANIFEST.replace("_mlir_ciface_half", "half"), "operator 'half' is memref", "symbol: _mlir_ciface_half"),
-        (heap, "heap.ll calls 'malloc': the memory of memref operators would come from a heap", "memref.alloc"),
+        (heap, "heap.ll calls 'malloc', which uses the heap", "direction: scratch"),
     ):
         manifest.write_text(text)
         done = opwest("check", manifest)

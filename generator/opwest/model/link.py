@@ -101,8 +101,6 @@ class _Link:
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.permits = {operator.symbol: frozenset(operator.permits) for operator in operators.values()}
         self.missing: list[str] = []
-        self.with_heap: set[str] = set()
-        """Files whose functions of MLIR allocate memory, after the report."""
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -245,7 +243,7 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
-                elif reports_foreign(self.faults, operator, one, self.with_heap):
+                elif reports_foreign(self.faults, operator, one):
                     continue
                 elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype

@@ -157,13 +157,10 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
         return []
     if isinstance(item, Member) and is_hosted(item):
         return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
-    return [
-        *_undefined(item, link),
-        *_tvm(item, link),
-        *_halide(item, link),
-        *_state(item, link),
-        *effects(item, link),
-    ]
+    halide = _halide(item, link)
+    if any(reason.symbol == halide_symbols.ALLOCATE and reason.kind == "halide" for reason in halide):
+        return halide  # a copy of Halide's runtime: its state and its effects are consequences
+    return [*_undefined(item, link), *_tvm(item, link), *halide, *_state(item, link), *effects(item, link)]
 
 
 def state_of(item: Member | CSource) -> State:

@@ -22,13 +22,6 @@ from opwest.records import dataclass
 Tool = Literal["Halide", "MLIR", "TVM", "IREE"]
 ForeignConvention = Literal["halide", "memref", "packed", "ffi"]
 
-HEAP: Final = frozenset(
-    (
-        *("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign"),
-        *("_mlir_memref_to_llvm_alloc", "_mlir_memref_to_llvm_aligned_alloc"),
-    )
-)
-"""Functions that memref.alloc becomes (-finalize-memref-to-llvm), and others of heaps."""
 MLIR_PREFIX: Final = "_mlir_ciface_"
 FFI_PREFIX: Final = "__tvm_ffi_"
 _HALIDE_SUFFIXES: Final = ("_argv", "_metadata")
