@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import subprocess
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -217,6 +218,19 @@ def _vectors(**arrays: np.ndarray) -> bytes:
     return content.getvalue()
 
 
+def _renamed(content: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a ZIP archive with another name of the same length for a member."""
+    assert len(old) == len(new) and content.count(old) == 2
+    return content.replace(old, new)
+
+
+def _zip_with(name: str, content: bytes) -> bytes:
+    whole = io.BytesIO(_zipped())
+    with zipfile.ZipFile(whole, "a") as archive:
+        archive.writestr(name, content)
+    return whole.getvalue()
+
+
 _CASES = np.zeros((3, 4), "int8")
 _ARRAYS: dict[str, Callable[[], bytes]] = {
     "int8.npy": lambda: _numpy(np.zeros(4, "int8")),
@@ -225,7 +239,13 @@ _ARRAYS: dict[str, Callable[[], bytes]] = {
     "records.npy": lambda: _numpy(np.zeros(4, [("a", "int8"), ("b", "int8")])),
     "text.npy": lambda: _numpy(np.array(["a", "b"])),
     "none.npy": lambda: _numpy(np.zeros((0, 4), "int8")),
+    "excess.npy": lambda: _numpy(np.zeros(4, "int8")) + b"\0",
     "weights.npz": _zipped,
+    "weights_twice.npz": lambda: _renamed(_vectors(weight=_CASES[0], weighs=_CASES[0]), b"weighs", b"weight"),
+    "weights_and_notes.npz": lambda: _zip_with("notes.txt", b"notes"),
+    "weights_excess.npz": lambda: _zip_with("more.npy", _numpy(_CASES) + b"\0"),
+    "weights_joined.npz": lambda: _zipped() + _zipped(),
+    "weights_tail.npz": lambda: _zipped() + b"\0",
     "vectors.npz": lambda: _vectors(image=_CASES, scores=_CASES),
     "vectors_without_scores.npz": lambda: _vectors(image=_CASES),
     "vectors_misspelt.npz": lambda: _vectors(image=_CASES, score=_CASES),
@@ -335,6 +355,7 @@ _DERIVED: dict[str, Callable[[Workshop, Path], None]] = {
     "cut_header.o": _cut("good.o", 40),
     "cut_magic.o": _cut("good.o", 3),
     "good.a": _archive("good.o"),
+    "nested.a": _archive("good.a"),
     "text.a": _archive("text.o"),
     "lto_clang.a": _archive("lto_clang.o"),
     "library.so": _shared,

@@ -83,7 +83,9 @@ def looks_like(content: bytes) -> tuple[str, str | None]:
             return what, hint
     if content.startswith(THIN_ARCHIVE):
         return "a thin archive, which contains only file names", "create a regular archive: `ar rc lib.a *.o`"
-    if ELF.startswith(content[:4]) or content.startswith((ELF, ARCHIVE)):
+    if content.startswith(ARCHIVE):
+        return "an archive", "add the objects of the inner archive instead, which `ar x` extracts"
+    if any(magic.startswith(content) for magic in (ELF, ARCHIVE, THIN_ARCHIVE)):
         return "a truncated object or archive", "rebuild it or copy it again"
     if _is_coff(content):
         return (

@@ -252,6 +252,14 @@ def test_archive_refusals(tmp_path: Path) -> None:
             make_archive(tmp_path / "t.a", [path, tmp_path / "notes.txt"]).read_bytes(),
             "member notes.txt",
         ),
+        "nested.a": (
+            make_archive(tmp_path / "n.a", [make_archive(tmp_path / "inner.a", [path])]).read_bytes(),
+            "archive member inner.a: not an ELF object: this is an archive",
+        ),
+        "of_thin.a": (
+            make_archive(tmp_path / "o.a", [make_archive(tmp_path / "in_thin.a", [path], flags="rcT")]).read_bytes(),
+            "archive member in_thin.a: not an ELF object: this is a thin archive, which contains only file names",
+        ),
         "thin.a": (make_archive(tmp_path / "thin.a", [path], flags="rcT").read_bytes(), "thin archive"),
     }
     for name, (content, expected) in cases.items():
@@ -280,6 +288,7 @@ CONTENTS = [
     ("x.o", b'\t.file\t"x.c"\n\t.text\n', "assembly text"),
     ("x.a", b"/* GNU ld script */\nGROUP ( libm-2.36.a libmvec.a )\n", "a linker script"),
     ("x.o", b"\x7fEL", "a truncated object"),
+    ("x.a", b"!<arch>", "a truncated object"),
     ("x.o", b"just words", "this is text"),
     ("x.o", bytes(range(256)), "data in an unknown format"),
     ("x.c", b"\xff\xfei\0n\0t\0", "UTF-16"),
