@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from opwest.diagnostics import beginning
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
     import numpy as np
     from numpy.typing import NDArray
 
 LARGEST = 1 << 30
 """Bytes of one array. A small .npz file can expand to any size."""
+_END_RECORD = 22
+"""Bytes of the end record of a ZIP archive without its comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ def array_names(path: Path) -> tuple[str, ...]:
 def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict[str, None]:
     """Return the array of a .npy file, the array `key` of an .npz file, or, without a key, the names in it.
 
+    Bytes that numpy would ignore are errors: they are the rest of a larger array, or of another file.
     Raises ArrayError for invalid content, OSError where the file cannot be read.
     """
     import numpy as np  # numpy is slow to import, and most commands read no arrays
@@ -83,24 +89,57 @@ def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict
         try:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
+                _check_end(repr(path.name), file)
                 return loaded
+            members = _members(path, file, loaded.zip)
             if key is None:
-                return dict.fromkeys(loaded.files)
-            if key in loaded.files:
-                _check_size(path, key, loaded)
-                return np.asarray(loaded[key])
+                return dict.fromkeys(members)
+            if key in members:
+                return _member(path, key, loaded.zip, members[key])
         except (OSError, ArrayError):
             raise
         except Exception as error:  # numpy, zipfile and the decompressors raise any type of exception for invalid data
             raise _unreadable(path, error) from error
-    raise ArrayError(f"no array {key!r} in {path.name!r}", f"one of {', '.join(sorted(loaded.files))}")
+    raise ArrayError(f"no array {key!r} in {path.name!r}", f"one of {', '.join(sorted(members))}")
 
 
-def _check_size(path: Path, key: str, loaded: Any) -> None:
-    name = key if key in loaded.zip.namelist() else f"{key}.npy"
-    size = loaded.zip.getinfo(name).file_size
-    if size > LARGEST:
-        raise ArrayError(f"array {key!r} in {path.name!r} has {size} bytes", f"at most {LARGEST} bytes")
+def _members(path: Path, file: BinaryIO, archive: ZipFile) -> dict[str, ZipInfo]:
+    """Return the members of an .npz file by the name of the array; report what numpy.savez does not write."""
+    found: dict[str, ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename:
+            raise ArrayError(
+                f"{path.name!r} contains {info.filename!r}, which is not an array", "only members with the suffix .npy"
+            )
+        if name in found:
+            raise ArrayError(f"duplicate array {name!r} in {path.name!r}", "each name once")
+        found[name] = info
+    # zipfile permits other bytes before the first member, and after the end record (APPNOTE 4.3.16).
+    begin = min((info.header_offset for info in found.values()), default=0)
+    file.seek(-_END_RECORD - len(archive.comment), os.SEEK_END)
+    if begin or not file.read(_END_RECORD).startswith(b"PK\5\6"):
+        raise ArrayError(
+            f"{path.name!r} has bytes {'before' if begin else 'after'} its archive", "a file written by numpy.savez"
+        )
+    return found
+
+
+def _member(path: Path, key: str, archive: ZipFile, info: ZipInfo) -> NDArray[np.generic]:
+    import numpy as np  # see load_numpy
+
+    where = f"array {key!r} in {path.name!r}"
+    if info.file_size > LARGEST:
+        raise ArrayError(f"{where} has {info.file_size} bytes", f"at most {LARGEST} bytes")
+    with archive.open(info) as content:
+        array: NDArray[np.generic] = np.lib.format.read_array(content, allow_pickle=False)
+        _check_end(where, content)
+    return array
+
+
+def _check_end(where: str, file: IO[bytes]) -> None:
+    if file.read(1):
+        raise ArrayError(f"{where} has bytes after its elements", "as many elements as its shape")
 
 
 def _unreadable(path: Path, error: Exception) -> ArrayError:
