@@ -65,7 +65,12 @@ class Templates:
 
 def known_templates(own: Iterable[str]) -> list[str]:
     """Return the templates of opwest for files of a project, by path."""
-    return sorted(path for path in own if not path.startswith("host/"))
+    return sorted(path for path in own if not is_of_commands(path))
+
+
+def is_of_commands(name: str) -> bool:
+    """Whether a file of project_template is no file of a project, but of `opwest run` or `opwest bundle`."""
+    return name.startswith(("bundle/", "host/"))
 
 
 def is_extra(name: str) -> bool:

@@ -2,6 +2,7 @@
 """User templates: replaced and added files, updates, and messages for their faults."""
 
 import json
+import shutil
 
 import projects
 import pytest
@@ -58,6 +59,24 @@ def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
     assert (outcome.result.merged, told) == (("src/main.c",), "")
     assert (app / "src/main.c").read_text() == "int mine;\n\n\nint b, c;\n"
     assert (app / "models/minimal/Kconfig").read_text() == "# mine, newer\n"
+
+
+def test_copy_of_all_templates(tmp_path):
+    shutil.copytree(resource("project_template"), tmp_path / "template")
+    _, plain = source_and_app(tmp_path / "plain")
+    _, app = source_and_app(tmp_path, template=tmp_path / "template")
+    assert tree(plain, own=False) == tree(app, own=False)
+    assert update(app)[1] == ""
+
+
+@pytest.mark.parametrize("name", ["host/main.c.jinja", "bundle/image.ld.jinja"])
+def test_templates_of_commands_have_no_effect(tmp_path, folder, name):
+    _, app = source_and_app(tmp_path)
+    told = update(app, template=folder({name: "/* mine */\n"}))[1]
+    assert told == (
+        f"{tmp_path}/template/{name}: warning: template {name!r} has no effect: it is not a file of projects\n"
+        "  hint: remove it"
+    )
 
 
 def test_another_template_and_none(tmp_path, folder):
@@ -210,7 +229,6 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
             "src/main.c: error: template src/main.c has no effect without the suffix .jinja\n"
             "  hint: rename it to src/main.c.jinja",
         ),
-        ({"host/main.c.jinja": ""}, "unknown template 'host/main.c.jinja'"),
         ({"extra/a.jinja": "\n\n{{ b }}"}, "extra/a.jinja:3:1: error: 'b' is undefined"),
     ],
 )

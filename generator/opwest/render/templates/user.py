@@ -18,7 +18,7 @@ from jinja2.exceptions import SecurityError
 
 from opwest.diagnostics import Diagnostics, beginning, nearest
 from opwest.render.templates.sandbox import Sandbox
-from opwest.templates import UserTemplates, is_extra, known_templates
+from opwest.templates import UserTemplates, is_extra, is_of_commands, known_templates
 
 MAX_OUTPUT: Final = 64 << 20
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
@@ -30,6 +30,7 @@ class UserRenderer:
     def __init__(self, user: UserTemplates, own: Mapping[str, str], faults: Diagnostics) -> None:
         self.user = user
         self.faults = faults
+        self._own = own
         self.known = known_templates(own)
         self._environment = Sandbox(
             loader=jinja2.ChoiceLoader(
@@ -53,6 +54,9 @@ class UserRenderer:
     def check(self) -> None:
         """Report templates without a counterpart, and all syntax errors, also in unused templates."""
         for name, text in self.user.templates.items():
+            if name in self._own and is_of_commands(name):
+                self._check_copy(name, text)
+                continue
             partial = PurePosixPath(name).name.startswith("_")
             if not partial and not is_extra(name) and name not in self.known:
                 self.faults.error(
@@ -70,6 +74,15 @@ class UserRenderer:
                 )
             except RecursionError:
                 self.faults.error("the template is nested too deeply", self.user.place(name))
+
+    def _check_copy(self, name: str, text: str) -> None:
+        """Warn about a changed template of a command; a copy of the whole project_template contains it unchanged."""
+        if text != self._own[name]:
+            self.faults.warning(
+                f"template {name!r} has no effect: it is not a file of projects",
+                self.user.place(name),
+                hint="remove it",
+            )
 
     def render(self, name: str, rows: Mapping[str, Any]) -> bytes:
         """Return the file rendered from a template and prepared rows."""
