@@ -64,8 +64,8 @@ def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
-    """The digits application, generated from a copy of the example."""
-    folder = tmp_path_factory.mktemp("digits")
+    """The digits application, generated from a copy of the example, in a directory with a name that is not in ASCII."""
+    folder = tmp_path_factory.mktemp("größe")
     example = folder / "example"
     shutil.copytree(ROOT / "examples" / "digits", example, ignore=shutil.ignore_patterns("objects", "__pycache__"))
     subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)

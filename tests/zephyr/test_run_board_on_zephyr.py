@@ -122,7 +122,7 @@ def held_out(reference: ModuleType) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def large(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("large")
+    folder = tmp_path_factory.mktemp("größe")
     (folder / "shift.c").write_text(OPERATORS.replace("ELEMENTS", str(ELEMENTS)))
     (folder / "manifest.yaml").write_text(MANIFEST)
     opwest("generate", folder / "manifest.yaml", "-o", folder / "app")

@@ -32,12 +32,17 @@ endfunction()
 
 # opwest_linker_script(<file>)
 #
-# Includes a linker script in the section part of the image. zephyr_linker_sources() writes its path relative to
-# ${ZEPHYR_BASE}/include, and the preprocessor follows a symbolic link before the ".." of this path.
+# Includes a linker script in the section part of the image, through a file with a name in ASCII in a directory of the
+# preprocessor's path: zephyr_linker_sources() damages other names when it adds the next script (file(STRINGS) of
+# CMake reads ASCII), and writes paths with "..", before which the preprocessor follows symbolic links.
 function(opwest_linker_script file)
-  file(REAL_PATH "${ZEPHYR_BASE}" ZEPHYR_BASE)
-  file(REAL_PATH "${file}" file)
-  zephyr_linker_sources(SECTIONS "${file}")
+  set(folder "${CMAKE_BINARY_DIR}/opwest_linker")
+  get_filename_component(name "${file}" NAME)
+  string(MD5 hash "${file}")
+  string(SUBSTRING "${hash}" 0 8 hash)
+  file(CONFIGURE OUTPUT "${folder}/${hash}_${name}" CONTENT "#include \"${file}\"\n" @ONLY)
+  zephyr_include_directories("${folder}")
+  zephyr_linker_sources(SECTIONS "${ZEPHYR_BASE}/include/${hash}_${name}")
 endfunction()
 
 # opwest_sources_ifdef(<option> <file>...)
