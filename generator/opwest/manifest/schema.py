@@ -30,7 +30,41 @@ def schema_path() -> Path:
 @cache
 def _schema() -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(schema_path().read_bytes())
+    _select_mappings(loaded, loaded)
     return loaded
+
+
+def _select_mappings(rule: Any, schema: dict[str, Any]) -> None:
+    """Replace alternatives with kinds of mappings by conditions, in place: their errors are those of one kind.
+
+    The file has alternatives, because editors complete the keys of all of them. A mapping has the kind whose first
+    required key it contains, else the first kind.
+    """
+    for below in rule.values() if isinstance(rule, dict) else rule if isinstance(rule, list) else ():
+        _select_mappings(below, schema)
+    if not isinstance(rule, dict):
+        return
+    options = rule.get("anyOf", [])
+    kinds = [one for one in options if "$ref" in one and _target(one, schema).get("type") == "object"]
+    if kinds:
+        others = [one for one in options if one not in kinds]
+        first, *more = kinds
+        found = first
+        if others:
+            other = others[0] if len(others) == 1 else {"anyOf": others}
+            found = {"if": {"type": "object"}, "then": first, "else": other}
+        for kind in more:
+            key = _target(kind, schema)["required"][0]
+            found = {"if": {"required": [key]}, "then": kind, "else": found}
+        del rule["anyOf"]
+        rule.update(found)
+
+
+def _target(reference: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    found: Any = schema
+    for part in reference["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return dict(found)
 
 
 @cache
@@ -269,10 +303,7 @@ def violated_rule(error: Any) -> dict[str, Any]:
 def follow(rule: dict[str, Any]) -> dict[str, Any]:
     """Return a rule with its reference resolved."""
     while "$ref" in rule:
-        target: Any = _schema()
-        for part in rule["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        rule = {**target, **{k: v for k, v in rule.items() if k != "$ref"}}
+        rule = {**_target(rule, _schema()), **{k: v for k, v in rule.items() if k != "$ref"}}
     return rule
 
 

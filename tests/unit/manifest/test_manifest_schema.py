@@ -135,6 +135,46 @@ def test_other_schema_faults_stop_the_check() -> None:
     assert len(faults) == 1
 
 
+def completed(rule: dict[str, Any]) -> set[str]:
+    """Return the keys that yaml-language-server 1.25 offers in an empty mapping: of a rule and of its alternatives.
+
+    Of a condition it offers the first branch.
+    """
+    if "$ref" in rule:
+        found: Any = SCHEMA
+        for part in rule["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        return completed(found) | completed({k: v for k, v in rule.items() if k != "$ref"})
+    below = [part for key in ("anyOf", "oneOf", "allOf") for part in rule.get(key, ())]
+    if "then" in rule:
+        below.append(rule["then"])
+    return set(rule.get("properties", {})).union(*map(completed, below))
+
+
+def test_editors_complete_every_key_of_a_step() -> None:
+    assert completed(SCHEMA["properties"]["run"]["properties"]["steps"]["items"]) == {
+        *("call", "device", "program", "cycles", "args"),
+        *("repeat", "over", "steps"),
+    }
+
+
+def test_alternatives_are_no_conditions() -> None:
+    """Editors evaluate conditions without the keys that are missing."""
+    assert [path for path, rule in objects(SCHEMA) if not {"if", "then", "else", "oneOf"}.isdisjoint(rule)] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("compat: tvm-ctr\n", "'compat' is the string 'tvm-ctr'\n  expected: tvm-crt, tvm-crt-all, tvmgen"),
+        ("compat: {tabel: tvm-crt}\n", "unknown key 'tabel' in 'compat'\n  hint: did you mean 'table'?"),
+    ],
+)
+def test_errors_are_those_of_one_alternative(more: str, expected: str) -> None:
+    (fault,) = faults_of_shape(minimal(more))
+    assert expected in fault
+
+
 def minimal(more: str, operator: str = "relu") -> Any:
     """Return a minimal manifest with more keys."""
     return read(
