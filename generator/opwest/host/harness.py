@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,11 @@ from typing import Any
 from opwest import activity
 from opwest.host.arrays import Runs
 from opwest.host.compile import HostCompiler, build_program, fail
+from opwest.host.endings import Ending, Status, ended, run_program, sanitizer_report
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
-from opwest.render.records.layout import HOOK
+from opwest.records import dataclass
 from opwest.system.processes import signal_name
-
-_SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
-_SHOWN = 12
-"""Lines of a sanitizer's report."""
 
 
 def run_harness(
@@ -33,54 +28,105 @@ def run_harness(
     *,
     cmsis_nn: Path | None = None,
     stops: Sequence[Mapping[str, Any]] = (),
-) -> tuple[list[Path], str]:
+) -> tuple[list[Path], list[str]]:
     """Build the program in `work` and run it on the inputs of `runs`.
 
-    Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the standard output. With
-    streams, the files of the outputs contain those of all runs, otherwise those of the last one.
+    Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the lines with the
+    measurements. With streams, the files of the outputs contain those of all runs, otherwise those of the last one.
     `cmsis_nn` is the directory of CMSIS-NN, for operators that call it. `stops` are rows of the record's stops with
     `place` and `size` of each tensor. Raises OpwestError.
     """
-    inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-    rows = [
-        {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
-        for i, t in enumerate([*inputs, *outputs])
-    ]
-    source = work / "host_main.c"
-    source.write_bytes(
-        own_renderer()(
-            "host/main.c",
-            model=model["name"],
-            macro=model["macro"],
-            runs=runs.count,
-            has_streams=bool(runs.streams),
-            tensors=rows,
-            inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
-            outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
-            stops=stops,
-            pools=model.get("pools", ()),
+    harness = _Harness(project, record, model, runs, cmsis_nn)
+    ending = harness.run(compiler, work, stops)
+    if not ending.is_done:
+        raise harness.failure(ending, compiler, work)
+    return harness.files(work, stops), ending.measures
+
+
+@dataclass(frozen=True)
+class _Harness:
+    """The program that runs a model."""
+
+    project: Path
+    record: Mapping[str, Any]
+    model: Mapping[str, Any]
+    inputs: Runs
+    cmsis_nn: Path | None
+
+    def files(self, work: Path, stops: Sequence[Mapping[str, Any]] = ()) -> list[Path]:
+        """Return the raw files of the inputs, the outputs, and, with `stops`, of the results of steps."""
+        tensors = [*tensors_of(self.model, "input"), *tensors_of(self.model, "output")]
+        return [*(work / f"{t['role']}_{t['name']}.bin" for t in tensors), *([work / "steps.bin"] if stops else [])]
+
+    def run(
+        self, compiler: HostCompiler, work: Path, stops: Sequence[Mapping[str, Any]] = (), trace: Path | None = None
+    ) -> Ending:
+        """Build and run. `trace` is a file for the step that follows the last finished one."""
+        model, runs = self.model, self.inputs
+        inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
+        rows = [
+            {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
+            for i, t in enumerate([*inputs, *outputs])
+        ]
+        source = work / "host_main.c"
+        source.write_bytes(
+            own_renderer()(
+                "host/main.c",
+                model=model["name"],
+                macro=model["macro"],
+                runs=runs.count,
+                has_streams=bool(runs.streams),
+                tensors=rows,
+                inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
+                outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
+                stops=stops,
+                trace=trace is not None,
+                pools=model.get("pools", ()),
+            )
         )
-    )
-    program = compiler.program("harness")
-    build_program(project, {**record, "models": [model]}, compiler, [source], program, cmsis_nn)
-    paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
-    for tensor, path in zip(inputs, paths, strict=False):
-        path.write_bytes(runs.arrays[tensor["name"]].tobytes())
-    if stops:
-        paths.append(work / "steps.bin")
-    with activity.command([program, *paths]):
-        done = subprocess.run(
-            [program, *paths],
-            check=False,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            env=environment(compiler),
+        program, report = compiler.program("harness"), work / "report.txt"
+        build_program(self.project, {**self.record, "models": [model]}, compiler, [source], program, self.cmsis_nn)
+        files = self.files(work, stops)
+        for tensor, path in zip(inputs, files, strict=False):
+            path.write_bytes(runs.arrays[tensor["name"]].tobytes())
+        command = [str(path) for path in (program, *files, *([trace] if trace else ()), report)]
+        with activity.command(command):
+            return run_program(command, report, environment(compiler))
+
+    def failure(self, ending: Ending, compiler: HostCompiler, work: Path) -> Exception:
+        """Return the error of a program that has not finished."""
+        shown = sanitizer_report(ending.errors)
+        if shown is not None:
+            return fail(f"the sanitizer reported a fault:\n{shown}", self.project)
+        kind, _, rest = ending.result.partition(" ")
+        if kind == "failed":
+            return fail(Status(*map(int, rest.split())).text(self.model), self.project)
+        if kind == "error":
+            return fail(f"the program of model '{self.model['name']}' failed: {rest}", self.project)
+        if kind == "done":
+            return fail(f"{ended(ending.code)} after the run", self.project)
+        is_exit = signal_name(ending.code) is None
+        how = f"the program exited with code {ending.code}" if is_exit else ended(ending.code)
+        return fail(
+            how + self._place(ending.code, compiler, work),
+            self.project,
+            expected="operators that return" if is_exit else None,
+            hint=None if is_exit or compiler.sanitize else "--sanitize reports the first wrong access to memory",
         )
-    if done.returncode != 0:
-        raise _sanitized(project, done.stderr) or _failure(project, model, done)
-    return paths, done.stdout
+
+    def _place(self, code: int, compiler: HostCompiler, work: Path) -> str:
+        """Return the step that ended the program, from a second run that records steps; empty if it ends otherwise."""
+        again = work / "again"
+        again.mkdir()
+        trace = again / "trace.txt"
+        own = HostCompiler(again, compiler.bits, check_steps=True, sanitize=bool(compiler.sanitize))
+        ending = self.run(own, again, trace=trace)
+        try:
+            step = int(trace.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return ""
+        names = self.model["steps"]
+        return f" in step {step} ({names[step]})" if ending.code == code and step < len(names) else ""
 
 
 def environment(compiler: HostCompiler) -> dict[str, str] | None:
@@ -95,40 +141,7 @@ def environment(compiler: HostCompiler) -> dict[str, str] | None:
     }
 
 
-def _sanitized(project: Path, output: str) -> Exception | None:
-    """Return the error of a sanitizer in the output of a program, with its first lines; None without one."""
-    lines = output.splitlines()
-    first = next((i for i, line in enumerate(lines) if _SANITIZER.search(line)), None)
-    if first is None:
-        return None
-    shown = "\n".join(f"  {line}" for line in lines[first : first + _SHOWN] if line.strip())
-    return fail(f"the sanitizer reported a fault:\n{shown}", project)
-
-
-def ended(returncode: int) -> str:
-    """Return how a program ended."""
-    by = signal_name(returncode)
-    return f"the program was terminated by {by}" if by else f"the program returned {returncode}"
-
-
 def buffer_of(tensor: Mapping[str, Any]) -> str:
     """Return the C expression of a tensor's memory in the harness."""
     name: str = tensor["buffer"]
     return f"workspace.{tensor['role']}.{tensor.get('member', tensor['name'])}" if tensor["placed"] else name
-
-
-def _failure(project: Path, model: Mapping[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:
-    """Return the error of a failed harness; with exit code 3, its last line has the result, step and code of `run`."""
-    last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
-    if done.returncode == 3:
-        rc, step, code, hook, device = (int(word) for word in last.split())
-        names, devices = model["steps"], model["devices"]
-        where = f" in step {step} ({names[step]})" if step < len(names) else ""
-        if hook and device < len(devices):
-            where += f": {HOOK.members[hook]} of device {devices[device]} returned {code}"
-        elif hook:
-            where += f": invalid {HOOK.members[hook]}"
-        elif where:
-            where += f": the operator returned {code}"
-        return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)
-    return fail(f"{ended(done.returncode)} {last}".strip(), project)

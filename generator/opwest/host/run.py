@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +15,8 @@ from opwest.host.accuracy import accuracy_line, classes_of, read_labels
 from opwest.host.arrays import keep_outputs, make_folder, read_references, read_runs
 from opwest.host.compare import differences, read_tolerances
 from opwest.host.compile import HostCompiler, build_program, fail
-from opwest.host.harness import ended, environment, run_harness
+from opwest.host.endings import LARGEST_OUTPUT, ended, run_application
+from opwest.host.harness import environment, run_harness
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, project_record, tensors_of
 from opwest.model.dtypes import DTYPES
@@ -56,19 +56,13 @@ def _run_application(
     program = compiler.program("application")
     build_program(project, record, compiler, sources, program, options.cmsis_nn)
     with activity.command([program]):
-        done = subprocess.run(
-            [program],
-            check=False,
-            stdout=subprocess.PIPE if options.json else None,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            env=environment(compiler),
-        )
+        code, output = run_application(program, environment(compiler), keep=options.json)
     sys.stdout.flush()
-    if done.returncode != 0:
-        raise fail(ended(done.returncode), project)
-    return Result("", {"returncode": 0, "stdout": done.stdout})
+    if output is not None and len(output) > LARGEST_OUTPUT:
+        raise fail(f"the application printed more than {LARGEST_OUTPUT >> 20} MiB", project, hint="omit --json")
+    if code != 0:
+        raise fail(ended(code), project)
+    return Result("", {"returncode": 0, "stdout": output})
 
 
 def _run_model(
@@ -93,7 +87,7 @@ def _run_model(
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    paths, output = run_harness(project, record, model, compiler, work, runs, cmsis_nn=options.cmsis_nn)
+    paths, measures = run_harness(project, record, model, compiler, work, runs, cmsis_nn=options.cmsis_nn)
     frames = [runs.count] if runs.streams else []
     results = {
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])
@@ -113,11 +107,9 @@ def _run_model(
         line, shown["accuracy"] = accuracy_line(name, classes_of(results[name]), classes)
         lines.append(line)
     if compiler.profile:
-        profile = parse_measures(
-            line.removeprefix("@opwest ") for line in output.splitlines() if line.startswith("@opwest ")
-        )
+        profile = parse_measures(measures)
         if profile is None:
-            raise fail(f"model '{model['name']}' printed no measurements; its output: {output!r}", project)
+            raise fail(f"the measurements of model '{model['name']}' are damaged: {measures!r:.300}", project)
         profile = profile.labelled(model["name"], "host", "host", model["devices"])
         lines += keep_profile(profile, options.output_profile)
         shown["profile"] = profile.as_json()
