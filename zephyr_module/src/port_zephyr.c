@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <zephyr/fatal.h>
+#include <zephyr/kernel.h>
 #include <zephyr/logging/log.h>
+#include <zephyr/logging/log_ctrl.h>
 #include <zephyr/sys/atomic.h>
+#include <zephyr/sys/printk.h>
 
 #include <opwest/port.h>
 
@@ -27,3 +31,29 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 {
 	LOG_ERR("%s: %s of device %s returned %d", model, hook, device, (int)code);
 }
+
+#ifdef CONFIG_OPWEST_STACK_GUARD
+/*
+ * The message of a fatal error, also without CONFIG_LOG. The system stops as with Zephyr's own
+ * handler.
+ *
+ * Weak: an application can have its own handler. Zephyr's, in the library of the kernel, is weak
+ * too and comes later in the link. The type of the second parameter, which is unused, has another
+ * name since Zephyr 3.7.
+ */
+void opwest_fatal_error(unsigned int reason, const void *esf) __asm__("k_sys_fatal_error_handler");
+
+__weak void opwest_fatal_error(unsigned int reason, const void *esf)
+{
+	const char *const name = k_thread_name_get(k_current_get());
+
+	ARG_UNUSED(esf);
+
+	LOG_PANIC();
+	/* `opwest run --board` reads this line. */
+	printk("\nopwest: fatal error %u: %s in thread %s\n", reason,
+	       reason == K_ERR_STACK_CHK_FAIL ? "stack overflow" : "exception",
+	       name != NULL && name[0] != '\0' ? name : "unknown");
+	k_fatal_halt(reason);
+}
+#endif

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from enum import IntEnum
 from typing import Protocol
 
@@ -26,6 +27,10 @@ class LinkError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class StoppedError(LinkError):
+    """The image has stopped after a fatal error."""
 
 
 class LostError(LinkError):
@@ -145,6 +150,26 @@ def check_tensor(tensor: Tensor, device: str) -> None:
             f"the image on '{device}' describes an inconsistent tensor {tensor.name!r}: {seen}",
             "check the connection for lost characters; the image may be from another version of opwest",
         )
+
+
+_STOPPED = re.compile(rb"opwest: fatal error \d{1,10}: ([ -~]{1,40}) in thread ([ -~]{1,60})\r?\n")
+"""The message of zephyr_module/src/port_zephyr.c."""
+_STACKS = {"opwest": "CONFIG_OPWEST_SERVICE_STACK_SIZE", "main": "CONFIG_MAIN_STACK_SIZE"}
+"""The option with the size of a thread's stack; the thread of the service runs the models."""
+
+
+def raise_if_stopped(console: bytes, awaited: str) -> None:
+    """Raise StoppedError if the output of an image contains the message of a fatal error."""
+    found = _STOPPED.search(console)
+    if found is None:
+        return
+    what, thread = found[1].decode(), found[2].decode()
+    hint = None
+    if what == "stack overflow":
+        hint = f"raise {_STACKS.get(thread, 'the size of its stack')}"
+        if thread == "opwest":
+            hint += "; operators run on this stack, and `stack:` of an operator is the most bytes that it needs"
+    raise StoppedError(f"the image stopped while the host waited for {awaited}: {what} in thread '{thread}'", hint)
 
 
 def printable(data: bytes, most: int = 60) -> str:

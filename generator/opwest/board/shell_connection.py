@@ -6,7 +6,15 @@ from __future__ import annotations
 import re
 import time
 
-from opwest.board.link import LOCKED_HINT, NO_SERVICE_HINT, LinkError, LostError, UnknownCommandError, printable
+from opwest.board.link import (
+    LOCKED_HINT,
+    NO_SERVICE_HINT,
+    LinkError,
+    LostError,
+    UnknownCommandError,
+    printable,
+    raise_if_stopped,
+)
 from opwest.board.ports import open_device
 
 _ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
@@ -48,6 +56,7 @@ class ShellConnection:
                     f"{command.split()[0]}'",
                     NO_SERVICE_HINT,
                 )
+            raise_if_stopped(self._received, f"the response to 'opwest {command.split()[0]}'")
             left = end - time.monotonic()
             if left <= 0:
                 return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 import cbor2
@@ -17,10 +17,13 @@ from smp.header import OP, CommandId, Flag, GroupId, Header, Version
 from smpclient.transport import SMPTransportDisconnected
 from smpclient.transport.serial import SMPSerialTransport
 
-from opwest.board.link import NO_SERVICE_HINT, LinkError, LostError, printable
+from opwest.board.link import NO_SERVICE_HINT, LinkError, LostError, printable, raise_if_stopped
 from opwest.records import dataclass
 
 AGAIN_SECONDS = 1.0
+_CONSOLE_SECONDS = 0.2
+"""The time between two looks at the output of the image."""
+_KEPT = 1 << 16
 LONGEST_NUMBER = 5
 """Bytes of CBOR."""
 PARAMETERS = "a response to an SMP request"
@@ -127,13 +130,13 @@ class SmpConnection:
     ) -> Answer | None:
         """Send a request; return its response, None on a timeout."""
         try:
-            answer = self._runner.run(self._exchange(operation, group, command, request, seconds))
+            answer = self._runner.run(self._exchange(operation, group, command, request, seconds, awaited))
         except (SMPTransportDisconnected, OSError) as error:
             raise self._lost_error(error, awaited) from error
         return None if answer is None else Answer(answer, self.device, awaited)
 
     async def _exchange(
-        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float, awaited: str
     ) -> dict[str, Any] | None:
         self._sequence = (self._sequence + 1) % 256
         payload = cbor2.dumps(request)
@@ -142,12 +145,27 @@ class SmpConnection:
             async with asyncio.timeout(seconds):
                 await self._transport.send(bytes(header) + payload)
                 while True:
-                    answer = await self._answer(operation, group, command)
+                    answer = await self._watched(self._answer(operation, group, command), awaited)
                     if answer is not None:
                         return answer
         except TimeoutError:
-            self._console += await self._transport.read_serial()
+            await self._read_console(awaited)
             return None
+
+    async def _watched(self, answer: Coroutine[Any, Any, _T], awaited: str) -> _T:
+        """Return a result. Raises StoppedError if the image reports a fatal error before."""
+        task = asyncio.ensure_future(answer)
+        try:
+            while not (await asyncio.wait({task}, timeout=_CONSOLE_SECONDS))[0]:
+                await self._read_console(awaited)
+        except BaseException:
+            task.cancel()
+            raise
+        return task.result()
+
+    async def _read_console(self, awaited: str) -> None:
+        self._console = (self._console + await self._transport.read_serial())[-_KEPT:]
+        raise_if_stopped(self._console, awaited)
 
     async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
         """Return the next frame if it is the response to the request, None for a damaged or late frame."""

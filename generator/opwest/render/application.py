@@ -58,6 +58,7 @@ def application_files(
             externals=sorted(set().union(*(common_options([m, *variants_of(m, every)]) for m in models))),
             options=[f"{key}={value}" for key, value in sorted(options.items())],
             stack=configured or stack_size(every),
+            guard="CONFIG_OPWEST_STACK_GUARD" not in options,
             stack_reason="Set by the manifest" if configured else stack_reason(every),
         ),
         "VERSION": render("VERSION"),

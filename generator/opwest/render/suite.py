@@ -48,6 +48,7 @@ def suite_application(
             externals=sorted(common_options(every)),
             options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
             stack=stack_size(every),
+            guard="CONFIG_OPWEST_STACK_GUARD" not in dict(model.application.kconfig),
             stack_reason=stack_reason(every),
         ),
         twister: render(f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration),

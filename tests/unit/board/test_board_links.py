@@ -15,7 +15,7 @@ from requirements_support import need
 need("smpclient", "serial")
 
 from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
-from opwest.board.link import Action, LinkError  # noqa: E402
+from opwest.board.link import Action, LinkError, StoppedError  # noqa: E402
 from opwest.board.progress import Progress  # noqa: E402
 from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
 from opwest.board.shell_link import ShellLink  # noqa: E402
@@ -124,6 +124,38 @@ def test_failing_model_names_the_step(plug: Plug, connect: Connect, kind: str) -
         run_once(link)
     assert caught.value.message == "twice_run returned EIO in step 3 (double): the operator returned 77"
     assert not model.opened, "closed after the failure"
+
+
+STOPS = [
+    ("2: stack overflow", "opwest", "CONFIG_OPWEST_SERVICE_STACK_SIZE; operators run on this stack, and "),
+    ("2: stack overflow", "main", "CONFIG_MAIN_STACK_SIZE"),
+    ("2: stack overflow", "unknown", "the size of its stack"),
+    ("0: exception", "opwest", None),
+]
+
+
+@pytest.mark.parametrize("kind", ["smp", "shell"])
+@pytest.mark.parametrize(("fault", "thread", "hint"), STOPS)
+def test_an_image_that_stops_is_reported_at_once(
+    plug: Plug, connect: Connect, kind: str, fault: str, thread: str, hint: str | None
+) -> None:
+    model = Model()
+    board = server(kind, model)
+    said = f"[00:00:00] <err> os\r\nopwest: fatal error {fault} in thread {thread}\r\n".encode()
+
+    def answer(data: bytes) -> bytes:
+        answered = board(data)
+        return said if model.runs else answered
+
+    link = connect(kind, plug(answer), timeout=30)
+    started = time.monotonic()
+    with pytest.raises(StoppedError) as caught:
+        run_once(link)
+    assert time.monotonic() - started < 15
+    assert caught.value.message.startswith("the image stopped while the host waited for the ")
+    assert caught.value.message.endswith(f": {fault[3:]} in thread '{thread}'")
+    assert (caught.value.hint or "").startswith(f"raise {hint}" if hint else "")
+    assert (caught.value.hint is None) == (hint is None)
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
