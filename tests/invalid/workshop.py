@@ -148,6 +148,7 @@ _TEXT = {
     "bitcode.o": b"BC\xc0\xde" + bytes(32),
     "empty.a": b"!<arch>\n",
     "good.su": b"source.c:2:9:relu\t16\tstatic\n",
+    "deep.su": b"source.c:2:9:relu\t160\tstatic\n",
     "no_line.su": b"source.c:2:9:relu\t16\tstatic\nrelu 16\n",
     "thin.a": b"!<thin>\n",
     "cut.a": b"!<arch>\n" + b"%-16s%-12d%-6d%-6d%-8o%-10d`\n" % (b"relu.o/", 0, 0, 0, 0o644, 1000) + bytes(92),

@@ -41,7 +41,10 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
     if not model.stack:
-        lines.append("  stack     unknown: the operators are compiled with the firmware and measured by its tests")
+        lines.append(
+            "  stack     unknown: the operators are compiled with the firmware and measured by its tests; "
+            "give 'stack' of operators"
+        )
     return "\n".join(lines)
 
 

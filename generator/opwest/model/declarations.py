@@ -13,6 +13,7 @@ from opwest.model.context import (
     Context,
     located_items,
     quantization,
+    size_in_bytes,
     tensor_type,
 )
 from opwest.model.conventions import UNPACKED, Convention, Result, convention_of
@@ -111,6 +112,8 @@ def _operator(
         program=needs.program,
         cycles=entry.get("cycles"),
         launch_cycles=needs.launch_cycles,
+        stack=size_in_bytes(entry["stack"]) if "stack" in entry else None,
+        stack_location=entry.value_location("stack") if "stack" in entry else None,
     )
 
 

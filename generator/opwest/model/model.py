@@ -110,6 +110,9 @@ class Operator:
     """The longest duration of an asynchronous call, cycles of the processor."""
     uses: tuple[str, ...] = ()
     """The effects besides `state` that it may have, in the order of `objects/effects.py`."""
+    stack: int | None = None
+    """The most bytes of stack that a call needs, as declared; None without a declaration."""
+    stack_location: Location | None = None
 
     @property
     def permits(self) -> tuple[str, ...]:

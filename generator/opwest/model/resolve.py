@@ -116,7 +116,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
 
         check_npu_programs(context, model.devices, model.steps)
     check_counts(model, context.faults)
-    return replace(model, stack=stack_needs(model, context.examined))
+    return replace(model, stack=stack_needs(model, context.examined, context.faults))
 
 
 def _table(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opwest.model.builds import StackNeed, TargetBuild
+from opwest.diagnostics import Diagnostics
+from opwest.model.builds import ANY_TARGET, StackNeed, TargetBuild
 from opwest.model.examined import Examined
-from opwest.model.model import Model
+from opwest.model.model import Model, Operator
 from opwest.objects.calls import Function, Place, UndecodedError, functions
 from opwest.objects.facts import ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
@@ -24,9 +25,18 @@ any compiler in the tests."""
 _SHOWN = 4
 
 
-def stack_needs(model: Model, examined: Sequence[Examined]) -> tuple[StackNeed, ...]:
-    """Return the need of run for every target with objects; empty for models of sources only."""
-    return tuple(_Target(model, build, examined).need() for build in model.builds if build.target)
+_DECLARED = "stack"
+"""The key of operators, as a source."""
+
+
+def stack_needs(model: Model, examined: Sequence[Examined], faults: Diagnostics) -> tuple[StackNeed, ...]:
+    """Return the need of run for every target with objects; of sources only, if all operators declare their stack.
+
+    Reports operators that declare less than their objects need.
+    """
+    is_declared = all(step.operator.stack is not None for step in model.steps)
+    builds = (build for build in model.builds if build.target or is_declared)
+    return tuple(_Target(model, build, examined).need(faults) for build in builds)
 
 
 @dataclass
@@ -43,7 +53,7 @@ class _Target:
     def __init__(self, model: Model, build: TargetBuild, examined: Sequence[Examined]) -> None:
         self.model = model
         self.build = build
-        self.target = build.target.name if build.target else ""
+        self.target = build.target.name if build.target else ANY_TARGET
         self.nodes: dict[_Node, Function] = {}
         self.frames: dict[_Node, StackUse] = {}
         self.symbols: dict[str, _Node] = {}
@@ -72,13 +82,13 @@ class _Target:
             if not function.local:
                 self.symbols.setdefault(function.name, node)
 
-    def need(self) -> StackNeed:
+    def need(self, faults: Diagnostics) -> StackNeed:
         """Return the figure for run."""
         most = _Depth(0, frozenset())
         deepest = None
         missing: set[str] = set()
         for operator in dict.fromkeys(step.operator for step in self.model.steps):
-            depth = self._symbol(operator.symbol, is_operator=True)
+            depth = self._declared(operator, self._symbol(operator.symbol, is_operator=True), faults)
             missing |= depth.missing
             if depth.bytes > most.bytes:
                 most, deepest = depth, operator.name
@@ -88,6 +98,22 @@ class _Target:
         pointer = self.build.target.bits // 8 if self.build.target else 8
         own = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * arguments
         return StackNeed(self.target, own + most.bytes, deepest, tuple(sorted(missing)), tuple(sorted(self.sources)))
+
+    def _declared(self, operator: Operator, depth: _Depth, faults: Diagnostics) -> _Depth:
+        """Return the need of an operator, the declared one if the objects lack a part of it."""
+        if operator.stack is None:
+            return depth
+        if depth.bytes > operator.stack:
+            faults.error(
+                f"operator '{operator.name}' needs {'at least ' if depth.missing else ''}{depth.bytes} bytes of stack "
+                f"for target '{self.target}', 'stack' is {operator.stack}",
+                operator.stack_location,
+                expected=f"stack: {depth.bytes} or more",
+            )
+        if not depth.missing:
+            return depth
+        self.sources.add(_DECLARED)
+        return _Depth(operator.stack, frozenset())
 
     def _symbol(self, name: str, *, is_operator: bool = False) -> _Depth:
         node = self.symbols.get(name)
@@ -146,9 +172,12 @@ def stack_text(need: StackNeed) -> str:
     """Return a figure and its sources as text."""
     where = f" (largest: {need.operator})" if need.operator else ""
     if need.known:
-        return f"{need.target}: at most {need.bytes} bytes{where}, from {', '.join(need.sources)} and the calls"
+        frames = ", ".join(source for source in need.sources if source != _DECLARED)
+        found = [f"{frames} and the calls"] if frames else []
+        found += ["the operators' 'stack'"] if _DECLARED in need.sources else []
+        return f"{need.target}: at most {need.bytes} bytes{where}, from {', '.join(found)}"
     listed = ", ".join(need.missing[:_SHOWN]) + (", …" if len(need.missing) > _SHOWN else "")
-    return f"{need.target}: at least {need.bytes} bytes{where}; unknown: {listed}"
+    return f"{need.target}: at least {need.bytes} bytes{where}; unknown: {listed}; give 'stack' of operators"
 
 
 def needs_json(needs: Sequence[StackNeed]) -> list[Mapping[str, object]]:

@@ -12,9 +12,10 @@ import pytest
 from c_support import compile_all, golden_app, includes
 from objects_factory import compile_object
 from opwest.cli.summary import summary, summary_json
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.model.fingerprint import model_hash
 from opwest.model.model import Model
-from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS
+from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
 from opwest.objects.stack import read_su
 from opwest.render.stacks import stack_reason, stack_size
 from requirements_support import need_compiler
@@ -32,7 +33,12 @@ PLAIN = "int op(int *x, int *y) { *y = *x; return 0; }\n"
 
 
 def make(
-    folder: Path, *sources: str, steps: tuple[str, ...] = ("op",), flags: list[str] = M3, su: bool = True
+    folder: Path,
+    *sources: str,
+    steps: tuple[str, ...] = ("op",),
+    flags: list[str] = M3,
+    su: bool = True,
+    declared: str = "",
 ) -> Model:
     """Return a model of operators compiled for a Cortex-M3."""
     objects = [compile_object(folder, text, "arm-none-eabi-gcc", flags, f"o{i}.o") for i, text in enumerate(sources)]
@@ -40,7 +46,7 @@ def make(
     argument = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"
     lines = ["version: 1", "model: m"]
     lines.append(f"objects: [{{target: cortex-m3, files: [{', '.join(o.name for o in objects)}]{usage}}}]")
-    lines += ["operators:", *(f"  {name}: {{args: [{argument}]}}" for name in steps)]
+    lines += ["operators:", *(f"  {name}: {{{declared}args: [{argument}]}}" for name in steps)]
     lines += ["run:", "  inputs: {x: {dtype: int32, shape: [4]}}", "  outputs: {y: {dtype: int32, shape: [4]}}"]
     names = ["x", *(f"t{i}" for i in range(len(steps) - 1)), "y"]
     lines += ["  steps:", *(f"    - {{call: {s}, args: [{names[i]}, {names[i + 1]}]}}" for i, s in enumerate(steps))]
@@ -107,6 +113,22 @@ def test_unknown_parts_of_the_stack_are_named(source: str, missing: str, tmp_pat
     assert stack_size([model]) == 4096
     assert "not known for all targets: this size is an estimate" in stack_reason([model])
 
+    model = make(tmp_path, source, declared="stack: 6KiB, ")
+    (need,) = model.stack
+    assert (need.known, need.bytes, need.operator) == (True, OWN + 6144, "op")
+    assert "stack" in need.sources
+    assert re.search("at most [0-9]+ bytes \\(largest: op\\), from .*the operators' 'stack'", stack_text(need))
+    assert stack_size([model]) == -(-(need.bytes + 2048) // 256) * 256
+
+
+def test_declared_stack_of_known_operators_is_only_a_check(tmp_path: Path) -> None:
+    known = make(tmp_path, DEEP).stack
+    declared = make(tmp_path, DEEP, declared="stack: 6KiB, ")
+    assert declared.stack == known
+    assert model_hash(declared) == model_hash(make(tmp_path, DEEP))
+    with pytest.raises(OpwestError, match=r"'op' needs [0-9]+ bytes of stack for target 'cortex-m3', 'stack' is 100"):
+        make(tmp_path, DEEP, declared="stack: 100, ")
+
 
 def test_stack_default_without_figures(tmp_path: Path) -> None:
     model = make(tmp_path, PLAIN, su=False, flags=[f for f in M3 if f != "-fstack-usage"])
@@ -134,6 +156,13 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
     ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
     assert model.stack == () and stack_size([model]) == 4096
     assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(model, plan)
+
+    text = (tmp_path / "manifest.yaml").read_text().replace("{op: {", "{op: {stack: 5000, ")
+    (tmp_path / "manifest.yaml").write_text(text)
+    ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
+    most = 5000 + _FRAME_WORDS * 8 + _FRAME_PER_ARGUMENT * 3
+    assert f"  stack     any: at most {most} bytes (largest: op), from the operators' 'stack'" in summary(model, plan)
+    assert stack_size([model]) == 7424
 
 
 @pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])
