@@ -10,6 +10,7 @@ import pytest
 from c_support import RUNTIME, SANITIZED, STRICT, compile_all, execute, golden_app, includes, read_record
 from c_support import build as build_program
 from golden_support import PROJECTS, copy_project, generate_quickly
+from opwest.host.compile import CHECK_INPUTS_FLAG
 from requirements_support import need_compiler
 from test_compile_emitted import BUILDABLE, COMPILERS, FOREIGN, STUBS
 
@@ -39,7 +40,9 @@ def program_of(app: Path, model: str, work: Path, flags=SANITIZED, compiler="gcc
     folder = suite_folder(app, model)
     objects = assembled(app, model, work / "vectors", [flag for flag in flags if flag == "-m32"])
     options = [*includes(app), f"-I{ZTEST}"]
-    compile_all(work / "suite", [*sorted(folder.glob("*.c")), ZTEST / "ztest.c", COMPARE], compiler, flags, options)
+    flags = [*flags, CHECK_INPUTS_FLAG]
+    sources = [*sorted(folder.glob("*.c")), ZTEST / "ztest.c", COMPARE, RUNTIME / "src" / "input_check.c"]
+    compile_all(work / "suite", sources, compiler, flags, options)
     objects += sorted((work / "suite").glob("*.o"))
     return build_program(app, work / "build", None, compiler, flags, extra_objects=objects)
 
@@ -61,6 +64,8 @@ def test_suites_compile_without_warnings(app, compiler, tmp_path):
     else:
         flags = [*flags, *STRICT]
     compile_all(tmp_path / "suite", [*sources, COMPARE], command, flags, hosted)
+    checked = [*sources, RUNTIME / "src" / "input_check.c"]
+    compile_all(tmp_path / "checked", checked, command, [*flags, CHECK_INPUTS_FLAG], hosted)
 
 
 @pytest.mark.parametrize("name", [name for name in BUILDABLE if name not in FOREIGN])
@@ -72,7 +77,7 @@ def test_suites_pass_under_sanitizers(name, tmp_path):
         lines = done.stdout.splitlines()
         assert done.returncode == 0, done.stdout + done.stderr
         assert not [line for line in lines if line.startswith(("FAIL", "SKIP"))], done.stdout
-        for test in ("open_and_close", "run_checks_its_arguments"):
+        for test in ("open_and_close", "run_checks_its_arguments", "inputs_are_not_written"):
             assert f"PASS test_{test}" in lines
         assert ("PASS test_vectors" in lines) == (name in ("vectors", "streams"))
 
@@ -141,6 +146,15 @@ def test_operator_that_reads_uninitialized_memory_is_detected(project, tmp_path)
     done = outcome(project, tmp_path)
     assert "FAIL test_workspace_content_is_ignored" in done.stdout, done.stdout
     assert "output total changes with the previous content of the workspace" in done.stdout
+
+
+def test_operator_that_writes_its_input_is_detected(project, tmp_path):
+    source = project / "operators" / "blend.c"
+    text = source.read_text()
+    source.write_text(text.replace("total[0] = 0;", "((int8_t *)bias)[1] ^= 1;\n\ttotal[0] = 0;"))
+    done = outcome(project, tmp_path)
+    assert done.returncode == 1 and "FAIL test_inputs_are_not_written" in done.stdout, done.stdout
+    assert re.search(r"step 1 \(round_off\) wrote its input 'bias': element 1 was -?\d+, is -?\d+\n", done.stdout)
 
 
 def test_stateful_operator_is_detected(project, tmp_path):

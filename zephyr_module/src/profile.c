@@ -18,6 +18,9 @@ void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_p
 			  uint32_t index)
 {
 	trace(&points[index], index, true);
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+	opwest_input_check_begin(points, index);
+#endif
 	measures[index].begun = opwest_port_profile_counter();
 }
 
@@ -44,6 +47,9 @@ void opwest_profile_end(struct opwest_measure *measures, const struct opwest_poi
 
 	opwest_measure_add(measure, opwest_port_profile_cycles(measure->begun, now));
 	trace(&points[index], index, false);
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+	opwest_input_check_end(points, index);
+#endif
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 	opwest_profile_stop(measures, index);
 #endif

@@ -49,10 +49,13 @@ RUNTIME_SOURCES = (
 )
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
+CHECK_INPUTS_SOURCES = ("input_check.c", "port_input_check_host.c")
+"""Additional sources of CONFIG_OPWEST_CHECK_INPUTS."""
 STREAM_SOURCES = ("stream.c", "stream_frames.c")
 """Additional sources for models that stream."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
+CHECK_INPUTS_FLAG = "-DCONFIG_OPWEST_CHECK_INPUTS=1"
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
@@ -89,7 +92,8 @@ def fail(
 class HostCompiler:
     """The host's compilers for C ($CC, default cc) and C++ ($CXX, default c++).
 
-    Objects go to the directory `work`.
+    Objects go to the directory `work`. Programs compare the inputs of each step before and after its call, unless they
+    measure.
     """
 
     def __init__(
@@ -108,9 +112,11 @@ class HostCompiler:
         self.standard = CPP_STANDARD
         """The C++ standard, as in CONFIG_STD_CPP17: 17."""
         self.work = work
-        self.profile = profile or check_steps
+        self.measures = profile
         self.sanitize = list(SANITIZE_FLAGS) if sanitize else []
-        self.flags = [*([PROFILE_FLAG] if self.profile else []), *([CHECK_STEPS_FLAG] if check_steps else [])]
+        self.flags = [PROFILE_FLAG]  # also without measurements: run in LLVM IR has points only with it
+        self.flags += [CHECK_STEPS_FLAG] if check_steps else []
+        self.flags += [] if profile else [CHECK_INPUTS_FLAG]
         self.objects: list[str] = []
         self._macros: str | None = None
 
@@ -255,7 +261,8 @@ def build_program(
     library = _CmsisNn(project, record["models"], builds, cmsis_nn)
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
     streams = STREAM_SOURCES if any(model.get("stream") for model in record["models"]) else ()
-    for name in (*RUNTIME_SOURCES, *emulated, *streams, *(PROFILE_SOURCES if compiler.profile else ())):
+    checked = CHECK_INPUTS_SOURCES if CHECK_INPUTS_FLAG in compiler.flags else ()
+    for name in (*RUNTIME_SOURCES, *PROFILE_SOURCES, *emulated, *streams, *checked):
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]

@@ -75,6 +75,7 @@ class _Harness:
                 model=model["name"],
                 macro=model["macro"],
                 runs=runs.count,
+                measures=compiler.measures,
                 has_streams=bool(runs.streams),
                 tensors=rows,
                 inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
@@ -95,6 +96,9 @@ class _Harness:
 
     def failure(self, ending: Ending, compiler: HostCompiler, work: Path) -> Exception:
         """Return the error of a program that has not finished."""
+        changed = changed_input(self.project, compiler)
+        if changed is not None:
+            return changed
         shown = sanitizer_report(ending.errors)
         if shown is not None:
             return fail(f"the sanitizer reported a fault:\n{shown}", self.project)
@@ -129,16 +133,31 @@ class _Harness:
         return f" in step {step} ({names[step]})" if ending.code == code and step < len(names) else ""
 
 
-def environment(compiler: HostCompiler) -> dict[str, str] | None:
+def environment(compiler: HostCompiler) -> dict[str, str]:
     """Return the environment of the program: leaks are not reported, because emulated devices live until its end."""
-    if not compiler.sanitize:
+    given = {**os.environ, "OPWEST_INPUT_CHANGE": str(_change_file(compiler))}
+    if compiler.sanitize:
+        given["ASAN_OPTIONS"] = f"detect_leaks=0:{given.get('ASAN_OPTIONS', '')}"
+        given["UBSAN_OPTIONS"] = f"print_stacktrace=1:{given.get('UBSAN_OPTIONS', '')}"
+    return given
+
+
+def _change_file(compiler: HostCompiler) -> Path:
+    return compiler.work.absolute() / "input_change.txt"
+
+
+def changed_input(project: Path, compiler: HostCompiler) -> Exception | None:
+    """Return the error of a step that wrote an input or a constant; None without one."""
+    try:
+        text = _change_file(compiler).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
         return None
-    given = os.environ
-    return {
-        **given,
-        "ASAN_OPTIONS": f"detect_leaks=0:{given.get('ASAN_OPTIONS', '')}",
-        "UBSAN_OPTIONS": f"print_stacktrace=1:{given.get('UBSAN_OPTIONS', '')}",
-    }
+    return fail(
+        text.strip(),
+        project,
+        expected="an operator that writes only arguments with direction: out, inout or scratch",
+        hint="declare the argument with direction: inout, or do not write it in the operator",
+    )
 
 
 def buffer_of(tensor: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from opwest.host.arrays import keep_outputs, make_folder, read_references, read_
 from opwest.host.compare import differences, read_tolerances
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.endings import LARGEST_OUTPUT, ended, run_application
-from opwest.host.harness import environment, run_harness
+from opwest.host.harness import changed_input, environment, run_harness
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, project_record, tensors_of
 from opwest.model.dtypes import DTYPES
@@ -61,7 +61,7 @@ def _run_application(
     if output is not None and len(output) > LARGEST_OUTPUT:
         raise fail(f"the application printed more than {LARGEST_OUTPUT >> 20} MiB", project, hint="omit --json")
     if code != 0:
-        raise fail(ended(code), project)
+        raise changed_input(project, compiler) or fail(ended(code), project)
     return Result("", {"returncode": 0, "stdout": output})
 
 
@@ -106,7 +106,7 @@ def _run_model(
         name, classes = labels
         line, shown["accuracy"] = accuracy_line(name, classes_of(results[name]), classes)
         lines.append(line)
-    if compiler.profile:
+    if compiler.measures:
         profile = parse_measures(measures)
         if profile is None:
             raise fail(f"the measurements of model '{model['name']}' are damaged: {measures!r:.300}", project)

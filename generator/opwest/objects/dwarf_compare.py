@@ -4,8 +4,8 @@
 Compared are the kind, size and sign of values, and the types that pointers refer to. Equal are: `char`
 and any 8-bit integer; `void *` and any pointer; `_Bool` and `uint8_t`; an enumeration and an integer of its
 size; integers of one size and sign with any name (`long` and `int32_t` on a 32-bit target); a half-precision
-float and `uint16_t` behind a pointer (the bits of a float16). `const` is compared only for outputs,
-which the function must write; inputs without `const` are common and harmless.
+float and `uint16_t` behind a pointer (the bits of a float16). `const` is a difference only for outputs,
+which the function must write. `model/prototypes.py` warns of inputs without `const`.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
-            *_headers("model", "port", "profile", "registry", "stack", "status"),
-            *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_headers("input_check", "model", "port", "profile", "registry", "stack", "status"),
+            *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "syscalls": Feature(_sources("syscalls_zephyr.h")),
@@ -171,7 +171,7 @@ NOT_COPIED = (
     *_headers("bundle_image"),
     "cmake/opwest_compare.cmake",
     *_headers("npu_emul_host"),
-    *(f"src/port{part}_host.c" for part in ("", "_profile", "_sync", "_tvm")),
+    *(f"src/port{part}_host.c" for part in ("", "_input_check", "_profile", "_sync", "_tvm")),
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",

@@ -11,6 +11,9 @@
 
 #include <stdint.h>
 
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+#include <opwest/input_check.h>
+#endif
 #include <opwest/model.h>
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
 #include <zephyr/sys/iterable_sections.h>
@@ -88,10 +91,27 @@ struct opwest_profiled {
 #define OPWEST_PROFILE_END(measures, points, index)                                                \
 	opwest_bundle_ended(OPWEST_BUNDLE_TRAILER(workspace), index)
 #define OPWEST_PROFILE_INIT
+#elif defined(CONFIG_OPWEST_CHECK_INPUTS)
+#define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_input_check_begin(points, index)
+#define OPWEST_PROFILE_END(measures, points, index)   opwest_input_check_end(points, index)
+#define OPWEST_PROFILE_INIT
 #else
 #define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
 #define OPWEST_PROFILE_END(measures, points, index)   ((void)0)
 #define OPWEST_PROFILE_INIT
+#endif
+
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+/** Begin a run whose inputs are compared: see opwest/input_check.h. */
+#define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace)                                   \
+	opwest_input_check_run(details, inputs, outputs, workspace)
+#else
+#define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace) ((void)0)
+#endif
+
+#if defined(CONFIG_OPWEST_PROFILE) || defined(CONFIG_OPWEST_CHECK_INPUTS)
+/** The table of points exists. */
+#define OPWEST_HAS_POINTS
 #endif
 
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)

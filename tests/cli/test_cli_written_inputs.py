@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that write their inputs: a warning of `check`, an error of `opwest run --host`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden_support import PROJECTS, copy_project
+from requirements_support import need, need_compiler
+
+MANIFEST = """\
+version: 1
+model: m
+boards: [native_sim/native/64]
+objects:
+  - {objects}
+operators:
+  f:
+    args:
+      - {{name: x, dtype: int32, shape: [8]}}
+      - {{name: y, dtype: int32, shape: [8], direction: out}}
+run:
+  inputs: {{x: {{dtype: int32, shape: [8]}}}}
+  outputs: {{y: {{dtype: int32, shape: [8]}}, z: {{dtype: int32, shape: [8]}}}}
+  steps:
+    - {{call: f, args: [x, y]}}
+    - {{call: f, args: [x, z]}}
+"""
+WRITES = """\
+#include <stdint.h>
+int32_t f(int32_t *x, int32_t *y) { for (int i = 0; i < 8; i++) y[i] = x[i]++ * 2; return 0; }
+"""
+WARNING = (
+    "function 'f' can write the input 'x': its parameter is a pointer to a type without const\n"
+    "  expected: int32_t (const int32_t *, int32_t *)\n"
+    "  hint: add const, or declare direction: inout\n"
+)
+ERROR = (
+    "error: step 0 (f) wrote its input 'x': element 0 was 5, is 6\n"
+    "  expected: an operator that writes only arguments with direction: out, inout or scratch\n"
+    "  hint: declare the argument with direction: inout, or do not write it in the operator\n"
+)
+
+
+def generated(folder: Path, opwest, manifest: str, source: str, *options: str) -> Path:
+    """Write a manifest and its source, and generate the application."""
+    (folder / "f.c").write_text(source)
+    (folder / "m.yaml").write_text(manifest)
+    done = opwest("generate", folder / "m.yaml", "-o", folder / "app", *options)
+    assert done.code == 0, done.err
+    return folder / "app"
+
+
+def given(folder: Path, **arrays: np.ndarray) -> list[str]:
+    """Write the inputs; return their options."""
+    words = []
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        words += ["--input", f"{name}={folder / name}.npy"]
+    return words
+
+
+FIVES = np.arange(5, 13, dtype=np.int32)
+
+
+@pytest.mark.parametrize("kind", ["source", "object", "ir"])
+@pytest.mark.parametrize("sanitize", [[], ["--sanitize"]], ids=["plain", "sanitized"])
+def test_input_is_written(kind: str, sanitize: list[str], tmp_path: Path, opwest) -> None:
+    need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
+    objects = "{files: [f.c]}"
+    (tmp_path / "f.c").write_text(WRITES)
+    if kind == "object":
+        objects = "{target: x86-64, files: [f.o]}"
+        subprocess.run(["gcc", "-O1", "-g", "-c", "f.c", "-o", "f.o"], cwd=tmp_path, check=True)
+    if kind == "ir":
+        need("llvmlite")
+        need("clang")
+        objects = "{target: x86-64, files: [f.ll]}"
+        subprocess.run(["clang", "-O1", "-S", "-emit-llvm", "f.c", "-o", "f.ll"], cwd=tmp_path, check=True)
+    app = generated(tmp_path, opwest, MANIFEST.format(objects=objects), WRITES)
+    done = opwest("check", tmp_path / "m.yaml")
+    place = {"source": "f.c:2: ", "object": "f.o: ", "ir": None}[kind]
+    assert done.err.count("warning: ") == (0 if place is None else 1)  # pointers of LLVM IR have no const
+    assert place is None or f"m.yaml:9:16: warning: {place}{WARNING}" in done.err.replace(f"{tmp_path}/", "")
+    done = opwest("run", app, "--host", *given(tmp_path, x=FIVES), *sanitize)
+    assert (done.code, done.err.endswith(ERROR)) == (1, True), done.err
+
+
+def test_application_is_checked(tmp_path: Path, opwest) -> None:
+    need("cc")
+    app = generated(tmp_path, opwest, MANIFEST.format(objects="{files: [f.c]}"), WRITES)
+    done = opwest("run", app, "--host")
+    assert done.code == 1
+    assert "error: step 0 (f) wrote its input 'x': element 0 was 0, is 1\n" in done.err
+
+
+def test_measurements_are_not_disturbed(tmp_path: Path, opwest) -> None:
+    need("cc")
+    app = generated(tmp_path, opwest, MANIFEST.format(objects="{files: [f.c]}"), WRITES)
+    done = opwest("run", app, "--host", "--profile", *given(tmp_path, x=FIVES))
+    assert done.code == 0 and "profile: 1 run" in done.out
+
+
+TWO = """\
+version: 1
+model: m
+boards: [native_sim/native/64]
+objects:
+  - {objects}
+memory:
+  sram: {{size: 4KiB}}
+operators:
+  f:
+    args:
+      - {{name: x, dtype: int16, shape: [4]}}
+      - {{name: w, dtype: float32, shape: [2, 2]}}
+      - {{name: y, dtype: int16, shape: [4], direction: out{extra}}}
+constants:
+  table: {{file: table.npy{pool}}}
+run:
+  inputs: {{x: {{dtype: int16, shape: [4]}}}}
+  outputs: {{y: {{dtype: int16, shape: [4]}}}}
+  steps:
+    - {{call: f, args: [x, table, a]}}
+    - {{call: f, args: [a, table, y]}}
+"""
+BODY = """\
+#include <stdint.h>
+int32_t f(const int16_t *x, const float *w, int16_t *y)
+{{
+	for (int i = 0; i < 4; i++)
+		y[i] = (int16_t)(x[i] + w[i]);
+	{}
+	return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("metadata", ["c", "llvm"])
+@pytest.mark.parametrize(
+    ("body", "pool", "message"),
+    [
+        (
+            "((float *)w)[3] = 9.5f;",
+            "",
+            "step 0 (f) wrote its input 'w': element 3, which is 4.5, is in read-only memory",
+        ),
+        ("((float *)w)[3] = 9.5f;", ", pool: sram", "step 0 (f) wrote its input 'w': element 3 was 4.5, is 9.5"),
+        (
+            "if (x[2] == 10) ((int16_t *)x)[2] = -1;",
+            "",
+            "step 1 (f) wrote its input 'x': element 2 was 10, is -1",
+        ),
+        ("", "", ""),
+    ],
+    ids=["constant", "constant_in_ram", "intermediate", "none"],
+)
+def test_constants_and_intermediates(body: str, pool: str, message: str, metadata: str, tmp_path: Path, opwest) -> None:
+    need("gcc")
+    objects = "{files: [f.c]}"
+    (tmp_path / "f.c").write_text(BODY.format(body))
+    if metadata == "llvm":
+        need("llvmlite")
+        objects = "{target: x86-64, files: [f.o]}"
+        subprocess.run(["gcc", "-O1", "-c", "f.c", "-o", "f.o"], cwd=tmp_path, check=True)
+    np.save(tmp_path / "table.npy", np.array([[1.5, 2.5], [3.5, 4.5]], np.float32))
+    manifest = TWO.format(objects=objects, pool=pool, extra="")
+    app = generated(tmp_path, opwest, manifest, BODY.format(body), f"--metadata={metadata}")
+    done = opwest("run", app, "--host", *given(tmp_path, x=np.array([5, 6, 7, 8], np.int16)))
+    assert done.code == (1 if message else 0)
+    assert f"error: {message}\n" in done.err if message else done.err == "", done.err
+
+
+def test_result_in_place_is_no_change(tmp_path: Path, opwest) -> None:
+    """The planner puts the result of the second step over its input."""
+    need("gcc")
+    np.save(tmp_path / "table.npy", np.ones((2, 2), np.float32))
+    manifest = TWO.format(objects="{files: [f.c]}", pool="", extra=", in_place: [x]")
+    manifest = manifest.replace("[a, table, y]", "[a, table, b]")
+    manifest += "    - {call: f, args: [b, table, y]}\n"
+    app = generated(tmp_path, opwest, manifest, BODY.format(""))
+    header = (app / "models" / "m" / "src" / "m_run.c").read_text()
+    assert "OFFSET_A 0 " in header and "OFFSET_B 0 " in header
+    done = opwest("run", app, "--host", *given(tmp_path, x=np.array([5, 6, 7, 8], np.int16)))
+    assert done.code == 0, done.err
+    assert "y: int16 [4]: [ 8  9 10 11]" in done.out
+
+
+PARAMETERS = {
+    "int32_t *x": True,
+    "int32_t x[8]": True,
+    "int32_t *const x": True,
+    "void *x": True,
+    "volatile int32_t *x": True,
+    "number *x": True,
+    "eight *x": True,
+    "const int32_t *x": False,
+    "int32_t const *restrict x": False,
+    "const int32_t x[8]": False,
+    "const void *x": False,
+    "fixed *x": False,
+    "fixed_again x[static 8]": False,
+    "const eight *x": False,
+    "pointer x": None,
+}
+"""Whether `check` warns; None: the source does not show it, the debug information does."""
+TYPES = (
+    "#include <stdint.h>\ntypedef int32_t number;\ntypedef const int32_t fixed;\ntypedef fixed fixed_again;\n"
+    "typedef int32_t eight[8];\ntypedef const int32_t *pointer;\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["c", "cpp", "object"])
+def test_qualifiers(kind: str, tmp_path: Path, opwest) -> None:
+    (tmp_path / "m.yaml").write_text(
+        MANIFEST.format(objects="{target: x86-64, files: [f.o]}" if kind == "object" else f"{{files: [f.{kind}]}}")
+    )
+    for parameter, warns in PARAMETERS.items():
+        if kind == "object" and parameter == "const eight *x":
+            continue  # GCC's debug information lacks the const of such a typedef
+        source = f"{TYPES}int32_t f({parameter}, int32_t *y) {{ return y != (void *)x; }}\n"
+        if kind == "cpp":
+            source = source.replace("int32_t f(", 'extern "C" int32_t f(').replace("restrict", "__restrict")
+            source = source.replace("[static 8]", "[8]")
+        (tmp_path / f"f.{'cpp' if kind == 'cpp' else 'c'}").write_text(source)
+        if kind == "object":
+            need("gcc")
+            subprocess.run(["gcc", "-g", "-c", "f.c", "-o", "f.o"], cwd=tmp_path, check=True)
+        done = opwest("check", tmp_path / "m.yaml")
+        assert done.code == 0, (parameter, done.err)
+        assert ("can write the input 'x'" in done.err) == bool(warns), (parameter, done.err)
+
+
+def test_structures(tmp_path: Path, opwest) -> None:
+    """A context that the operator only reads."""
+    text = MANIFEST.format(objects="{files: [f.c]}").replace(
+        "{name: x, dtype: int32, shape: [8]}", "{name: x, dtype: uint8, shape: [32], struct: context, align: 4}"
+    )
+    text = text.replace("x: {dtype: int32, shape: [8]}", "x: {dtype: uint8, shape: [32], align: 4}")
+    (tmp_path / "m.yaml").write_text(text)
+    for qualifier, count in (("", 1), ("const ", 0)):
+        source = (
+            f"struct context {{ int a[8]; }};\nint f({qualifier}struct context *x, int *y) {{ return *y = x->a[0]; }}\n"
+        )
+        (tmp_path / "f.c").write_text(source)
+        assert opwest("check", tmp_path / "m.yaml").err.count("can write the input 'x'") == count
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_golden_manifests_declare_what_their_sources_do(name: str, tmp_path: Path, opwest) -> None:
+    done = opwest("check", *copy_project(name, tmp_path / "project"))
+    assert done.code == 0 and "without const" not in done.err

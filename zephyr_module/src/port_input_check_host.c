@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of an input that an operator wrote, for `opwest run --host`. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <opwest/input_check.h>
+
+/* Write the change to the file that `opwest run` names, or else to the terminal; end the program. */
+void opwest_input_changed(const struct opwest_input_change *change)
+{
+	const char *const path = getenv("OPWEST_INPUT_CHANGE");
+	FILE *const file = path != NULL ? fopen(path, "w") : NULL;
+	char text[512];
+
+	opwest_input_change_print(text, sizeof(text), change);
+	(void)fprintf(file != NULL ? file : stderr, "%s\n", text);
+	(void)fflush(NULL);
+	_Exit(EXIT_FAILURE);
+}
+
+#ifndef _WIN32
+static struct sigaction earlier[NSIG];
+
+/* Constants are in read-only memory: a write to one ends in a signal with its address. */
+static void faulted(int number, siginfo_t *info, void *context)
+{
+	struct opwest_input_change change;
+
+	(void)context;
+	if (opwest_input_check_find(info->si_addr, &change)) {
+		opwest_input_changed(&change);
+	}
+	(void)sigaction(number, &earlier[number], NULL); /* the instruction is repeated */
+}
+
+static void __attribute__((constructor)) catch_faults(void)
+{
+	const struct sigaction action = {.sa_sigaction = faulted, .sa_flags = SA_SIGINFO};
+
+	(void)sigaction(SIGSEGV, &action, &earlier[SIGSEGV]);
+	(void)sigaction(SIGBUS, &action, &earlier[SIGBUS]);
+}
+#endif
