@@ -102,6 +102,7 @@ _SOURCE = "source.c"
 # Compiled objects: the C text, the compiler, and additional flags.
 _OBJECTS: dict[str, tuple[str, str, Sequence[str]]] = {
     "good.o": (GOOD, "gcc", ()),
+    "ms_abi.o": (RELU.replace("int32_t relu", "__attribute__((ms_abi)) int32_t relu"), "gcc", ()),
     "twice.o": (RELU, "gcc", ()),
     "local.o": (_LOCAL, "gcc", ()),
     "data.o": (_HEAD + "const int32_t relu = 1;\n", "gcc", ()),
@@ -154,6 +155,7 @@ _TEXT = {
     "cut.a": b"!<arch>\n" + b"%-16s%-12d%-6d%-6d%-8o%-10d`\n" % (b"relu.o/", 0, 0, 0, 0o644, 1000) + bytes(92),
     "relu.c": RELU.encode(),
     "relu.cpp": RELU.encode(),
+    "relu_ms_abi.c": RELU.replace("int32_t relu", "__attribute__((ms_abi)) int32_t relu").encode(),
     "relu_static.c": RELU.replace("int32_t relu", "static int32_t relu").encode(),
     "relu_state.h": (RELU.replace("int32_t relu", "static int32_t relu") + "static int calls;\n").encode(),
     "relu_state.c": (RELU + "int calls;\n").encode(),

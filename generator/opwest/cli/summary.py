@@ -39,6 +39,7 @@ def summary(model: Model, plan: MemoryPlan) -> str:
         lines.append(f"  used by   {', '.join(target.name for target in model.variant.targets)}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
     lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
+    lines += [f"  ABI       {_uncertain(build)}" for build in model.builds if build.uncertain]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
     if not model.stack:
         lines.append(
@@ -56,9 +57,8 @@ def _target(build: TargetBuild) -> str:
     sources = sum(s.compiled for s in build.sources)
     parts = [_counted(len(build.objects), "object")] if build.objects else []
     parts += [_counted(sources, "source")] if sources else []
-    name = build.target.name if build.target else ANY_TARGET
     libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
-    text = f"{name}: {', '.join(parts)}"
+    text = f"{_name(build)}: {', '.join(parts)}"
     return (
         f"{text}; undefined symbols checked against {libc}"
         if build.objects
@@ -68,10 +68,23 @@ def _target(build: TargetBuild) -> str:
 
 def _unverified(build: TargetBuild) -> str:
     """Return the objects whose debug information does not show which ABI they were compiled for."""
-    shown, others = build.unverified[:3], len(build.unverified) - 3
-    names = ", ".join(shown) + (f" and {others} more" if others > 0 else "")
-    target = build.target.name if build.target else ANY_TARGET
-    return f"{target}: options of the compiler not verified (no record; compile with -g): {names}"
+    names = _first(build.unverified)
+    return f"{_name(build)}: options of the compiler not verified (no record; compile with -g): {names}"
+
+
+def _uncertain(build: TargetBuild) -> str:
+    """Return the operators whose calling convention is not known."""
+    return f"{_name(build)}: calling convention not verified: {_first(build.uncertain)}"
+
+
+def _name(build: TargetBuild) -> str:
+    return build.target.name if build.target else ANY_TARGET
+
+
+def _first(names: tuple[str, ...]) -> str:
+    """Return the first names of a list."""
+    others = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {others} more" if others > 0 else "")
 
 
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
@@ -112,6 +125,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
                 "objects": [o.origin for o in b.objects],
                 "libc": b.libc,
                 "unverified_abi": list(b.unverified),
+                "unverified_conventions": list(b.uncertain),
             }
             for b in model.builds
         ],

@@ -125,6 +125,8 @@ class TargetBuild:
     """Functions of software floating point in the compiler's library that the objects call."""
     unverified: tuple[str, ...] = ()
     """Objects with operators whose debug information does not contain the options that change the ABI."""
+    uncertain: tuple[str, ...] = ()
+    """The operators whose calling convention neither debug information nor instructions show, with their objects."""
 
     @property
     def has_cpp(self) -> bool:

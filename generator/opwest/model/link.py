@@ -21,7 +21,15 @@ from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.effects import EFFECTS
 from opwest.objects.facts import CFunction, CSource, Member
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
+from opwest.objects.judgement import (
+    DEFAULT_LIBC,
+    RUNTIME_SYMBOLS,
+    Link,
+    Reason,
+    judge_symbols,
+    records_conventions,
+    unrecorded_options,
+)
 from opwest.objects.providers import is_soft_float, provider_of, uses_libm
 from opwest.objects.rust import is_hosted
 from opwest.objects.sections import without_sections
@@ -29,6 +37,7 @@ from opwest.objects.tvm_symbols import CONTEXTS, POINTERS
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
+    from opwest.objects.entry_code import EntryCode
 
 _UNWINDING = ("_Unwind_", "__cxa_", "__gxx_personality", "rust_eh_personality", "__gcc_personality")
 """Functions that raise or catch exceptions, or walk the stack. Without them, no code reads unwind tables."""
@@ -102,6 +111,9 @@ class _Link:
         self.permits = {operator.symbol: frozenset(operator.permits) for operator in operators.values()}
         self.missing: list[str] = []
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
+        self.entry_code: dict[str, EntryCode] = {}
+        self.uncertain: list[str] = []
+        """Operators whose calling convention nothing shows."""
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
         self.extracted = self._closure(linkables)
@@ -141,6 +153,7 @@ class _Link:
             libm=tuple(sorted(filter(uses_libm, called))),
             soft_float=tuple(sorted(filter(is_soft_float, called))),
             unverified=self._unverified(),
+            uncertain=tuple(self.uncertain),
         )
 
     @staticmethod
@@ -263,7 +276,33 @@ class _Link:
                 known = self.signatures[one.name]
                 if isinstance(known, dict) and operator.symbol in known:
                     single = len(self.files.targets) < 2
+                    count = len(self.faults)
                     check_debug_information(self.faults, operator, one.name, known[operator.symbol], single=single)
+                    if any(f.severity == "error" for f in list(self.faults)[count:]):
+                        continue
+            if isinstance(one.item, Member) and operator.symbol in one.defined_functions:
+                self._check_convention(operator, one, one.item)
+
+    def _check_convention(self, operator: Operator, one: Linkable, item: Member) -> None:
+        """Report a function that does not take its arguments as C does, as far as its instructions show it."""
+        if item.opaque or item.abi.machine not in ("x86-64", "i386", "arm", "riscv"):
+            return  # all attributes of other machines change only which registers a function preserves
+        if any(file.name == one.name for file, _ in self.files.modules):
+            return  # IR records the convention
+        from opwest.objects.entry_code import EntryCode
+
+        code = self.entry_code.setdefault(one.name, EntryCode(item))
+        found = code.convention(operator.symbol, [c_type for _, c_type in operator.parameters], operator.c_result)
+        if found.verdict == "refused":
+            self.faults.error(
+                f"{one.name}: function {operator.symbol!r} {found.text}",
+                operator.location,
+                expected=found.expected,
+                hint="compile it without an attribute or option that changes its calling convention, or compare the "
+                "arguments of the operator with its source",
+            )
+        elif found.verdict == "unknown" and not records_conventions(item):
+            self.uncertain.append(f"{operator.symbol} ({one.name})")
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""

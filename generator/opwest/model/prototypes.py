@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.conventions import CONVENTIONS
@@ -18,6 +18,14 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
     """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void."""
     expected = len(operator.parameters)
     at = operator.location
+    if function.convention:
+        faults.error(
+            f"{file}:{function.line}: function {function.name!r} has the attribute {function.convention!r}, "
+            "which changes its calling convention",
+            at,
+            expected="the calling convention of C",
+            hint="remove the attribute, or call the function from another one",
+        )
     if function.parameters is not None and function.parameters != expected:
         faults.error(
             f"{file}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
@@ -43,6 +51,7 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
                     if operator.convention.arrays is None
                     else f"the calling convention is {operator.convention.name}",
                 )
+        _check_qualifiers(faults, operator, f"{file}:{function.line}", [p.const for p in function.parameter_types])
     if not _returns(operator, function.returns):
         faults.error(
             f"{file}:{function.line}: function {function.name!r} returns {function.returns}, "
@@ -50,6 +59,27 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
             at,
             expected=_expected_result(function.returns),
         )
+
+
+def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const: Sequence[bool | None]) -> None:
+    """Report inputs that a function may write; `const` is that of the type that each parameter points to."""
+    if operator.convention.arrays is not None or operator.convention.descriptors is not None:
+        return
+    for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
+        if argument.direction == "in" and not argument.scalar and is_const is False:
+            faults.warning(
+                f"{place}: function {operator.symbol!r} can write the input {argument.name!r}: "
+                f"its parameter is a pointer to a type without const",
+                argument.location,
+                expected=operator.prototype,
+                hint="add const, or declare direction: inout",
+            )
+
+
+def _points_to_const(parameter: DwarfType) -> bool | None:
+    """Return whether the type that a pointer refers to is const; None if unknown."""
+    target = parameter.target if parameter.kind == "pointer" else None
+    return None if target is None or target.kind == "unknown" else target.const
 
 
 def _returns(operator: Operator, written: str) -> bool:
@@ -130,6 +160,9 @@ def check_debug_information(
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
     differences = compare(signature, returns, parameters)
+    if not differences:
+        pointed = [_points_to_const(parameter) for parameter in signature.parameters]
+        _check_qualifiers(faults, operator, file, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
         pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
         differences += [text for argument, seen in pairs for text in _struct_differences(argument, seen, single)]

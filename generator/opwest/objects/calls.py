@@ -71,7 +71,7 @@ def functions(member: Member) -> list[Function]:
     cannot be read.
     """
     elf = parse_elf(member.content)
-    return list(_Reader(elf, _decoder(elf)).all())
+    return list(_Reader(elf, decoder_of(elf)).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,14 @@ class Code:
 def code_of(content: bytes) -> Iterator[Code]:
     """Yield the code of each function of an object. Raises UndecodedError and ObjectError, as `functions`."""
     elf = parse_elf(content)
-    reader = _Reader(elf, _decoder(elf))
+    reader = _Reader(elf, decoder_of(elf))
     for place, end, name in reader.places():
         start = elf.sections[place.section].offset
         parts = tuple((b, content[start + b : start + e]) for b, e in reader.code(place, end))
         yield Code(name, b"".join(part for _, part in parts), parts, reader.decoder)
 
 
-def _decoder(elf: Elf) -> Any:
+def decoder_of(elf: Elf) -> Any:
     """Return capstone's decoder; for Arm in Thumb state."""
     try:
         import capstone

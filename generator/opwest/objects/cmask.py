@@ -60,17 +60,19 @@ _LONGEST_NAMESPACE = 64  # tokens of `namespace a::b`
 _MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A token of a source, with its place in bytes."""
+
     kind: str
     text: bytes
     start: int
     end: int
 
 
-def _tokens(text: bytes, *, cplusplus: bool) -> list[_Token]:
+def source_tokens(text: bytes, *, cplusplus: bool) -> list[Token]:
     """Return all tokens but white space and comments."""
     return [
-        _Token(match.lastgroup or "other", match.group(), match.start(), match.end())
+        Token(match.lastgroup or "other", match.group(), match.start(), match.end())
         for match in (_CPP_TOKEN if cplusplus else _C_TOKEN).finditer(text)
         if match.lastgroup not in ("space", "comment")
     ]
@@ -81,7 +83,7 @@ def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
     text = bytearray(content)
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
-    tokens = _tokens(bytes(text), cplusplus=cplusplus)
+    tokens = source_tokens(bytes(text), cplusplus=cplusplus)
     for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges):
         regions = step(tokens)
         for start, end in regions:
@@ -107,7 +109,7 @@ def _condition(name: bytes, rest: bytes, *, cplusplus: bool) -> bool | None:
     return bool(match.group(1)) is not cplusplus if match else None
 
 
-def _dead_regions(tokens: list[_Token], *, cplusplus: bool) -> list[tuple[int, int]]:
+def _dead_regions(tokens: list[Token], *, cplusplus: bool) -> list[tuple[int, int]]:
     """Return the ranges that no compiler of the language compiles, including their directives."""
     regions: list[tuple[int, int]] = []
     # Per open #if: the value of the condition of the current branch, and the start of the branch.
@@ -141,7 +143,7 @@ def _dead_regions(tokens: list[_Token], *, cplusplus: bool) -> list[tuple[int, i
     return regions
 
 
-def _split_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _split_regions(tokens: list[Token]) -> list[tuple[int, int]]:
     """Return the ranges to remove to keep only the first branch of each conditional with incomplete branches.
 
     A branch with an unbalanced brace, or that ends within a statement, cannot be parsed separately.
@@ -149,9 +151,9 @@ def _split_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """
     regions: list[tuple[int, int]] = []
     # Per open #if: its directives so far, the levels before it and after its first branch, incomplete branches.
-    groups: list[tuple[list[_Token], int, list[int], list[bool]]] = []
+    groups: list[tuple[list[Token], int, list[int], list[bool]]] = []
     level = 0
-    last: _Token | None = None
+    last: Token | None = None
     for token in tokens:
         if token.kind != "directive":
             level += (token.text in (b"{", b"(", b"[")) - (token.text in (b"}", b")", b"]"))
@@ -179,13 +181,13 @@ def _split_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     return regions
 
 
-def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
     """Return the ranges of all attributes, and of macros in declarations at file scope."""
     found: list[tuple[int, int]] = []
     closings = _closings(tokens)
     depth = 0
     depths: list[int] = []  # at each #if, so that a brace opened in both branches counts once
-    head: list[_Token] = []  # the words of the declaration so far, at file scope
+    head: list[Token] = []  # the words of the declaration so far, at file scope
     in_head = True
     index = 0
     while index < len(tokens):
@@ -224,7 +226,7 @@ def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
     return found
 
 
-def _opens_file_scope(tokens: list[_Token], brace: int) -> bool:
+def _opens_file_scope(tokens: list[Token], brace: int) -> bool:
     """Whether a brace is that of `extern "C" {` or `namespace a::b {`: the declarations inside are at file scope."""
     at = brace - 1
     if at >= 1 and tokens[at].kind == "string":
@@ -237,7 +239,7 @@ def _opens_file_scope(tokens: list[_Token], brace: int) -> bool:
     return at >= 0 and tokens[at].text == b"namespace"
 
 
-def _depth_after(directive: _Token, depth: int, depths: list[int]) -> int:
+def _depth_after(directive: Token, depth: int, depths: list[int]) -> int:
     """Return the brace depth after a directive."""
     match = _DIRECTIVE.match(directive.text)
     name = match.group(1) if match else b""
@@ -250,7 +252,7 @@ def _depth_after(directive: _Token, depth: int, depths: list[int]) -> int:
     return depth
 
 
-def _closings(tokens: list[_Token]) -> dict[int, int]:
+def _closings(tokens: list[Token]) -> dict[int, int]:
     """Return for each opening parenthesis the index after the one that closes it.
 
     A brace or semicolon inside, as in a statement expression or a `for`, means that it is no list
@@ -268,7 +270,7 @@ def _closings(tokens: list[_Token]) -> dict[int, int]:
     return closings
 
 
-def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int, int]) -> list[tuple[int, int]]:
+def _old_style_parameters(tokens: list[Token], opening: int, closings: dict[int, int]) -> list[tuple[int, int]]:
     """Return the range between the parameter names and the body of `f(a, b) int a; int b; {`."""
     end = closings.get(opening, opening)
     names = tokens[opening + 1 : end - 1]
@@ -285,14 +287,14 @@ def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int
     return []
 
 
-def _is_macro_call(following: _Token | None, head: list[_Token]) -> bool:
+def _is_macro_call(following: Token | None, head: list[Token]) -> bool:
     """Whether a macro call at file scope precedes a declaration, or has no semicolon."""
     if following is None or following.kind == "directive":
         return not head
     return following.kind == "word"
 
 
-def _macros(head: list[_Token]) -> list[_Token]:
+def _macros(head: list[Token]) -> list[Token]:
     """Return the words before a declared name that can only be macros.
 
     In `TVM_DLL int32_t f` the type is int32_t, so TVM_DLL is a macro. In `FLOAT f` the type is FLOAT.

@@ -12,7 +12,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Query, QueryCursor
 
 from opwest.objects.cmask import mask
-from opwest.objects.csource import INSIDE, SourceReader, check_text, parse
+from opwest.objects.csource import INSIDE, TYPEDEFS, SourceReader, check_text, parse
 from opwest.objects.facts import CSource
 from opwest.objects.languages import MINIMAL_CPP_HEADERS
 
@@ -79,6 +79,9 @@ class _Reader(SourceReader):
     (field_declaration (storage_class_specifier) @member)
     """,
     )
+
+    cplusplus = True
+    typedefs = Query(_LANGUAGE, TYPEDEFS)
 
     def __init__(self, text: bytes, root: Node) -> None:
         super().__init__(text, root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import tree_sitter_c
@@ -16,6 +17,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from opwest.objects.cmask import mask
 from opwest.objects.facts import CFunction, CParameter, CSource, ObjectError
+from opwest.objects.source_attributes import conventions_of
 
 LARGEST_SOURCE = 1 << 25
 SECONDS = 30.0
@@ -29,6 +31,7 @@ INSIDE = """
     (array_declarator declarator: (identifier) @variable)
     (preproc_include path: (_) @include)
     """
+TYPEDEFS = "(type_definition) @typedef"
 _LANGUAGE = Language(tree_sitter_c.language())
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"))
@@ -51,6 +54,7 @@ _DECLARATORS = _NAMES | frozenset(
         *("parenthesized_declarator", "init_declarator", "attributed_declarator"),
     )
 )
+_CONST = (b"const", b"__const", b"__const__", b"constexpr")
 _NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"return", b"sizeof", b"defined"])
 
 
@@ -95,7 +99,9 @@ def parse(grammar: Language, text: bytes) -> Node:
 class SourceReader:
     """Collects the facts from one tree."""
 
+    cplusplus = False
     inside = Query(_LANGUAGE, INSIDE)
+    typedefs = Query(_LANGUAGE, TYPEDEFS)
 
     def __init__(self, text: bytes, root: Node) -> None:
         self.text = text
@@ -105,6 +111,7 @@ class SourceReader:
         self.state: dict[str, None] = {}
         self.unread: set[int] = set()
         self.at_file_scope: set[int] = set()
+        self._typedefs: frozenset[str] | None = None
 
     def slice(self, node: Node) -> bytes:
         """Return the text of a node."""
@@ -118,10 +125,11 @@ class SourceReader:
         """Return all facts; `content` is the text before masking."""
         self.read()
         includes, local, calls, certain = self._inside()
+        conventions = conventions_of(content, cplusplus=self.cplusplus)
         return CSource(
             path,
             content,
-            tuple(self.functions.values()),
+            tuple(replace(f, convention=conventions.get(f.name, "")) for f in self.functions.values()),
             tuple(self.globals),
             tuple(self.state),
             includes,
@@ -260,7 +268,9 @@ class SourceReader:
                 words = child.child_by_field_name("type")
                 base = self.word(words) if words is not None else ""
                 written = " ".join(self.word(child).split())
-                found.append(CParameter(" ".join(base.split()), self._stars(child), written, self._declared(child)))
+                stars = self._stars(child)
+                const = self._points_to_const(child) if stars and not child.has_error else None
+                found.append(CParameter(" ".join(base.split()), stars, written, self._declared(child), const))
             elif child.type == "identifier":
                 found.append(CParameter("", 0, self.word(child)))  # K&R, or a macro
         return tuple(found)
@@ -272,6 +282,45 @@ class SourceReader:
             inner = node.child_by_field_name("declarator")
             node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
         return self.word(node) if node is not None else ""
+
+    def _points_to_const(self, parameter: Node) -> bool | None:
+        """Return whether the type that a pointer or array parameter points to is const.
+
+        Declarators nest from the outside in: of `const char *const *p` the inner pointer is that of p, and it points to
+        what the outer one qualifies.
+        """
+        type_ = parameter.child_by_field_name("type")
+        const = self._has_const(parameter)
+        if type_ is not None and not const:  # `unsigned const char` is one node
+            in_words = type_.type == "sized_type_specifier" and self._has_const(type_)
+            const = in_words or self.word(type_) in self._const_types()
+        levels: list[bool] = []
+        node = parameter.child_by_field_name("declarator")
+        while node is not None and node.type not in _NAMES:
+            if node.type in ("pointer_declarator", "abstract_pointer_declarator"):
+                levels.append(const)
+                const = self._has_const(node)
+            elif node.type in ("array_declarator", "abstract_array_declarator"):
+                levels.append(const)  # the elements of an array have its qualifiers
+            elif node.type not in ("parenthesized_declarator", "attributed_declarator"):
+                return None
+            inner = node.child_by_field_name("declarator")
+            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
+        return levels[-1] if levels else None
+
+    def _has_const(self, node: Node) -> bool:
+        return any(c.type == "type_qualifier" and self.slice(c) in _CONST for c in node.children)
+
+    def _const_types(self) -> frozenset[str]:
+        """Return the typedefs of const types that the file contains."""
+        if self._typedefs is None:
+            names: set[str] = set()
+            for node in QueryCursor(self.typedefs).captures(self.root).get("typedef", []):
+                type_ = node.child_by_field_name("type")
+                if self._has_const(node) or (type_ is not None and self.word(type_) in names):
+                    names.update(self.word(d) for d in node.children_by_field_name("declarator"))
+            self._typedefs = frozenset(names)
+        return self._typedefs
 
     def _stars(self, parameter: Node) -> int:
         stars = 0
@@ -289,7 +338,7 @@ class SourceReader:
         """Record the variables of a declaration."""
         storage = self.storage(node)
         qualifiers = {self.slice(c) for c in node.children if c.type == "type_qualifier"}
-        constant = bool(qualifiers & {b"const", b"constexpr", b"__const", b"__const__"}) or b"constexpr" in storage
+        constant = bool(qualifiers.intersection(_CONST)) or b"constexpr" in storage
         for declarator in node.children_by_field_name("declarator"):
             name, writable = self._variable(declarator, constant)
             if name is None or (b"extern" in storage and declarator.type != "init_declarator"):

@@ -200,6 +200,8 @@ class CParameter:
     """As written."""
     name: str = ""
     """Empty if it has no name or a macro creates it."""
+    const: bool | None = None
+    """Of pointers: whether the type that it points to is const; None if unknown (a typedef, a macro)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,8 @@ class CFunction:
     """As many as `parameters`; empty for a variadic function."""
     mangled: bool = False
     """Whether it has C++ linkage: the name of its symbol contains the types of its parameters."""
+    convention: str = ""
+    """The attribute that changes its calling convention: `ms_abi`; empty for that of C."""
 
 
 @dataclass(frozen=True, slots=True)

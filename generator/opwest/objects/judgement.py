@@ -151,6 +151,16 @@ def unrecorded_options(item: Member) -> bool:
     return abi_options(item).unknown is not None
 
 
+def records_conventions(item: Member) -> bool:
+    """Return whether the debug information of an object contains the calling conventions of functions, as clang's."""
+    if _DEBUG not in item.content:
+        return False
+    from opwest.objects.dwarf import producers
+
+    found = producers(item)
+    return not isinstance(found, str) and bool(found) and all("clang" in one for one in found)
+
+
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
     """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state, hidden effects."""
     if isinstance(item, Member) and item.opaque:

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calling convention of a compiled function, from its instructions.
+
+An attribute (`ms_abi`, `pcs("aapcs")`, `regparm`, `fastcall`) changes the convention of one function. GCC does not
+record it in DWARF, and an object without debug information does not record options either. But a function of the C
+convention does not use a register that passes no argument before it writes it: its content is undefined. A save
+(`push`) is no use, nor is an idiom whose result does not depend on the register (`xor eax, eax`). After a conditional
+branch a variable can be undefined too, so a use there counts only if the function uses none of its own arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from opwest.objects.call_registers import STACK, CallRegisters, call_registers
+from opwest.objects.calls import UndecodedError, decoder_of
+from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, STT_FUNC, STT_NOTYPE, RawSymbol, parse_elf
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.relocate import Relocations, relocation_entries
+from opwest.records import dataclass
+
+Verdict = Literal["verified", "unknown", "refused"]
+_MOST = 400
+"""The instructions of a function that are followed at most."""
+_LONGEST = 1 << 20
+"""The bytes of a function that are searched for its returns at most."""
+# Instructions with the operands, besides addresses, whose content they use: those after the first, or all.
+_X86_SOURCES = frozenset("mov movzx movsx movsxd add sub imul and or xor".split())
+_X86_READS = frozenset(("cmp", "test"))
+_ARM_SOURCES = frozenset(
+    "mov movs mvn mvns add adds sub subs rsb rsbs mul muls and ands orr orrs lsl lsls lsr lsrs asr asrs sxth uxth sxtb "
+    "uxtb vmov vadd vsub vmul vdiv vneg vabs vcvt vsqrt".split()
+)
+_ARM_READS = frozenset("cmp cmn tst cbz cbnz vcmp vcmpe str strb strh strd vstr".split())
+_SAVES = frozenset("push vpush nop xchg".split())
+_ARM_LOADS = ("ldm", "vldm", "pop", "vpop")
+_ARM_MULTIPLE = ("ldm", "stm", "vldm", "vstm")
+_INTERRUPT_RETURNS = frozenset("iret iretd iretq mret sret uret".split())
+_RETURNS = {
+    "x86-64": (b"\xcf",),
+    "i386": (b"\xcf", b"\xc2"),
+    "riscv": (b"\x73\x00\x20\x30", b"\x73\x00\x20\x10", b"\x73\x00\x20\x00"),
+}
+"""Bytes of the instructions iret, and ret with a number; mret, sret and uret."""
+_THUNK = "__x86.get_pc_thunk."
+"""Functions of i386 that load the program counter and preserve all other registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the instructions of a function show about its calling convention."""
+
+    verdict: Verdict
+    text: str = ""
+    """Of a refused function: the predicate of a sentence."""
+    expected: str | None = None
+
+
+class _Code(NamedTuple):
+    """The instructions of a function; offsets are those of its section."""
+
+    decoder: Any
+    machine: str
+    content: bytes
+    start: int
+    end: int
+    calls: Mapping[int, str]
+    """Relocated places, each with the name of its symbol."""
+
+
+class EntryCode:
+    """The functions of an object; its tables are read once."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._symbols: dict[str, RawSymbol] | None = None
+        self._relocated: dict[int, dict[int, str]] = {}
+
+    def convention(self, symbol: str, parameters: Sequence[str], result: str) -> Finding:
+        """Return whether a function takes its arguments as in C; `parameters` and `result` are C types.
+
+        Unknown for code that cannot be decoded, and for functions whose instructions show nothing.
+        """
+        machine = self._member.abi.machine
+        registers = call_registers(self._member, parameters, result)
+        if registers is None and machine not in _RETURNS:
+            return Finding("verified")
+        try:
+            code = self._code(symbol)
+            if code is None:
+                return Finding("unknown")
+            found = _returns(code)
+            if found is not None or registers is None:
+                return found or Finding("verified")
+            return _Walk(code, registers).finding()
+        except (ObjectError, UndecodedError):
+            return Finding("unknown")
+
+    def _read(self) -> None:
+        """Read the tables of the object."""
+        self._symbols = {}
+        self._elf = parse_elf(self._member.content)
+        table = self._elf.symbol_table()
+        if table is None:
+            return
+        self._decoder = decoder_of(self._elf)
+        self._names = self._elf.strings_of(table)
+        self._by_number = {one.number: one for one in self._elf.raw_symbols(table)}
+        self._relocations = Relocations(self._elf)
+        for one in self._by_number.values():
+            if one.section > 0 and one.info & 15 in (STT_FUNC, STT_NOTYPE) and one.info >> 4:  # not local
+                self._symbols[self._names.name(one.name)] = one
+
+    def _code(self, symbol: str) -> _Code | None:
+        """Return the code of a function; None if the object does not have it as instructions."""
+        if self._symbols is None:
+            self._read()
+        raw = (self._symbols or {}).get(symbol)
+        if raw is None:
+            return None
+        section = self._elf.sections[raw.section]
+        is_arm = self._elf.machine_name == "arm"
+        if not section.flags & SHF_EXECINSTR or section.kind == SHT_NOBITS or (is_arm and not raw.value & 1):
+            return None  # data, or code in Arm state
+        start = raw.value & ~1 if is_arm else raw.value
+        end = min(start + (raw.size or _LONGEST), section.size)
+        content = self._elf.content[section.offset : section.offset + section.size]
+        return _Code(self._decoder, self._elf.machine_name, content, start, end, self._calls(raw.section))
+
+    def _calls(self, section: int) -> dict[int, str]:
+        if section not in self._relocated:
+            found = self._relocated[section] = {}
+            for index in self._relocations.tables.get(section, ()):
+                for entry in relocation_entries(self._elf, index):
+                    target = self._by_number.get(entry.symbol)
+                    found[entry.offset] = self._names.name(target.name) if target else ""
+        return self._relocated[section]
+
+
+def _returns(code: _Code) -> Finding | None:
+    """Return the finding of a function that returns from an interrupt, or removes its arguments from the stack."""
+    part = code.content[code.start : min(code.end, code.start + _LONGEST)]
+    if not any(one in part for one in _RETURNS.get(code.machine, ())):
+        return None
+    code.decoder.detail, code.decoder.skipdata = False, True
+    for _, _, mnemonic, operands in code.decoder.disasm_lite(part, code.start):
+        if mnemonic in _INTERRUPT_RETURNS:
+            return Finding("refused", f"returns with {mnemonic!r}, as an interrupt handler", "a function that returns")
+        if mnemonic == "ret" and operands and code.machine == "i386":
+            text = f"removes {int(operands, 0)} bytes of arguments from the stack (stdcall, fastcall or -mrtd)"
+            return Finding("refused", text, "a function whose caller removes the arguments")
+    return None
+
+
+class _After(NamedTuple):
+    """How code continues after an instruction."""
+
+    goes_on: bool = False
+    target: int | None = None
+    conditional: bool = False
+
+
+class _Walk:
+    """Follows the instructions of a function from its entry, up to calls."""
+
+    def __init__(self, code: _Code, registers: CallRegisters) -> None:
+        self.code = code
+        self.registers = registers
+        self.names: dict[str, set[str]] = {}
+        for name, parts in registers.watched.items():
+            for part in parts:
+                self.names.setdefault(part, set()).add(name)
+        self.is_arm = code.machine == "arm"
+        self.own: set[str] = set()
+        self.foreign: list[str] = []
+        self.certain = False
+        """Whether a register without an argument is used before every conditional branch."""
+        self.complete = True
+        """Whether all instructions that arguments can reach were followed."""
+        self.forwarded: set[str] = set()
+        """The registers whose content may be an argument of another function."""
+        self._walk()
+
+    def finding(self) -> Finding:
+        """Return the finding."""
+        has_own = self._is_own()
+        if self.foreign and (self.certain or (self.complete and not has_own)):
+            used = sorted(set(self.foreign), key=list(self.registers.watched).index)
+            text = f"uses the content of {' and '.join(used)} at its begin, where C passes no argument of it"
+            return Finding("refused", text, self.registers.words)
+        if self.code.machine == "i386":  # one convention passes some arguments on the stack, the others in registers
+            fits = not self.foreign and not self.forwarded
+        else:
+            fits = has_own or (self.complete and not self.foreign and not self.own)
+        return Finding("verified" if fits else "unknown")
+
+    def _is_own(self) -> bool:
+        """Whether the function uses an argument where only C passes it."""
+        return bool(self.own & self.registers.decisive)
+
+    def _walk(self) -> None:
+        decoder = self.code.decoder
+        decoder.detail, decoder.skipdata = True, False
+        waiting: list[tuple[int, frozenset[str], bool]] = [(self.code.start, frozenset(), True)]
+        seen: set[int] = set()
+        while waiting:
+            at, known, straight = waiting.pop()
+            written = set(known)
+            goes_on = True
+            while goes_on and at < self.code.end and at not in seen:
+                if len(seen) >= _MOST:
+                    self.complete = False
+                    return
+                seen.add(at)
+                one = next(decoder.disasm(self.code.content[at : min(at + 16, self.code.end)], at, 1), None)
+                if one is None:  # an extension that capstone lacks; it may write any register
+                    self.complete = False
+                    written |= self.registers.watched.keys() - set(self.registers.used)
+                    goes_on, at = self.is_arm, at + 4
+                    continue
+                self._note(one, written, straight=straight)
+                after = self._after(one, written)
+                at += one.size
+                goes_on = after.goes_on
+                if after.target is not None:
+                    straight = straight and not goes_on
+                    waiting.append((after.target, frozenset(written), straight))
+                straight = straight and not after.conditional
+                if not straight and not self.certain and self._is_own() and self.code.machine != "i386":
+                    return  # nothing can refuse it
+
+    def _after(self, one: Any, written: set[str]) -> _After:
+        """Return how the code continues after an instruction."""
+        import capstone
+
+        word = _word(one)
+        places = range(one.address, one.address + one.size)
+        called = next((self.code.calls[n] for n in places if n in self.code.calls), None)
+        conditional = one.cc not in (0, capstone.arm.ARM_CC_AL) if self.is_arm else False
+        if one.group(capstone.CS_GRP_CALL) or word in ("bl", "blx"):
+            if called is not None and called.startswith(_THUNK):
+                written |= self._all([f"e{called.removeprefix(_THUNK)}"])
+                return _After(goes_on=True)
+            self._forward(written)
+            return _After(goes_on=conditional, conditional=conditional)
+        if self.is_arm and (word.startswith("bx") or (word not in ("cmp", "tst") and "pc" in _registers(one))):
+            return _After(goes_on=conditional, conditional=conditional)
+        if one.group(capstone.CS_GRP_RET):
+            return _After()
+        if not (one.group(capstone.CS_GRP_JUMP) or word in ("b", "cbz", "cbnz")):
+            return _After(goes_on=True)
+        always = word in ("jmp", "b") and not conditional
+        target = next((o.imm for o in one.operands if o.type == capstone.CS_OP_IMM), None)
+        if called is not None or target is None or not self.code.start <= target < self.code.end:
+            self._forward(written)
+            target = None
+        return _After(goes_on=not always, target=target, conditional=not always)
+
+    def _forward(self, written: set[str]) -> None:
+        """Note that another function may take arguments in the registers that are not written."""
+        self.complete = False
+        self.forwarded |= self.registers.watched.keys() - written
+
+    def _note(self, one: Any, written: set[str], *, straight: bool) -> None:
+        """Record the registers that an instruction uses, and those that it writes."""
+        word = _word(one)
+        reads, writes = ([one.reg_name(n) for n in numbers] for numbers in one.regs_access())
+        if not _saves(one, word) and not self._is_constant(one, word):
+            for name in self._all(reads) - written:
+                if name in self.registers.used:
+                    self.own.add(name)
+            for name in sorted(self._all(self._used(one, word)) - written):
+                if name not in self.registers.used:
+                    self.foreign.append(name)
+                    self.certain |= straight
+            if self.code.machine == "i386" and any(_is_stack_argument(one, o) for o in one.operands):
+                self.own.add(STACK)
+        if self.is_arm and word.startswith(_ARM_LOADS):  # capstone leaves out the list
+            writes += _registers(one)
+        written |= self._all(writes)
+
+    def _all(self, names: Iterable[str]) -> set[str]:
+        """Return the watched registers that contain a part of any of the registers."""
+        return {whole for name in names for whole in self.names.get(name, ())}
+
+    def _is_constant(self, one: Any, word: str) -> bool:
+        """Whether the result does not depend on the registers: `xor eax, eax`, `or eax, -1`, `lea esi, [esi]`."""
+        import capstone
+
+        operands = one.operands
+        if word == "lea" and len(operands) == 2:
+            return bool(operands[0].reg == operands[1].mem.base and operands[1].mem.disp == 0)
+        if len(operands) < 2 or self.is_arm:
+            return False
+        first, last = operands[0], operands[-1]
+        if last.type == capstone.CS_OP_IMM:
+            return (word, last.imm & 0xFF) in (("or", 0xFF), ("and", 0))
+        same = first.type == last.type == capstone.CS_OP_REG and first.reg == last.reg
+        return bool(same and word not in ("mov", "test", "and", "or"))
+
+    def _used(self, one: Any, word: str) -> Iterator[str]:
+        """Yield the registers whose content an instruction certainly uses: in addresses, and as sources."""
+        import capstone
+
+        name: Callable[[int], str] = one.reg_name
+        sources, every = (_ARM_SOURCES, _ARM_READS) if self.is_arm else (_X86_SOURCES, _X86_READS)
+        for index, operand in enumerate(one.operands):
+            if operand.type == capstone.CS_OP_MEM:
+                yield from (name(n) for n in (operand.mem.base, operand.mem.index) if n)
+            elif operand.type == capstone.CS_OP_REG:
+                base = self.is_arm and word.startswith(_ARM_MULTIPLE) and index == 0
+                if base or word in every or (word in sources and index > 0):
+                    yield name(operand.reg)
+
+
+def _word(one: Any) -> str:
+    """Return a mnemonic without prefix, width and type: `rep movsd`, `add.w`, `vmul.f32`."""
+    word: str = one.mnemonic.rsplit(" ", 1)[-1].split(".", 1)[0]
+    return word
+
+
+def _saves(one: Any, word: str) -> bool:
+    """Whether an instruction only saves registers, or does nothing."""
+    return word in _SAVES or (word.startswith(("stm", "vstm")) and "sp" in _registers(one))
+
+
+def _registers(one: Any) -> list[str]:
+    """Return the registers among the operands of an instruction."""
+    import capstone
+
+    return [one.reg_name(o.reg) for o in one.operands if o.type == capstone.CS_OP_REG]
+
+
+def _is_stack_argument(one: Any, operand: Any) -> bool:
+    """Whether an operand is in the arguments of an i386 function, with the usual frames."""
+    import capstone
+
+    if operand.type != capstone.CS_OP_MEM or not operand.mem.base:
+        return False
+    base: str = one.reg_name(operand.mem.base)
+    at: int = operand.mem.disp
+    return (base == "ebp" and at >= 8) or (base == "esp" and at >= 4)

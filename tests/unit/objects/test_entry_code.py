@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling conventions from instructions: attributes are refused, and no function of the C convention is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from objects_factory import compile_object
+from opwest.objects.entry_code import EntryCode, Finding
+from opwest.objects.inspect import read_member
+from opwest.objects.source_attributes import conventions_of
+from requirements_support import need, need_compiler
+
+POINTERS = ("const int *x, int *y", ("const int32_t *", "int32_t *"))
+COUNTED = ("const int *x, int n, int *y", ("const int32_t *", "int32_t", "int32_t *"))
+FLOAT = ("const float *x, float k, float *y", ("const float *", "float", "float *"))
+DOUBLE = ("const float *x, double k, float *y", ("const float *", "double", "float *"))
+FUNCTIONS = {
+    "loop": (*POINTERS, "for (int i = 0; i < 8; i++) y[i] = x[i] * 2; return 0;"),
+    "float": (*FLOAT, "for (int i = 0; i < 8; i++) y[i] = x[i] * k; return 0;"),
+    "double": (*DOUBLE, "for (int i = 0; i < 8; i++) y[i] = x[i] * k; return 0;"),
+    "counted": (*COUNTED, "for (int i = 0; i < n; i++) y[i] = x[i] * 2; return 0;"),
+    "largest": (
+        *COUNTED,
+        "if (!x || n < 3) return -1; int m; for (int i = 0; i < n; i++) { if (i == 0 || x[i] > m) m = x[i]; } "
+        "*y = m; return 0;",
+    ),
+    "wrapper": (*POINTERS, "extern int g(const int *, int *); return g(x, y);"),
+    "caller": (*POINTERS, "extern int g(const int *, int); return g(x, y[0]) + 1;"),
+    "nothing": (*POINTERS, "return 0;"),
+    "memcpy": (*POINTERS, "__builtin_memcpy(y, x, 400); return 0;"),
+    "shifts": (*COUNTED, "long long s = 0; while (n-- > 0) s += (long long)x[n] << (n & 31); *y = s; return 0;"),
+    "seven": (
+        "int *a, int *b, int *c, int *d, int *e, int *f, int *g",
+        ("int32_t *",) * 7,
+        "*g = *a + *b + *c + *d + *e + *f; return 0;",
+    ),
+}
+"""Parameters, their types in manifests, and the body."""
+_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16")
+ARM = "arm-none-eabi-gcc"
+TARGETS = {
+    "gcc x86-64": ("gcc", (), ("ms_abi",)),
+    "gcc x86-64-v3": ("gcc", ("-march=x86-64-v3",), ("ms_abi",)),
+    "clang x86-64": ("clang", (), ("ms_abi",)),
+    "gcc i386": ("gcc", ("-m32",), ("regparm(1)", "regparm(3)", "fastcall", "stdcall")),
+    "clang i386": ("clang", ("-m32",), ("regparm(3)", "fastcall", "stdcall")),
+    "gcc softfp": (ARM, (*_M4, "-mfloat-abi=softfp"), ('pcs("aapcs-vfp")',)),
+    "gcc hard": (ARM, (*_M4, "-mfloat-abi=hard"), ('pcs("aapcs")',)),
+}
+
+
+def finding(folder: Path, compiler: str, flags: tuple[str, ...], name: str, attribute: str = "") -> Finding:
+    parameters, types, body = FUNCTIONS[name]
+    head = f"__attribute__(({attribute})) " if attribute else ""
+    path = compile_object(folder, f"{head}int f({parameters}) {{ {body} }}\n", compiler, flags)
+    return EntryCode(read_member(path.name, path.read_bytes())).convention("f", types, "int32_t")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-Os"])
+def test_functions_of_c_pass_and_attributes_are_refused(target: str, level: str, tmp_path: Path) -> None:
+    compiler, flags, attributes = TARGETS[target]
+    if compiler == ARM:
+        need(compiler)
+    else:
+        need_compiler(compiler, tuple(f for f in flags if f == "-m32"))
+    flags = (*flags, level, "-ffreestanding")
+    for name in FUNCTIONS:
+        assert finding(tmp_path, compiler, flags, name).verdict != "refused", name
+    assert finding(tmp_path, compiler, flags, "loop").verdict == "verified"
+    for attribute in attributes:
+        name = "float" if attribute.startswith("pcs") else "loop"
+        assert finding(tmp_path, compiler, flags, name, attribute).verdict == "refused", attribute
+
+
+def test_option_without_record(tmp_path: Path) -> None:
+    """Objects without debug information: -mabi=ms and -mregparm show in the instructions."""
+    need_compiler("gcc", ("-m32",))
+    found = finding(tmp_path, "gcc", ("-O2", "-mabi=ms"), "loop")
+    assert found == Finding(
+        "refused",
+        "uses the content of rdx and rcx at its begin, where C passes no argument of it",
+        "arguments in rdi, rsi",
+    )
+    assert finding(tmp_path, "gcc", ("-O2", "-m32", "-mregparm=3"), "loop").expected == "arguments on the stack"
+    assert "removes 8 bytes" in finding(tmp_path, "gcc", ("-O2", "-m32", "-mrtd"), "loop").text
+
+
+def test_pcs_matters_for_floats_only(tmp_path: Path) -> None:
+    need(ARM)
+    flags = (*_M4, "-mfloat-abi=hard", "-O2")
+    assert finding(tmp_path, ARM, flags, "loop", 'pcs("aapcs")').verdict == "verified"
+
+
+def test_wrapper_is_unknown(tmp_path: Path) -> None:
+    need("gcc")
+    assert finding(tmp_path, "gcc", ("-O2",), "wrapper").verdict == "unknown"
+
+
+def test_attributes_of_sources() -> None:
+    source = b"""
+#define MS __attribute__((ms_abi))
+/* ms_abi */
+__attribute__((noinline, ms_abi)) int f(const int *x) { return *x; }
+MS int g(const int *x) { return *x; }
+int h(const int *x) __attribute__((__pcs__("aapcs")));
+int h(const int *x) { return *x; }
+int __attribute__((regparm(3))) i(const int *x) { return *x; }
+[[gnu::fastcall]] int j(const int *x) { return *x; }
+int __stdcall k(const int *x) { return *x; }
+__attribute__((noinline)) int l(const int *interrupt) { int pcs = 1; return *interrupt + pcs; }
+"""
+    expected = {"f": "ms_abi", "g": "ms_abi", "h": 'pcs("aapcs")', "i": "regparm(3)", "j": "fastcall", "k": "__stdcall"}
+    for cplusplus in (False, True):
+        assert conventions_of(source, cplusplus=cplusplus) == expected
