@@ -69,6 +69,8 @@ class Calls:
     ending: str = "c"
     properties: tuple[Properties, ...] = (Properties(), Properties(), Properties())
     cancel_at: int = -1
+    uses: str = ""
+    """The calls before the first run: see journal.c."""
     opened: bool = False
     position: int = 0
     faulty: bool = True
@@ -78,7 +80,7 @@ class Calls:
     history: list[str] = field(default_factory=list)
     """Of the case: one per position."""
     running: list[bool] = field(default_factory=list)
-    """By position: whether the call is part of a run."""
+    """By position: whether the call is part of a run, or of a call by name."""
     lines: list[str] = field(default_factory=list)
     content: str = ""
     """Of the states."""

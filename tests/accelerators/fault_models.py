@@ -46,7 +46,11 @@ SUBJECTS = [
     ),
     Subject(
         "same_handle",
-        (Member("m0", 1, program="alpha"), Member("m1", 1, program="alpha"), Member("m2", 0, program="beta")),
+        (
+            Member("m0", 1, program="alpha"),
+            Member("m1", 1, program="alpha", power="run"),
+            Member("m2", 0, program="beta"),
+        ),
         (
             "launch m0 x x -> a", "launch m1 x a -> b", "npu m2 x x -> c", "launch m1 b b -> e", "cpu a c -> d",
             "cpu b d -> f", "cpu e f -> y",

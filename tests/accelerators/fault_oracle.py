@@ -42,6 +42,12 @@ from fault_subjects import Member
 
 
 class Oracle(Calls):
+    owned: list[tuple[int, Callable[[], None]]]
+    """Handles with their release."""
+    launched: dict[int, int]
+    """The first unfinished step of each device."""
+    lost = False
+
     # ---- open and close ----
 
     def open(self) -> None:
@@ -62,6 +68,7 @@ class Oracle(Calls):
                     raise Failed(code, NO_STEP, CACHE, self.subject.index(device))
         except Failed as failure:
             self.undo(self.active, failure)
+        self.owned, self.launched, self.lost = [], {}, False
         self.opened = True
         self.content = "moved"  # the test replaces the first content
 
@@ -122,9 +129,7 @@ class Oracle(Calls):
 
     def run(self) -> None:
         before = self.content
-        self.owned: list[tuple[int, Callable[[], None]]] = []
-        self.launched: dict[int, int] = {}
-        self.lost = False
+        self.owned, self.launched, self.lost = [], {}, False
         self.cancelled = False
         try:
             for action in self.holds.actions:
@@ -142,8 +147,9 @@ class Oracle(Calls):
             code = self.wait_for_device(index, 0)
             self.lost |= code == TIMED_OUT
             self.lost |= code == CANCELED and not self.has("C", self.subject.members[index])
+        owned, self.owned, self.launched = self.owned, [], {}
         try:
-            self.undo([give_back for _, give_back in sorted(self.owned, key=lambda pair: pair[0])], failure)
+            self.undo([give_back for _, give_back in sorted(owned, key=lambda pair: pair[0])], failure)
         finally:
             if self.lost:
                 self.opened = False
@@ -167,6 +173,12 @@ class Oracle(Calls):
 
     def acquire(self, handle: int, step: int) -> None:
         index, member = self.leader(handle)
+        self.take(index, member, step)
+
+    def take(self, index: int, member: Member, step: int) -> None:
+        """Acquire the handle of its first member; a failure names the device at `index`."""
+        handle = member.handle
+        assert handle is not None
         left = FOREVER if member.own_timeout is None else member.own_timeout
         while True:
             if self.cancelled:
@@ -247,9 +259,13 @@ class Oracle(Calls):
             if (code := self.call(f"op{number}{place}")) and operator != "cpu_void":
                 raise Failed(code, number, OPERATOR, NO_DEVICE)
             return
-        index = self.subject.index(member.name)
-        self.prepare(number, index, member)
-        while code := self.operate(number, operator, member):
+        self.start(number, operator, self.subject.index(member.name), self.subject.program(number))
+
+    def start(self, number: int, operator: str, index: int, program: str | None) -> None:
+        """Call an operator on a device, again while the queue is full."""
+        member = self.subject.members[index]
+        self.prepare(number, index, program)
+        while code := self.operate(number, operator, member, program):
             if self.cancelled:
                 raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
             unfinished = self.device(member).unfinished
@@ -283,12 +299,12 @@ class Oracle(Calls):
         if code:
             raise Failed(code, step, SYNC, index)
 
-    def prepare(self, number: int, index: int, member: Member) -> None:
+    def prepare(self, number: int, index: int, program: str | None) -> None:
         """Load the program, with an empty queue if the device needs one; wait for room in the queue."""
         if self.cancelled:
             raise Failed(CANCELED, number, CANCEL, NO_DEVICE)
+        member = self.subject.members[index]
         device = self.device(member)
-        program = self.subject.program(number)
         # A step without a program uses the loaded one.
         if program and (not device.is_loaded or device.current != program):
             if device.loads and device.unfinished:
@@ -300,7 +316,7 @@ class Oracle(Calls):
         if device.depth and device.unfinished >= device.depth:
             self.room(index, device.depth - 1)
 
-    def operate(self, number: int, operator: str, member: Member) -> int:
+    def operate(self, number: int, operator: str, member: Member, program: str | None) -> int:
         """Return the status of the operator; a full queue is one of a driver that does not describe it."""
         device = self.device(member)
         if operator != "launch":
@@ -308,7 +324,7 @@ class Oracle(Calls):
             device.jobs = device.jobs if code else 0
             return code
         timeout = FOREVER if member.timeout is None else member.timeout
-        code = self.call(f"op{number}@{member.handle}:{self.subject.program(number) or '-'}:{timeout}")
+        code = self.call(f"op{number}@{member.handle}:{program or '-'}:{timeout}")
         assert member.handle is not None
         hidden = self.properties[member.handle].hidden
         if code == 0 and hidden and device.jobs >= hidden:
@@ -322,7 +338,8 @@ class Oracle(Calls):
     def say(self, what: str, rc: int) -> None:
         status = " ".join(map(str, self.status))
         calls = "".join(f" {token}" for token in self.calls)
-        content = f"{self.content} " if self.opened and self.subject.states else ""
+        # States cannot be read while the workspace owns a device.
+        content = ("unknown " if self.owned else f"{self.content} ") if self.opened and self.subject.states else ""
         self.lines.append(f"{what} {rc} ({status}) {content}{'opened' if self.opened else 'closed'}:{calls}")
         self.calls = []
 
@@ -340,11 +357,15 @@ class Oracle(Calls):
     def say_close(self) -> None:
         self.say("close", self.do(self.close) if self.opened else -errno.EALREADY)
 
+    def say_uses(self) -> None:
+        """Make the calls before the first run."""
+
     def play(self) -> list[str]:
         """Return the expected output of the program."""
         rc = self.do(self.open)
         self.say("open", rc)
         if rc == 0:
+            self.say_uses()
             good = self.say_run()
             if not good and not self.opened:
                 self.say_run()

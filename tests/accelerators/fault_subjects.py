@@ -211,6 +211,8 @@ class Subject:
         lines += [f"static int {name}_do_close(void)", "{"]
         lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
         lines += [f"static int {name}_do_cancel(void)", "{", f"\treturn {name}_cancel(&{name}_workspace);", "}"]
+        lines += [f"static struct opwest_call_device {name}_do_device(uint32_t index)", "{"]
+        lines += [f"\treturn {name}_call_device(&{name}_workspace, index);", "}"]
         lines += [f"static int {name}_start;", f"static int {name}_do_run(void)", "{"]
         lines += [f"\t{name}_start = {name}_workspace.opened ? {name}_content() : 0;"] if self.states else []
         place = {"x": f"{name}_workspace.input.x"} | {y: f"{name}_workspace.output.{y}" for y in self.outputs}
@@ -233,6 +235,7 @@ class Subject:
         lines += [f"static const struct subject {name}_subject = {{"]
         lines += [f'\t"{name}", &{name}_workspace.status, &{name}_workspace.opened, {name}_set_context,']
         lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close, {name}_do_cancel,"]
+        lines += [f"\t{name}_do_device, &{name}_registry,"]
         lines += [f"\t{f'{name}_state_name' if self.states else 'NULL'},", "};", ""]
         return "\n".join(lines)
 

@@ -15,6 +15,7 @@ from accelerators_support import PROGRAMS, build, generate_quickly, made_once, p
 from campaign import sized
 from fault_calls import AGAIN, BUSY, EXCLUSIVE, FREE, GOOD, LOADS, TIMED_OUT, WOKEN, Properties
 from fault_models import SUBJECTS
+from fault_named import Named, uses
 from fault_oracle import Oracle
 from fault_subjects import ALL_HOOKS, Subject, glue
 from opwest.diagnostics import Diagnostics
@@ -33,18 +34,21 @@ class Case:
     """Position, code, further calls of the same kind that fail."""
     cancel: int = -1
     properties: tuple[Properties, Properties, Properties] = DEFAULT
+    uses: str = ""
+    """Calls by name before the first run."""
 
     @property
     def line(self) -> str:
         listed = "".join(f" {position} {code} {repeats}" for position, code, repeats in self.faults)
         masks = " ".join(f"{mask:x}" for mask in self.masks)
         devices = " ".join(f"{p.depth} {p.switching} {p.hidden}" for p in self.properties)
-        return f"{self.subject.name} {self.ending} -1 {self.cancel} {masks} {devices} {len(self.faults)}{listed}"
+        head = f"{self.subject.name} {self.ending} -1 {self.cancel} {masks} {devices}"
+        return f"{head} {self.uses or '-'} {len(self.faults)}{listed}"
 
 
 def play_oracle(case: Case) -> Oracle:
     faults = {position: (code, repeats) for position, code, repeats in case.faults}
-    oracle = Oracle(case.subject, case.masks, faults, case.ending, case.properties, case.cancel)
+    oracle = Named(case.subject, case.masks, faults, case.ending, case.properties, case.cancel, case.uses)
     oracle.play()
     return oracle
 
@@ -151,6 +155,13 @@ def varied(subject: Subject) -> Iterator[Case]:
             yield replace(full(subject), properties=(properties, properties, properties))
 
 
+def named(subject: Subject) -> Iterator[Case]:
+    """Calls by name, also with queues that the driver describes, and that it does not."""
+    for calls in uses(subject):
+        for properties in (Properties(), Properties(1), Properties(3, FREE), Properties(hidden=1)):
+            yield replace(full(subject), uses=calls, properties=(properties,) * 3)
+
+
 def cases() -> list[Case]:
     """Return a sample of all cases, or all of them in a campaign."""
     by_name = {subject.name: subject for subject in SUBJECTS}
@@ -160,9 +171,14 @@ def cases() -> list[Case]:
         found += [good, *some(single(good), 3), *some(double(good), 11), *some(two_runs(good), 5)]
         for case in some(varied(subject), 3):
             found += some(single(case), 31, 3)
+        for number, case in enumerate(named(subject)):
+            found += [case, *some(itertools.islice(single(case), number % 7, None), 61, 3)]
+            found += some(itertools.islice(double(case), number % 7, None), 997, 17)
     for name, handle in (("one_async", 1), ("two_async", 2), ("two_sync", 0), ("programs", 1), ("falling", 2)):
         for masks in lacking(masks_of(by_name[name]), handle):
             found += some(single(replace(full(by_name[name]), masks=masks)), 41, 3)
+            calls = uses(by_name[name])
+            found.append(replace(full(by_name[name]), masks=masks, uses=calls[sum(masks) % len(calls)]))
     exclusive = replace(full(by_name["alone"]), properties=(Properties(switching=EXCLUSIVE),) * 3)
     return [*found, *some(single(exclusive), 3), *some(double(exclusive), 11)]
 
@@ -216,10 +232,13 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
         position = 0
         pending: dict[str, list[str]] = {"D": [], "C": []}
         faulty = True
+        runs = 0
         for number, line in enumerate(output.splitlines()):
             head, _, calls = line.partition(":")
+            is_named = head.startswith("named")
             faulty = faulty and number < len(output.splitlines()) - 3
-            if case.ending == "r" and number == 2:
+            runs += head.startswith("run")
+            if case.ending == "r" and runs == 2:
                 faulty = False
             for token in calls.split():
                 if token[0] == "W":
@@ -235,9 +254,11 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
                 elif kind in pending and token[1].isdigit():
                     assert pending[kind].pop() == device, f"{case.line}\n{output}"
                     assert not pending["C"], f"deactivated while open: {case.line}\n{output}"
-            assert not pending["C"], f"{case.line}\n{output}"
+            assert is_named or not pending["C"], f"{case.line}\n{output}"
             if "closed" in head:
                 assert not pending["D"], f"{case.line}\n{output}"
+            if is_named:  # the status of a refused call, or of an operator, is not its own
+                continue
             rc = int(re.search(r" (-?\d+) \(", head)[1])
             code, _, _, _ = map(int, re.search(r"\((.*)\)", head)[1].split())
             assert rc in (code if code <= 0 else -errno.EIO, -errno.EPERM, -errno.EALREADY), line
@@ -247,7 +268,8 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
 
 def test_timeout_deactivates_all_devices(script):
     """The cases of the oracle cover the intended behaviour: every sync timed out, and the model was opened again."""
-    lost = [oracle for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
+    closing = [(case, oracle) for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
+    lost = [oracle for case, oracle in closing if not case.uses]
     waited = [t for oracle in lost for t in oracle.history if t.startswith("S")]
     assert len(lost) > sized(200, 2_000)
     assert {token[1] for token in waited} == {"0", "1", "2"}
@@ -262,7 +284,7 @@ def test_missing_devices(program):
     for subject in SUBJECTS:
         for index, member in enumerate(subject.members):
             masks = " ".join(f"{mask:x}" for mask in masks_of(subject))
-            output = play(program, f"{subject.name} c {index} -1 {masks} {'0 1 0 ' * 3} 0\n").splitlines()
+            output = play(program, f"{subject.name} c {index} -1 {masks} {'0 1 0 ' * 3} - 0\n").splitlines()
             head, _, calls = output[0].partition(":")
             assert head == f"null {-errno.ENODEV} ({-errno.ENODEV} 65535 1 {index}) closed"
             before = [m for m in subject.members[:index] if m.kind != "foreign"]

@@ -22,6 +22,12 @@ static struct opwest_slot *leader_of(const struct opwest_call_device *device)
 	return opwest_devices_leader(device->slots, device->index);
 }
 
+/* Two members with one handle may differ in power and limits: those of the leader apply, as in runs. */
+static const struct opwest_device *owned_info(const struct opwest_call_device *device)
+{
+	return &device->set->devices[device->slots[device->index].leader];
+}
+
 static bool has_hooks(const struct opwest_call_device *device)
 {
 	return opwest_devices_has_hooks(info_of(device));
@@ -41,9 +47,16 @@ static int check_open(const struct opwest_call_device *device)
 	return *device->opened ? 0 : -EPERM;
 }
 
+/* Only the owner reads the flags. */
+static bool is_mine(const struct opwest_slot *slot)
+{
+	return __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE) == opwest_port_thread() &&
+	       (slot->flags & OPWEST_SLOT_BY_NAME) != 0U;
+}
+
 static bool is_owned(const struct opwest_call_device *device)
 {
-	return (leader_of(device)->flags & OPWEST_SLOT_OPEN) != 0U;
+	return is_mine(leader_of(device));
 }
 
 static int check_owned(const struct opwest_call_device *device)
@@ -51,6 +64,30 @@ static int check_owned(const struct opwest_call_device *device)
 	const int rc = check_open(device);
 
 	return rc != 0 || !has_hooks(device) || is_owned(device) ? rc : -EPERM;
+}
+
+/* One thread at a time uses a workspace, for calls by name, a run, or frames. */
+static int check_free(const struct opwest_call_device *device)
+{
+	int rc = check_open(device);
+
+	for (uint32_t i = 0; i < device->set->count && rc == 0; i++) {
+		const struct opwest_slot *const slot = &device->slots[i];
+
+		if (__atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE) != 0U && !is_mine(slot)) {
+			rc = -EBUSY;
+		}
+	}
+	return rc;
+}
+
+/* A device that timed out may write into the caller's memory: none of the workspace stays active. */
+static int ended(const struct opwest_call_device *device, int rc)
+{
+	if ((slot_of(device)->flags & OPWEST_SLOT_LOST) != 0U) {
+		*device->opened = opwest_devices_abandon(device->set, device->slots);
+	}
+	return rc;
 }
 
 static const struct opwest_program *program_of(const struct opwest_requirement *requirement,
@@ -140,7 +177,7 @@ static int after(const struct opwest_operator *info, const struct opwest_value *
 
 int opwest_own(const struct opwest_call_device *device)
 {
-	const int rc = check_open(device);
+	const int rc = check_free(device);
 
 	if (rc != 0 || !has_hooks(device)) {
 		return rc;
@@ -149,14 +186,20 @@ int opwest_own(const struct opwest_call_device *device)
 		return -EALREADY;
 	}
 	opwest_status_clear(device->status);
-	opwest_devices_begin(device->set, device->slots);
-
-	const int code = opwest_devices_own(info_of(device), leader_of(device));
-
-	if (code == -ECANCELED && opwest_devices_cancelled(device->slots)) {
-		return opwest_status_cancelled(device->status, OPWEST_NO_STEP);
+	if (!opwest_devices_owned(device->set, device->slots)) {
+		/* Else a cancellation applies to the launches on the other devices. */
+		opwest_devices_begin(device->set, device->slots);
 	}
-	return code == 0 ? 0 : failed(device, OPWEST_HOOK_OPEN, code);
+
+	const int code = opwest_devices_own(owned_info(device), leader_of(device));
+
+	if (code == 0) {
+		leader_of(device)->flags |= OPWEST_SLOT_BY_NAME;
+		return 0;
+	}
+	return code == -ECANCELED && opwest_devices_cancelled(device->slots)
+		       ? opwest_status_cancelled(device->status, OPWEST_NO_STEP)
+		       : failed(device, OPWEST_HOOK_OPEN, code);
 }
 
 static bool needs_wait(const struct opwest_entry *entry, const struct opwest_call_device *device)
@@ -218,13 +261,13 @@ static int start(const struct opwest_entry *entry, const struct opwest_value *ar
 	}
 	rc = prepare(entry, device);
 	if (rc != 0) {
-		return rc;
+		return ended(device, rc);
 	}
 
 	const int32_t code = call(entry, args, device);
 
 	if (code != 0) {
-		return code > 0 ? -EIO : (int)code;
+		return ended(device, code > 0 ? -EIO : (int)code);
 	}
 	if (needs_wait(entry, device)) {
 		opwest_devices_launched(device->slots, device->index);
@@ -257,10 +300,17 @@ int opwest_wait(const struct opwest_call_device *device)
 		return rc;
 	}
 	rc = opwest_devices_sync(device->set, device->slots, device->status, device->index, 0U);
-	if (rc == -ETIMEDOUT) {
-		*device->opened = opwest_devices_abandon(device->set, device->slots);
+	return ended(device, rc);
+}
+
+/* A wait for one member of the context ends the launches of all members with its handle. */
+static void forget_launches(const struct opwest_call_device *device)
+{
+	for (uint32_t i = 0; i < device->set->count; i++) {
+		if (device->slots[i].leader == device->slots[device->index].leader) {
+			device->slots[i].launched = OPWEST_NO_STEP;
+		}
 	}
-	return rc;
 }
 
 int opwest_release(const struct opwest_call_device *device)
@@ -281,7 +331,9 @@ int opwest_release(const struct opwest_call_device *device)
 		return rc;
 	}
 
-	const int code = opwest_devices_disown(info_of(device), leader_of(device));
+	forget_launches(device);
+
+	const int code = opwest_devices_disown(owned_info(device), leader_of(device));
 
 	return code == 0 || rc != 0 ? rc : failed(device, OPWEST_HOOK_CLOSE, code);
 }
@@ -315,9 +367,14 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 		}
 	}
 	if (!was_owned && *device->opened) {
+		const struct opwest_status first = *device->status;
 		const int released = opwest_release(device);
 
-		rc = rc != 0 ? rc : released;
+		if (rc != 0) {
+			*device->status = first;
+		} else {
+			rc = released;
+		}
 	}
 	return rc;
 }

@@ -94,7 +94,7 @@ static int wait_for(const struct opwest_device_set *set, struct opwest_slot *slo
 		slots[index].launched = OPWEST_NO_STEP;
 	} else {
 		if (leader->unfinished > leave) {
-			leader->unfinished = (uint16_t)leave;
+			leader->unfinished = leave;
 		}
 		if (leave == 0U) {
 			slots[index].launched = OPWEST_NO_STEP;
@@ -128,6 +128,12 @@ static bool is_loaded(const struct opwest_slot *leader, const struct opwest_devi
 	return use->program == NULL || opwest_program_equal(loaded(leader), use->program);
 }
 
+/* Without a limit of the queue the count of launches is the limit. */
+static uint32_t most_unfinished(const struct opwest_slot *leader)
+{
+	return leader->depth != 0U ? leader->depth : UINT32_MAX;
+}
+
 uint32_t opwest_devices_room(struct opwest_slot *slots, const struct opwest_device_use *use)
 {
 	const struct opwest_slot *const leader = opwest_devices_leader(slots, use->device);
@@ -135,7 +141,7 @@ uint32_t opwest_devices_room(struct opwest_slot *slots, const struct opwest_devi
 	if ((leader->flags & OPWEST_SLOT_LOADS) != 0U && !is_loaded(leader, use)) {
 		return 0U;
 	}
-	return leader->depth != 0U ? (uint32_t)leader->depth - 1U : UINT32_MAX;
+	return most_unfinished(leader) - 1U;
 }
 
 static int load(const struct opwest_device_set *set, struct opwest_slot *slots,
@@ -176,8 +182,8 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 		return opwest_status_cancelled(status, step);
 	}
 	rc = load(set, slots, status, use, step);
-	if (rc == 0 && leader->depth != 0U && leader->unfinished >= leader->depth) {
-		rc = wait_for(set, slots, status, use->device, (uint32_t)leader->depth - 1U);
+	if (rc == 0 && leader->unfinished >= most_unfinished(leader)) {
+		rc = wait_for(set, slots, status, use->device, most_unfinished(leader) - 1U);
 	}
 	if (rc != 0) {
 		return rc;
@@ -186,7 +192,7 @@ int opwest_devices_prepare_use(const struct opwest_device_set *set, struct opwes
 	launch->program = loaded(leader);
 	launch->timeout_ms = set->devices[use->device].timeout_ms;
 	launch->step = step;
-	launch->slot = leader->depth != 0U ? (uint16_t)(leader->count % leader->depth) : 0U;
+	launch->slot = leader->next;
 	leader->jobs = opwest_accelerator_enqueued(leader->dev);
 	return 0;
 }
@@ -209,7 +215,7 @@ bool opwest_devices_again(const struct opwest_device_set *set, struct opwest_slo
 	if (code != -EAGAIN || leader->unfinished == 0U) {
 		return false;
 	}
-	return wait_for(set, slots, status, index, (uint32_t)leader->unfinished - 1U) == 0;
+	return wait_for(set, slots, status, index, leader->unfinished - 1U) == 0;
 }
 
 void opwest_devices_launched(struct opwest_slot *slots, uint32_t index)
@@ -222,6 +228,10 @@ void opwest_devices_launched(struct opwest_slot *slots, uint32_t index)
 	}
 	leader->count++;
 	leader->unfinished++;
+	/* Not a remainder of the count: that would repeat a number when the count wraps. */
+	leader->next = leader->depth == 0U || leader->next == leader->depth - 1U
+			       ? 0U
+			       : (uint16_t)(leader->next + 1U);
 	if (slot->launched == OPWEST_NO_STEP) {
 		/* A call by name has no step. */
 		slot->launched = slot->launch.step == OPWEST_NO_STEP ? 0U : slot->launch.step;

@@ -135,11 +135,13 @@ int opwest_devices_own(const struct opwest_device *device, struct opwest_slot *s
 		(void)opwest_accelerator_close(slot->dev);
 		return rc;
 	}
-	slot->flags |= OPWEST_SLOT_OPEN;
-	slot->flags &= (uint8_t)~(OPWEST_SLOT_LOADED | OPWEST_SLOT_UNCOUNTED);
+	slot->flags &=
+		(uint8_t)~(OPWEST_SLOT_BY_NAME | OPWEST_SLOT_LOADED | OPWEST_SLOT_UNCOUNTED);
 	slot->unfinished = 0U;
 	slot->count = 0U;
 	slot->jobs = 0U;
+	slot->next = 0U;
+	__atomic_store_n(&slot->owner, opwest_port_thread(), __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -191,9 +193,11 @@ int opwest_devices_disown(const struct opwest_device *device, struct opwest_slot
 	int power;
 	int rc;
 
-	slot->flags &= (uint8_t)~OPWEST_SLOT_OPEN;
+	slot->flags &= (uint8_t)~OPWEST_SLOT_BY_NAME;
 	rc = opwest_accelerator_close(slot->dev);
 	power = opwest_devices_power(device, slot->dev, false);
+	/* Not earlier: another thread could deactivate a device that has an owner. */
+	__atomic_store_n(&slot->owner, 0U, __ATOMIC_RELEASE);
 	return rc != 0 ? rc : power < 0 ? power : 0;
 }
 
@@ -225,7 +229,7 @@ int opwest_devices_release_all(const struct opwest_device_set *set, struct opwes
 	for (uint32_t turn = set->count; turn-- > 0U;) {
 		const uint8_t index = slots[turn].turn;
 
-		if ((slots[index].flags & OPWEST_SLOT_OPEN) != 0U) {
+		if (slots[index].owner != 0U) {
 			const int rc = opwest_devices_disown(&set->devices[index], &slots[index]);
 
 			if (rc != 0) {

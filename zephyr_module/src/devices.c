@@ -75,6 +75,7 @@ static int check_ready(const struct opwest_device_set *set, struct opwest_slot *
 		int rc = 0;
 
 		slots[i].launched = OPWEST_NO_STEP;
+		slots[i].owner = 0U;
 		slots[i].flags = 0U;
 		if ((set->devices[i].flags & OPWEST_DEVICE_FOREIGN) != 0U) {
 			continue;
@@ -226,5 +227,8 @@ bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_s
 		return true;
 	}
 	(void)deactivate_down(set, slots, NULL, set->count, -EIO);
+	if (set->in_use != NULL) {
+		opwest_port_give(set->in_use);
+	}
 	return false;
 }

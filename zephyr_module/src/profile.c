@@ -33,8 +33,9 @@ void opwest_measure_add(struct opwest_measure *measure, uint64_t cycles)
 		measure->max = cycles;
 	}
 	measure->last = cycles;
-	measure->total += cycles;
+	/* At the limit of the count the sum ends too: their quotient stays the mean. */
 	if (measure->runs != UINT32_MAX) {
+		measure->total += cycles;
 		measure->runs++;
 	}
 }

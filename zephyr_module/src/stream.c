@@ -47,8 +47,7 @@ static void called_back(const struct device *dev, void *user)
 
 static bool is_owned(const struct opwest_stream *stream, uint32_t index)
 {
-	return stream->slots[index].leader == index &&
-	       (stream->slots[index].flags & OPWEST_SLOT_OPEN) != 0U;
+	return stream->slots[index].owner != 0U;
 }
 
 static int acquire(struct opwest_stream *stream)
@@ -97,9 +96,22 @@ uint32_t opwest_stream_free(const struct opwest_stream *stream)
 		       : (stream->first + (uint32_t)stream->count) % OPWEST_STREAM_FRAMES;
 }
 
+/* Whether another thread has frames in flight. */
+static bool is_foreign(const struct opwest_stream *stream)
+{
+	return stream->count > 0U && stream->thread != opwest_port_thread();
+}
+
 int opwest_stream_check(const struct opwest_stream *stream)
 {
-	return stream->count > 0U && stream->thread != opwest_port_thread() ? -EPERM : 0;
+	if (is_foreign(stream)) {
+		return -EPERM;
+	}
+	/* Before the first open there is no plan. */
+	return stream->count == 0U && stream->plan != NULL &&
+			       opwest_devices_owned(stream->plan->set, stream->slots)
+		       ? -EBUSY
+		       : 0;
 }
 
 int opwest_stream_submit(struct opwest_stream *stream)
@@ -164,7 +176,7 @@ int opwest_stream_poll(struct opwest_stream *stream, int32_t timeout_ms, uint32_
 {
 	int failure;
 
-	if (opwest_stream_check(stream) != 0) {
+	if (is_foreign(stream)) {
 		return -EPERM;
 	}
 	if (stream->count > 0U && stream->failure == 0) {

@@ -35,7 +35,7 @@ static void finished(struct opwest_stream *stream, uint8_t leader, uint32_t leav
 
 	stream->since[leader] = opwest_port_uptime_ms();
 	if (slot->unfinished > leave) {
-		slot->unfinished = (uint16_t)leave;
+		slot->unfinished = leave;
 	}
 	if (leave > 0U) {
 		return;
@@ -52,7 +52,7 @@ static void finished(struct opwest_stream *stream, uint8_t leader, uint32_t leav
 static uint32_t after_next(const struct opwest_slot *leader)
 {
 	return (leader->flags & OPWEST_SLOT_UNCOUNTED) != 0U ? 0U
-							     : (uint32_t)leader->unfinished - 1U;
+							     : leader->unfinished - 1U;
 }
 
 /* The time until the device of an action must have made progress; negative: no limit. */

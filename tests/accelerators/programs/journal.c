@@ -2,15 +2,17 @@
 /*
  * Reads cases from standard input, one a line:
  *
- *     model ending null cancel masks (depth switching hidden)... faults (position code repeats)...
+ *     model ending null cancel masks (depth switching hidden)... uses faults (position code repeats)...
  *
  * `ending` is the action after a failed run with an open workspace: c closes it with further faults,
  * r runs it again without them, s with them. `null` is a member of the context that is NULL. `cancel` is the position
  * of a call that cancels the run before it returns. Every mask has a bit per hook of a device; `depth` and `switching`
  * are those of info(), `hidden` is the number of jobs after which launches return -EAGAIN, 0 for none. The next
- * `repeats` calls of the same kind as a faulty one fail too. Writes the result of every call and all calls that it
- * made in turn.
+ * `repeats` calls of the same kind as a faulty one fail too. `uses` are calls before the first run, or "-": o, l, w, r
+ * and c with a digit own, launch on, wait for, release and call on a device of the context by name; O, R and X open, run
+ * and close. Writes the result of every call and all calls that it made in turn.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -118,6 +120,71 @@ static void say(const struct subject *subject, const char *what, int rc)
 	text[0] = '\0';
 }
 
+/* The step of calls by name: they have none. */
+#define BY_NAME 65535
+
+static int32_t named_x[ELEMENTS] = {4, -9, 100, 7, 0, -3, 12, 5};
+static int32_t named_y[ELEMENTS];
+
+static bool named_right(void)
+{
+	int right = 0;
+
+	for (int i = 0; i < ELEMENTS; i++) {
+		right += named_y[i] == 3 * named_x[i] + 5 * named_x[(i + 1) % ELEMENTS] + BY_NAME;
+	}
+	return right == ELEMENTS;
+}
+
+static int use(const struct subject *subject, char what, uint32_t index)
+{
+	const struct opwest_entry *const entry = opwest_find(subject->registry, "launch");
+	const struct opwest_value args[] = {
+		opwest_integer(OPWEST_INT32, BY_NAME),
+		opwest_in(OPWEST_INT32, named_x, sizeof(named_x)),
+		opwest_in(OPWEST_INT32, named_x, sizeof(named_x)),
+		opwest_out(OPWEST_INT32, named_y, sizeof(named_y)),
+	};
+	const struct opwest_call_device device = subject->device(index);
+	int rc;
+
+	switch (what) {
+	case 'o':
+		return opwest_own(&device);
+	case 'l':
+		return opwest_launch(entry, args, 4, &device);
+	case 'w':
+		return opwest_wait(&device);
+	case 'r':
+		return opwest_release(&device);
+	case 'c':
+		rc = opwest_call(entry, args, 4, &device);
+		journal_expect(rc != 0 || named_right(), "a call by name is wrong");
+		return rc;
+	case 'O':
+		return subject->open();
+	case 'R':
+		return subject->run();
+	default:
+		return subject->close();
+	}
+}
+
+static void say_uses(const struct subject *subject, const char *uses)
+{
+	journal.cancelled = false;
+	while (*uses != '\0' && *uses != '-') {
+		char what[16] = {'n', 'a', 'm', 'e', 'd', ' ', *uses};
+		const bool has_device = islower((unsigned char)*uses) != 0;
+
+		if (has_device) {
+			what[7] = uses[1];
+		}
+		say(subject, what, use(subject, *uses, has_device ? (uint32_t)(uses[1] - '0') : 0U));
+		uses += has_device ? 2 : 1;
+	}
+}
+
 static bool say_run(const struct subject *subject)
 {
 	journal.cancelled = false;
@@ -129,7 +196,7 @@ static bool say_run(const struct subject *subject)
 	return rc == 0;
 }
 
-static void play(const struct subject *subject, char ending)
+static void play(const struct subject *subject, char ending, const char *uses)
 {
 	int rc;
 
@@ -138,6 +205,8 @@ static void play(const struct subject *subject, char ending)
 	rc = subject->open();
 	say(subject, "open", rc);
 	if (rc == 0) {
+		say_uses(subject, uses);
+
 		const bool good = say_run(subject);
 
 		if (!good && !*subject->opened) {
@@ -169,6 +238,7 @@ static void play(const struct subject *subject, char ending)
 int main(void)
 {
 	char name[64];
+	char uses[32];
 	char ending;
 	int null;
 	unsigned int masks[HANDLES];
@@ -188,7 +258,7 @@ int main(void)
 				return 2;
 			}
 		}
-		if (scanf("%d", &fault_count) != 1 || subject == NULL || fault_count > 8) {
+		if (scanf("%31s %d", uses, &fault_count) != 2 || subject == NULL || fault_count > 8) {
 			return 2;
 		}
 		memset(faults, 0, sizeof(faults));
@@ -211,7 +281,7 @@ int main(void)
 		subject->context(-1);
 		next_position = 0;
 		journal.now = 1000;
-		play(subject, ending);
+		play(subject, ending, uses);
 		puts(".");
 	}
 	return 0;

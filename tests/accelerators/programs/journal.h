@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <opwest/accelerator.h>
+#include <opwest/device_calls.h>
 #include <opwest/status.h>
 
 #define HANDLES 3
@@ -77,6 +78,9 @@ struct subject {
 	bool (*right)(void);
 	int (*close)(void);
 	int (*cancel)(void);
+	/* A device of the workspace, for calls by name. */
+	struct opwest_call_device (*device)(uint32_t index);
+	const struct opwest_registry *registry;
 	/* The content of the states and a space; NULL without states. */
 	const char *(*state)(void);
 };

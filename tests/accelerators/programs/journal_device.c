@@ -229,6 +229,12 @@ int64_t opwest_port_uptime_ms(void)
 	return journal.now;
 }
 
+/* One thread. */
+uintptr_t opwest_port_thread(void)
+{
+	return 1U;
+}
+
 static int maintain(const char *what, const uint8_t *data, uint32_t size)
 {
 	journal_note(" %s:%u", what, (unsigned int)size);

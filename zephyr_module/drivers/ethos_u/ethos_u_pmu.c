@@ -90,11 +90,11 @@ void ethos_u_pmu_record(struct ethos_u_data *data, const struct ethos_u_job *job
 	if (entry == NULL) {
 		return;
 	}
-	opwest_measure_add(&entry->cycles, data->cycles);
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		entry->last[i] = data->counts[i];
-		entry->total[i] += data->counts[i];
+		entry->total[i] += entry->cycles.runs != UINT32_MAX ? data->counts[i] : 0U;
 	}
+	opwest_measure_add(&entry->cycles, data->cycles);
 }
 
 int ethos_u_pmu_read(const struct device *dev, uint32_t index,

@@ -5,7 +5,13 @@
  *
  * opwest_call() in <opwest/registry.h> does all of it for one operator. The functions below are for
  * several operators on an owned device. A failure of a device is recorded in the status of the
- * workspace. No run of the workspace may be in progress.
+ * workspace.
+ *
+ * One thread at a time uses a workspace. From opwest_own() to opwest_release() it is that thread:
+ * open, run, close, submit, reset, save and restore are refused with -EBUSY, on that thread too, and
+ * other threads are refused here with -EBUSY or -EPERM. Refused calls, which are those with
+ * -EINVAL, -EPERM, -EBUSY of a workspace in use, and -EALREADY, change nothing: neither ownership
+ * nor launched work nor the status.
  */
 #ifndef OPWEST_DEVICE_CALLS_H_
 #define OPWEST_DEVICE_CALLS_H_
@@ -37,14 +43,21 @@ struct opwest_call_device {
 /**
  * @brief Become the owner of a device, for opwest_launch(). The calling thread owns it.
  *
+ * The thread may own several devices of the workspace. `<model>_cancel()` applies to all of them,
+ * until the last one is released.
+ *
  * @param device The device.
  *
  * @retval 0          The caller owns the device, or it has no hooks.
  * @retval -EINVAL    The model has no device of this index.
  * @retval -EPERM     The workspace is not open.
- * @retval -EALREADY  The workspace owns the device.
- * @retval -EBUSY     Another owner did not release it in own_timeout_ms.
- * @retval -ECANCELED `<model>_cancel()` was called.
+ * @retval -EALREADY  The thread owns the device for this workspace: call opwest_launch().
+ * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
+ *                    progress: wait for its end. Or another workspace did not release the device in
+ *                    own_timeout_ms: see the status.
+ * @retval -EDEADLK   The thread owns the device for another workspace, or through its driver:
+ *                    release it there.
+ * @retval -ECANCELED `<model>_cancel()` was called: release the owned devices.
  * @return Another negative errno of the driver
  */
 int opwest_own(const struct opwest_call_device *device);
@@ -60,23 +73,28 @@ int opwest_own(const struct opwest_call_device *device);
  * @param entry  The operator, as opwest_find() returned it.
  * @param args   The arguments in the order of the C function.
  * @param count  The number of arguments.
- * @param device The device, owned by the caller.
+ * @param device The device, owned by the calling thread.
  *
- * @retval 0      The work is in the queue of the device, or done.
- * @retval -EPERM The workspace is not open, or the device is not owned.
- * @return Another negative errno, as opwest_call()
+ * @retval 0          The work is in the queue of the device, or done.
+ * @retval -EPERM     The workspace is not open, or the calling thread does not own the device by
+ *                    opwest_own().
+ * @retval -ECANCELED `<model>_cancel()` was called: opwest_release() aborts the work.
+ * @retval -ETIMEDOUT The queue stayed full: as opwest_wait(). Or the operator returned it: the
+ *                    device is owned.
+ * @return Another negative errno, as opwest_call(); the device is owned
  */
 int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
 		  const struct opwest_call_device *device);
 
 /**
- * @brief Wait for all launched work of an owned device.
+ * @brief Wait for all launched work of an owned device, on the thread that owns it.
  *
  * @param device The device.
  *
  * @retval 0          The results are written.
  * @retval -EINVAL    The model has no device of this index.
- * @retval -EPERM     The workspace is not open, or the device is not owned.
+ * @retval -EPERM     The workspace is not open, or the calling thread does not own the device by
+ *                    opwest_own().
  * @retval -ECANCELED `<model>_cancel()` was called: opwest_release() aborts the work.
  * @retval -ETIMEDOUT Some work is unfinished. No device of the workspace is owned any more, and
  *                    none is active: open the workspace again.
@@ -89,9 +107,12 @@ int opwest_wait(const struct opwest_call_device *device);
  *
  * @param device The device.
  *
- * @retval 0       Others can own the device.
- * @retval -EINVAL The model has no device of this index.
- * @retval -EPERM  The workspace is not open, or the device is not owned.
+ * @retval 0          Others can own the device.
+ * @retval -EINVAL    The model has no device of this index.
+ * @retval -EPERM     The workspace is not open, or the calling thread does not own the device by
+ *                    opwest_own().
+ * @retval -ECANCELED `<model>_cancel()` was called: the work is aborted, and no device of the
+ *                    workspace is owned any more. Open again unless workspace->opened.
  * @return The first error of opwest_wait() or the driver; the device is not owned nevertheless
  */
 int opwest_release(const struct opwest_call_device *device);

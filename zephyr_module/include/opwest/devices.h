@@ -33,18 +33,22 @@ struct opwest_slot {
 	const struct device *dev;
 	/** The argument of the operator that runs on the device. */
 	struct opwest_launch launch;
+	/** The thread that owns the device for this workspace, or 0; other threads may read it. */
+	uintptr_t owner;
+	/** Launches without a wait, of all members of the context with this handle. */
+	uint32_t unfinished;
+	/** The number of launches since the device was acquired; it may wrap. */
+	uint32_t count;
+	/** The jobs before the launch, as the driver counts them; it may wrap. */
+	uint32_t jobs;
 	/** The first launched step without a complete wait, or OPWEST_NO_STEP. */
 	uint16_t launched;
 	/** The step that acquires the device. */
 	uint16_t acquired;
-	/** Launches without a wait, of all members of the context with this handle. */
-	uint16_t unfinished;
 	/** The largest number of unfinished launches; 0 for no limit. */
 	uint16_t depth;
-	/** The number of launches since the device was acquired. */
-	uint32_t count;
-	/** The jobs before the launch, as the driver counts them. */
-	uint32_t jobs;
+	/** `slot` of the next launch, less than @ref depth. */
+	uint16_t next;
 	/** The slot to acquire at this position: the slots sorted by handle. */
 	uint8_t turn;
 	/** The first slot in that order with the same handle: it has the counts of the device. */
@@ -57,12 +61,12 @@ struct opwest_slot {
 
 /** The initialiser of a slot before the first open. */
 #define OPWEST_SLOT_INIT                                                                           \
-	{NULL, {NULL, NULL, 0, 0U, 0U}, OPWEST_NO_STEP, OPWEST_NO_STEP, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U}
+	{NULL, {NULL, NULL, 0, 0U, 0U}, 0U, 0U, 0U, 0U, OPWEST_NO_STEP, OPWEST_NO_STEP, 0U, 0U, 0U, 0U, 0U, 0U}
 
 /** activate() succeeded. */
 #define OPWEST_SLOT_ACTIVE 0x01U
-/** open() succeeded. */
-#define OPWEST_SLOT_OPEN 0x02U
+/** opwest_own() acquired the device, not a run or a stream. */
+#define OPWEST_SLOT_BY_NAME 0x02U
 /** The device may hang: sync() timed out, or it has no close() and unfinished work. */
 #define OPWEST_SLOT_LOST 0x04U
 /** A launch has not enqueued exactly one job: waits are for all work. */
@@ -87,9 +91,33 @@ struct opwest_device_set {
 	const struct opwest_device *devices;
 	/** @ref use_count uses: steps refer to them. */
 	const struct opwest_device_use *uses;
+	/** The flag of a model with `stateful: true`, set while a workspace is open; NULL for others. */
+	opwest_port_flag_t *in_use;
 	uint32_t count;
 	uint32_t use_count;
 };
+
+/**
+ * @brief Check whether a workspace owns a device: for a call by name, a run, or frames in flight.
+ *
+ * Any thread can call it. Run, close, submit, reset, save and restore return -EBUSY then.
+ *
+ * @param set   The model's devices.
+ * @param slots Their slots.
+ *
+ * @retval true  It owns one or more.
+ * @retval false It owns none.
+ */
+static inline bool opwest_devices_owned(const struct opwest_device_set *set,
+					const struct opwest_slot *slots)
+{
+	bool owned = false;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		owned = owned || __atomic_load_n(&slots[i].owner, __ATOMIC_ACQUIRE) != 0U;
+	}
+	return owned;
+}
 
 /**
  * @brief Check and activate all devices, in the order of the context; check their programs.
@@ -120,7 +148,7 @@ int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest
 			      struct opwest_status *status);
 
 /**
- * @brief Begin a run: no device is owned, and the run is not cancelled.
+ * @brief Begin a run of a workspace that owns no device: it is not cancelled.
  *
  * @param set   The model's devices.
  * @param slots Their slots.
@@ -242,7 +270,8 @@ void opwest_devices_cancel(const struct opwest_device_set *set, struct opwest_sl
  * @brief End a run after its first failure: wait for launched steps, release all devices.
  *
  * A cancelled run does not wait: the devices abort their work. A device that timed out, now or
- * before, may hang: in this case all are deactivated too.
+ * before, may hang: in this case all are deactivated too, and another workspace of a model with
+ * `stateful: true` can be opened.
  *
  * @param set   The model's devices.
  * @param slots Their slots.

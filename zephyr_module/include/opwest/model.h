@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 7
+#define OPWEST_METADATA_VERSION 8
 
 struct opwest_program;
 struct opwest_state;

@@ -114,7 +114,7 @@ int64_t opwest_port_uptime_ms(void);
 /**
  * @brief Return a number of the calling thread that no other running thread has.
  *
- * Only streams (opwest/stream.h) require it.
+ * Only accelerators (opwest/devices.h) require it.
  *
  * @return The number, not 0
  */

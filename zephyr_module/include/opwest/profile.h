@@ -55,7 +55,7 @@ struct opwest_point {
 
 /** The cycles of a point: see opwest_profile_frequency(). */
 struct opwest_measure {
-	/** The sum over all runs. */
+	/** The sum over @ref runs. */
 	uint64_t total;
 	uint64_t last;
 	uint64_t min;

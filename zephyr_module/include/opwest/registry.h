@@ -113,8 +113,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  *
  * An operator of an accelerator needs an open workspace and nothing else: the function owns the
  * device during the call, waits for asynchronous work, and makes caches coherent. It uses the
- * device of an owner (opwest_own()) without releasing it. No run of the workspace may be in
- * progress. opwest_launch() in <opwest/device_calls.h> does not wait.
+ * device of an owner (opwest_own()) without releasing it. opwest_launch() in
+ * <opwest/device_calls.h> does not wait.
  *
  * @param entry  The operator, as opwest_find() returned it.
  * @param args   The arguments in the order of the C function.
@@ -134,8 +134,10 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -ENOEXEC   The program of the operator or the device is not the one that it requires.
  * @retval -EIO       The operator returned a positive status.
  * @retval -ETIMEDOUT The device did not finish in time: open the workspace again.
- * @retval -EBUSY     Another owner
- *                    did not release it: the workspace is still open.
+ * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in progress:
+ *                    nothing is changed. Or another owner did not release the device: the workspace
+ *                    is still open.
+ * @retval -EDEADLK   The calling thread owns the device for another workspace.
  * @return Another negative errno that the operator or the device returned
  */
 int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,

@@ -51,7 +51,10 @@ enum opwest_hook {
 	OPWEST_HOOK_CANCEL = 14,
 };
 
-/** The first failure of the latest open, run or close. */
+/**
+ * The first failure of the latest open, run, close, or call on a device by name. A call that is
+ * refused because the workspace owns a device (-EBUSY) does not change it.
+ */
 struct opwest_status {
 	/** The return value of the operator or hook; 0 after a successful run. */
 	int32_t code;

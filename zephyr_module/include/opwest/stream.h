@@ -53,7 +53,7 @@ enum opwest_stream_kind {
 /** One action of a frame. */
 struct opwest_stream_action {
 	/** The number of actions that the older frame must have performed. */
-	uint16_t gate;
+	uint32_t gate;
 	/** The step; for a wait the first step that it completes. */
 	uint16_t step;
 	/** The number of the launch that this action waits for, or makes. */
@@ -73,7 +73,7 @@ struct opwest_stream_plan {
 	/** The devices of the model. */
 	const struct opwest_device_set *set;
 	const struct opwest_stream_action *actions;
-	uint16_t count;
+	uint32_t count;
 	/**
 	 * Calls the operator of an action, copies, or maintains the cache; returns the status.
 	 * `stream` is the first member of the model's structure.
@@ -90,7 +90,7 @@ struct opwest_stream_frame {
 	/** The launch to wait for before a full queue is tried again. */
 	uint32_t room;
 	/** The number of performed actions. */
-	uint16_t at;
+	uint32_t at;
 	/** The device that it waits for; valid while it waits. */
 	uint8_t blocked;
 	/** Whether the queue was full. */
@@ -149,12 +149,13 @@ void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream
 uint32_t opwest_stream_free(const struct opwest_stream *stream);
 
 /**
- * @brief Check that the calling thread may submit or poll.
+ * @brief Check that the calling thread may submit.
  *
  * @param stream The stream.
  *
  * @retval 0      It may.
- * @retval -EPERM Another thread owns the devices.
+ * @retval -EPERM Another thread has frames in flight.
+ * @retval -EBUSY The workspace owns a device, and no frame is in flight.
  */
 int opwest_stream_check(const struct opwest_stream *stream);
 
@@ -182,7 +183,7 @@ int opwest_stream_submit(struct opwest_stream *stream);
  * @retval 0       The oldest frame is complete, and not in flight any more.
  * @retval -EAGAIN It is not complete.
  * @retval -ENOENT No frame is in flight.
- * @retval -EPERM  Another thread owns the devices.
+ * @retval -EPERM  Another thread has frames in flight.
  * @return The failure, as of run; no frame is in flight
  */
 int opwest_stream_poll(struct opwest_stream *stream, int32_t timeout_ms, uint32_t *frame);

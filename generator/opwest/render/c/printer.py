@@ -179,10 +179,11 @@ def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str
         case Text(text):
             return literal(text)
         case Reference(symbol, None):
-            if isinstance(type_, Pointer) and not type_.is_const:
-                return f"({c_type(type_)})(uintptr_t){symbol}"  # tables are constant
             is_record = isinstance(type_, Pointer) and isinstance(type_.to, Struct) and type_.count is None
-            return f"&{symbol}" if is_record else symbol
+            address = f"&{symbol}" if is_record else symbol
+            if isinstance(type_, Pointer) and not type_.is_const:
+                return f"({c_type(type_)})(uintptr_t){address}"  # tables are constant
+            return address
         case Reference(symbol, index):
             return f"&{symbol}[{index}]"
         case Record():

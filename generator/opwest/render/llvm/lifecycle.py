@@ -52,6 +52,8 @@ class Code:
         self.blocks = 0
         self.block = "entry"
         """The current block."""
+        self.refuses_owned = False
+        """Whether the function branches to `owned`."""
         self.refusals: dict[str, list[tuple[str, int, str]]] = {}
         """Kind and index of the argument, block: the branches to `invalid` and to `unreached`."""
 
@@ -101,18 +103,37 @@ class Code:
         self.refusals.setdefault(label, []).append((kind, index, self.block))
         return self.branch(condition, label)
 
-    def null_checks(self, structures: dict[str, str]) -> list[str]:
-        """Check that the workspace and other structures are not NULL: the kind of argument by register."""
+    def null_checks(self, structures: dict[str, str], *, unowned: bool = False) -> list[str]:
+        """Check that the workspace and other structures are not NULL: the kind of argument by register.
+
+        With `unowned`, the workspace may own no device.
+        """
         lines = ["  %null.workspace = icmp eq ptr %workspace, null", *self.branch("%null.workspace", "unset")]
-        lines += self.status_and_slots()
+        lines += self.status_and_slots() + (self._unowned() if unowned else [])
         for register, kind in structures.items():
             lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
             lines += self.refuse(f"%null.{register}", kind, layout.NO_ARGUMENT.value)
         return lines
 
+    def _unowned(self) -> list[str]:
+        """Branch to `owned` if the workspace owns a device: opwest_devices_owned()."""
+        lines: list[str] = []
+        for index, device in enumerate(self.model.devices):
+            if device.has_hooks:
+                lines += [
+                    ir_member(f"%owner.at.{index}", layout.SLOT, "%slots", "owner", index=index),
+                    # Volatile: LLVM makes an atomic load a call for processors without atomic instructions.
+                    f"  %owner.{index} = load volatile i{self.bits}, ptr %owner.at.{index}",
+                    f"  %is.owned.{index} = icmp ne i{self.bits} %owner.{index}, 0",
+                    *self.branch(f"%is.owned.{index}", "owned"),
+                ]
+        self.refuses_owned = bool(lines)
+        return lines
+
     def refused(self) -> list[str]:
-        """Return the blocks for invalid arguments, and for a workspace that is NULL."""
-        lines = self.end(("unset", EINVAL))
+        """Return the blocks for invalid arguments, a workspace that is NULL, and one that owns a device."""
+        lines = self.end(("unset", EINVAL), *([("owned", EBUSY)] if self.refuses_owned else []))
+        self.refuses_owned = False
         for label, found in self.refusals.items():
             kinds = ", ".join(f"[ {layout.HOOK.code(kind)}, %{block} ]" for kind, _, block in found)
             indices = ", ".join(f"[ {ir_integer(index, 2)}, %{block} ]" for _, index, block in found)
@@ -345,7 +366,7 @@ class Lifecycle(Code):
 
     def close(self) -> str:
         """Return <model>_close()."""
-        lines = self.null_checks({"devices": "device"}) + self.load_opened()
+        lines = self.null_checks({"devices": "device"}, unowned=True) + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")
         lines += self.branch("%is.closed", "already")
         lines += ["  store i8 0, ptr %opened.at", *self.clear_status()]
@@ -366,7 +387,7 @@ class Lifecycle(Code):
 
     def _state_function(self, verb: str) -> str:
         state = f"ptr @{self.names.function('state')}, ptr %workspace"
-        checks = self.null_checks({}) + self.load_opened()
+        checks = self.null_checks({}, unowned=True) + self.load_opened()
         checks.append("  %is.closed = icmp eq i8 %opened, 0")
         checks += self.branch("%is.closed", "closed")
         if verb == "reset":
@@ -423,9 +444,6 @@ class Lifecycle(Code):
             *(self.reset_state() if resets_after_failure(self.model) else []),
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
-            *(["  br i1 %open, label %end, label %closed", "closed:"] if self.model.stateful else []),
-            *self._give(),
-            *(["  br label %end", "end:"] if self.model.stateful else []),
             "  ret i32 %rc",
             "}",
         ]

@@ -32,7 +32,8 @@ class Run(Code):
         self.cancelled: list[tuple[int, str]] = []
         """Step, block: where the run finds that it is cancelled."""
         self.has_hooks = any(device.has_hooks for device in self.model.devices)
-        lines = self.null_checks({"inputs": "input", "outputs": "output", "devices": "device"})
+        structures = {"inputs": "input", "outputs": "output", "devices": "device"}
+        lines = self.null_checks(structures, unowned=True)
         lines += self._profile() + self._point(0, "begin")
         lines += self.clear_status() + self._check_tensors() + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")

@@ -23,7 +23,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 7
+METADATA_VERSION = 8
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -77,7 +77,7 @@ OPERATOR_FLAGS = Flags(
 MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
 DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent", "power_run"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
-SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost", "uncounted", "loads", "loaded"))
+SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "by_name", "lost", "uncounted", "loads", "loaded"))
 
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
 NO_NEXT = Constant("OPWEST_STATE_NO_NEXT", 0xFFFF, "opwest/state.h")
@@ -143,12 +143,15 @@ DEVICE = Struct.make(
     flags=Scalar(U16.dtype, DEVICE_FLAGS),
 )
 DEVICE_USE = Struct.make("opwest_device_use", _DEVICES_H, program=Pointer(PROGRAM, is_unique=True), device=U32)
+FLAG = Struct.typedef("opwest_port_flag_t", "opwest/port.h")
+"""A variable of the model: only its address is in a table."""
 DEVICE_SET = Struct.make(
     "opwest_device_set",
     _DEVICES_H,
     model=String(),
     devices=Pointer(DEVICE, count="count"),
     uses=Pointer(DEVICE_USE, count="use_count"),
+    in_use=Pointer(FLAG, is_const=False),
     count=U32,
     use_count=U32,
 )
@@ -316,12 +319,14 @@ SLOT = Struct.make(
     _DEVICES_H,
     dev=Pointer("device"),
     launch=Nested(LAUNCH),
-    launched=_STEP,
-    acquired=_STEP,
-    unfinished=U16,
-    depth=U16,
+    owner=Size(),
+    unfinished=U32,
     count=U32,
     jobs=U32,
+    launched=_STEP,
+    acquired=_STEP,
+    depth=U16,
+    next=U16,
     turn=U8,
     leader=U8,
     flags=Scalar(U8.dtype, SLOT_FLAGS),

@@ -25,6 +25,8 @@ from opwest.render.records.workspace import used_pools
 
 _PROGRAMS = "programs"
 _USES = "device_uses"
+_IN_USE = "in_use"
+"""The flag of a stateful model, in the same file."""
 _REQUIREMENTS = "requirements"
 DEVICE_CALL = "opwest_call_on_device"
 """The function of the runtime that calls operators on devices: <opwest/device_calls.h>."""
@@ -266,6 +268,7 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
             "model": Text(model.name),
             "devices": Reference(table),
             "uses": Reference(_USES) if used else NULL,
+            "in_use": Reference(_IN_USE) if model.stateful else NULL,
             "count": Number(len(devices)),
             "use_count": Number(len(used)),
         },
