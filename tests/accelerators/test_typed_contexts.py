@@ -99,7 +99,7 @@ SYSTEM = {
         r"int \(\*(load|store)\)\(const struct opwest_bundle_storage \*storage, uint16_t id, (const )?void \*data,",
     ),
     "storage.c": (
-        r"\(void\)sys_cache_data_invd_range\(\(void \*\)own->memory, own->size\);",
+        r"rc = opwest_data_cache_result\(sys_cache_data_invd_range\(\(void \*\)own->memory, own->size\)\);",
         r"static int (load|store)\(const struct opwest_bundle_storage \*storage, uint16_t id, (const )?void \*data,",
         r"static int replace\(struct nvs_fs \*nvs, uint16_t id, const void \*data, uint32_t size\)",
     ),

@@ -22,7 +22,7 @@ static struct opwest_slot *leader_of(const struct opwest_call_device *device)
 	return opwest_devices_leader(device->slots, device->index);
 }
 
-/* Two members with one handle may differ in power and limits: those of the leader apply, as in runs. */
+/* Two members with one handle may differ in power and limits: as in runs, the leader decides. */
 static const struct opwest_device *owned_info(const struct opwest_call_device *device)
 {
 	return &device->set->devices[device->slots[device->index].leader];
@@ -81,7 +81,7 @@ static int check_free(const struct opwest_call_device *device)
 	return rc;
 }
 
-/* A device that timed out may write into the caller's memory: none of the workspace stays active. */
+/* A device that timed out may write into the caller's memory: no device stays active. */
 static int ended(const struct opwest_call_device *device, int rc)
 {
 	if ((slot_of(device)->flags & OPWEST_SLOT_LOST) != 0U) {

@@ -52,10 +52,13 @@ uint32_t opwest_port_cache_line(void)
 #endif
 }
 
-/* Without a cache, or a driver for it, the functions return -ENOTSUP. */
+/*
+ * Zephyr returns -ENOTSUP if it manages no data cache, and if the driver of a cache lacks the
+ * operation: then the data would not be coherent.
+ */
 static int done(int rc)
 {
-	return rc == -ENOTSUP ? 0 : rc;
+	return rc == -ENOTSUP && opwest_port_cache_line() == 0U ? 0 : rc;
 }
 
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices that a workspace owns by opwest_own(), and calls that are refused meanwhile. One case per call:
- * ownership CASE.
+ * Devices that a workspace owns by opwest_own(), and calls that are refused meanwhile. One case per
+ * call: ownership CASE.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <zephyr/cache.h>
 #include <zephyr/kernel.h>
 #include <zephyr/llext/buf_loader.h>
 #include <zephyr/llext/llext.h>
@@ -12,6 +13,7 @@
 
 #include <opwest/bundle_llext.h>
 
+#include "instructions_internal.h"
 #include "llext_internal.h"
 
 #if KERNEL_VERSION_NUMBER < ZEPHYR_VERSION(4, 2, 0)
@@ -210,6 +212,17 @@ static int load(struct image *entry, const struct opwest_bundle_storage *storage
 	rc = load_source(&source, name, &extension);
 	if (rc < 0) {
 		LOG_ERR("slot %u: llext_load() returned %d", slot, rc);
+		return rc;
+	}
+	/* LLEXT does the same, but ignores the results. */
+	rc = opwest_data_cache_result(sys_cache_data_flush_range(
+		extension->mem[LLEXT_MEM_TEXT], extension->mem_size[LLEXT_MEM_TEXT]));
+	if (rc == 0) {
+		rc = opwest_instructions_changed();
+	}
+	if (rc != 0) {
+		LOG_ERR("slot %u: instruction memory is not coherent: %d", slot, rc);
+		(void)llext_unload(&extension);
 		return rc;
 	}
 	rc = make_executable(extension);

@@ -13,6 +13,8 @@
 
 #include <opwest/bundle_storage_zephyr.h>
 
+#include "instructions_internal.h"
+
 #ifdef CONFIG_OPWEST_BUNDLE_LLEXT
 #include <opwest/bundle_llext.h>
 #endif
@@ -88,13 +90,11 @@ static int write(const struct opwest_bundle_storage *storage, uint8_t slot, uint
 static int synchronise(const struct opwest_bundle_storage *storage, uint8_t slot)
 {
 	const struct opwest_bundle_slot *const own = &storage->slots[slot];
+	int rc;
 
 	barrier_dsync_fence_full();
-	(void)sys_cache_data_invd_range((void *)own->memory, own->size);
-	(void)sys_cache_instr_invd_all();
-	barrier_dsync_fence_full();
-	barrier_isync_fence_full();
-	return 0;
+	rc = opwest_data_cache_result(sys_cache_data_invd_range((void *)own->memory, own->size));
+	return rc != 0 ? rc : opwest_instructions_changed();
 }
 
 static int mount(const struct opwest_bundle_flash *flash)

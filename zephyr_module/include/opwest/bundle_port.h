@@ -42,7 +42,10 @@ struct opwest_bundle_storage_api {
 	/** Writes to erased flash: offset and size are multiples of the slot's write_size. */
 	int (*write)(const struct opwest_bundle_storage *storage, uint8_t slot, uint32_t offset,
 		     const uint8_t *data, uint32_t size);
-	/** Makes written flash visible to data and instruction fetches of the processor. */
+	/**
+	 * Makes written flash visible to data and instruction fetches of all processors; -ENOTSUP
+	 * if the system has no way to do it.
+	 */
 	int (*synchronise)(const struct opwest_bundle_storage *storage, uint8_t slot);
 	/** Reads a record of exactly `size` bytes; -ENOENT without one, -EBADMSG if it is damaged. */
 	int (*load)(const struct opwest_bundle_storage *storage, uint16_t id, void *data,

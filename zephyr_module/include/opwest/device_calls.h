@@ -8,7 +8,7 @@
  * workspace.
  *
  * One thread at a time uses a workspace. From opwest_own() to opwest_release() it is that thread:
- * open, run, close, submit, reset, save and restore are refused with -EBUSY, on that thread too, and
+ * run, close, submit, reset, save and restore are refused with -EBUSY, on that thread too, and
  * other threads are refused here with -EBUSY or -EPERM. Refused calls, which are those with
  * -EINVAL, -EPERM, -EBUSY of a workspace in use, and -EALREADY, change nothing: neither ownership
  * nor launched work nor the status.

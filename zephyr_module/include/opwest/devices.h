@@ -61,7 +61,8 @@ struct opwest_slot {
 
 /** The initialiser of a slot before the first open. */
 #define OPWEST_SLOT_INIT                                                                           \
-	{NULL, {NULL, NULL, 0, 0U, 0U}, 0U, 0U, 0U, 0U, OPWEST_NO_STEP, OPWEST_NO_STEP, 0U, 0U, 0U, 0U, 0U, 0U}
+	{NULL,           {NULL, NULL, 0, 0U, 0U}, 0U, 0U, 0U, 0U, OPWEST_NO_STEP,                  \
+	 OPWEST_NO_STEP, 0U,                      0U, 0U, 0U, 0U, 0U}
 
 /** activate() succeeded. */
 #define OPWEST_SLOT_ACTIVE 0x01U
@@ -91,7 +92,7 @@ struct opwest_device_set {
 	const struct opwest_device *devices;
 	/** @ref use_count uses: steps refer to them. */
 	const struct opwest_device_use *uses;
-	/** The flag of a model with `stateful: true`, set while a workspace is open; NULL for others. */
+	/** Set while a workspace of a model with `stateful: true` is open; NULL for others. */
 	opwest_port_flag_t *in_use;
 	uint32_t count;
 	uint32_t use_count;

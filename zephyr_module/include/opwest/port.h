@@ -134,8 +134,9 @@ uint32_t opwest_port_cache_line(void);
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
  *
- * @retval 0 Done, or there is no cache.
- * @return A negative errno
+ * @retval 0        Done, or there is no cache.
+ * @retval -ENOTSUP The cache lacks the operation: only a coherent device can be used.
+ * @return Another negative errno
  */
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size);
 
@@ -145,8 +146,9 @@ int opwest_port_cache_flush(const uint8_t *data, uint32_t size);
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
  *
- * @retval 0 Done, or there is no cache.
- * @return A negative errno
+ * @retval 0        Done, or there is no cache.
+ * @retval -ENOTSUP The cache lacks the operation: only a coherent device can be used.
+ * @return Another negative errno
  */
 int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size);
 
@@ -156,8 +158,9 @@ int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size);
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
  *
- * @retval 0 Done, or there is no cache.
- * @return A negative errno
+ * @retval 0        Done, or there is no cache.
+ * @retval -ENOTSUP The cache lacks the operation: only a coherent device can be used.
+ * @return Another negative errno
  */
 int opwest_port_cache_invalidate(uint8_t *data, uint32_t size);
 

@@ -134,8 +134,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -ENOEXEC   The program of the operator or the device is not the one that it requires.
  * @retval -EIO       The operator returned a positive status.
  * @retval -ETIMEDOUT The device did not finish in time: open the workspace again.
- * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in progress:
- *                    nothing is changed. Or another owner did not release the device: the workspace
+ * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
+ *                    progress: nothing is changed. Or another owner did not release the device: the workspace
  *                    is still open.
  * @retval -EDEADLK   The calling thread owns the device for another workspace.
  * @return Another negative errno that the operator or the device returned

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that a processor writes and executes: the storage of bundles on RISC-V, with one hart and with several."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.needs("riscv64-unknown-elf-gcc", "qemu-system-riscv32")]
+PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "instructions"
+BOARDS = {
+    "qemu_riscv32": ("7 1234", True),
+    # -ENOTSUP: Zephyr 4.2 has no work items for other processors.
+    "qemu_riscv32/qemu_virt_riscv32/smp": ("-134 -134", False),
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("board", BOARDS)
+def test_written_code(workspace: Workspace, board: str) -> None:
+    output, has_fence = BOARDS[board]
+    built = workspace.build(PROGRAM, board)
+    assert output in built.run("END").splitlines()
+    command = ["riscv64-unknown-elf-objdump", "-d", str(built.folder / "zephyr" / "zephyr.elf")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ("fence.i" in text) == has_fence
