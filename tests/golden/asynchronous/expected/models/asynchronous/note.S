@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"8df54377af85b8a1c8f90cc71210"
-	.ascii "355fa08842c91fa771133c3a545fb8b1a5bb\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"asynchronous\",\"descri"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"87383cc8ce9666abe6b8645c7c48"
+	.ascii "2c77c004a1f320f17771d88a3fc326d700c0\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

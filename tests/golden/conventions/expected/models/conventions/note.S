@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"a7656eac3240c66c59"
-	.ascii "fce5c1ec0483aed9f00871ac78264a070ec591fab1f378\",\"targets\":[],\"inputs\":[{"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"conventions\",\"descrip"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"a8bd115a05a2ff5039"
+	.ascii "401bacf65c9c7a3271fb1b686711aeef2be3403aec62be\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

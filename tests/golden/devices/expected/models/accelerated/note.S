@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"1869319b3df11cdf27b4ef2950540af070c36a"
-	.ascii "452ac473fd2899413e18d31b94\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"accelerated\",\"descrip"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"ef117278fc1d9622d5853c6bed0dd3b11f2a50"
+	.ascii "2e638aee75f6842d2c44b8d598\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

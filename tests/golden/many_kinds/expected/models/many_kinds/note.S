@@ -12,10 +12,10 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"many_kinds\",\"descript"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
-	.ascii "if @param `x` <b>\\t|\",\"hash\":\"301fe3b2b9a509b7d2cd7f63bf19b457046dacd8de"
-	.ascii "26fa3b5aa0400e75c9e0b5\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
+	.ascii "if @param `x` <b>\\t|\",\"hash\":\"9f8079f664e2453c512d4cf3c351ea8d7e0ca18210"
+	.ascii "127616a30d0e2745b09995\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
 	.ascii ":\"int8\",\"shape\":[2,3],\"size\":6},{\"name\":\"in_uint8\",\"dtype\":\"uint8\",\"shap"
 	.ascii "e\":[2,3],\"size\":6},{\"name\":\"in_int16\",\"dtype\":\"int16\",\"shape\":[2,3],\"siz"
 	.ascii "e\":12},{\"name\":\"in_uint16\",\"dtype\":\"uint16\",\"shape\":[2,3],\"size\":12},{\"n"

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"down\",\"description\":\""
-	.ascii "Second of two\",\"hash\":\"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd019"
-	.ascii "3172fe3c76ccdf4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"down\",\"description\":\""
+	.ascii "Second of two\",\"hash\":\"be8ca0a3850b66504cdf0f1b2fe02b193fbaa11f491ff9b9a"
+	.ascii "5ee82b3f93620af\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""
 	.ascii "size\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"rea"
 	.ascii "ch\":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4"

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"up\",\"description\":\"Fi"
-	.ascii "rst of two\",\"hash\":\"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe"
-	.ascii "9b445900d734\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"up\",\"description\":\"Fi"
+	.ascii "rst of two\",\"hash\":\"3c8c41a480945e30ffdccf96fe916824f451cd142eadb68714f8"
+	.ascii "a2d4305456b5\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"
 	.ascii "e\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"reach\""
 	.ascii ":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4],\""

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"streams\",\"description"
-	.ascii "\":\"Filters, a recurrent unit and a streaming convolution\",\"hash\":\"3a8f00"
-	.ascii "9fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b\",\"targets\":[]"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"streams\",\"description"
+	.ascii "\":\"Filters, a recurrent unit and a streaming convolution\",\"hash\":\"2418a7"
+	.ascii "44e8a95ae1dd8ae453c3f5e9ba6e2bf23322729536ef5cb7bce5d0b63d\",\"targets\":[]"
 	.ascii ",\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[4],\"size\":16},{\"name\":"
 	.ascii "\"fail\",\"dtype\":\"int32\",\"shape\":[1],\"size\":4}],\"outputs\":[{\"name\":\"y\",\"dt"
 	.ascii "ype\":\"float32\",\"shape\":[5],\"size\":20}],\"devices\":[],\"pools\":[{\"name\":\"sr"

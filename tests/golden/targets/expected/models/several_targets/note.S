@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"fc013e92f50eaab715c3f53f74460d8700c06ffede1a10f7084"
-	.ascii "6339f69f2409a\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"several_targets\",\"des"
+	.ascii "cription\":\"\",\"hash\":\"0242f6c7415b1d3ba3116e3a755e29fd0a35535ecb59f0512de"
+	.ascii "7bfcff34db46c\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

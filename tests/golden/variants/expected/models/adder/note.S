@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"1b2450f7530f08f5"
-	.ascii "91f8835a701ab0d2f661a539ce42c8c582692f928b3d4348\",\"targets\":[],\"inputs\":"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"adder\",\"description\":"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"fc5fa40aad731faf"
+	.ascii "2129aa8b736bf9bc1a08d6f362c73dbb2512c41107ad57d8\",\"targets\":[],\"inputs\":"
 	.ascii "[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"outputs\":[{\"name\":"
 	.ascii "\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[],\"pools\":[],\"con"
 	.ascii "stants\":[{\"name\":\"weights\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16,\"symbol"

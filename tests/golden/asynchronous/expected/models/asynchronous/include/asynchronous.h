@@ -217,7 +217,7 @@ struct asynchronous_workspace {
 	 * be zeroed.
 	 */
 	uint8_t *shared;
-	/** The first failure of the latest open, run or close. */
+	/** The first failure of the latest open, run, close, or call by name. */
 	struct opwest_status status;
 	/**
 	 * Set by asynchronous_open(), cleared by asynchronous_close() and when a device times out.
@@ -324,7 +324,9 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
- * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -EBUSY     The workspace owns a device: nothing is changed, call opwest_release(). Or
+ *                    another owner did not release one in time: see workspace->status.
+ * @retval -EDEADLK   This thread owns a device for another workspace: release it there.
  * @retval -ECANCELED asynchronous_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
@@ -337,13 +339,9 @@ int asynchronous_run(const struct asynchronous_inputs *inputs,
 int asynchronous_run_profiled(const struct asynchronous_inputs *inputs,
 	const struct asynchronous_outputs *outputs,
 	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices);
-
 static inline int asynchronous_run(const struct asynchronous_inputs *inputs,
 	const struct asynchronous_outputs *outputs,
-	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
-{
-	return asynchronous_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices);
 #endif
 
 /**
@@ -370,6 +368,8 @@ int asynchronous_cancel(struct asynchronous_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
+ *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
  * nevertheless.
  */
@@ -525,9 +525,23 @@ static inline int asynchronous_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of asynchronous_run(), in the order of execution. */
 extern const struct opwest_point asynchronous_points[28];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int asynchronous_run(const struct asynchronous_inputs *inputs,
+	const struct asynchronous_outputs *outputs,
+	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&asynchronous_details, inputs, outputs, workspace);
+	return asynchronous_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"8df54377af85b8a1c8f90cc71210355fa08842c91fa771133c3a545fb8b1a5bb";
+	"87383cc8ce9666abe6b8645c7c482c77c004a1f320f17771d88a3fc326d700c0";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

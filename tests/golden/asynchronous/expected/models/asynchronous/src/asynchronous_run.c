@@ -74,6 +74,7 @@ const struct opwest_device_set asynchronous_device_set = {
 	.model = "asynchronous",
 	.devices = asynchronous_device_table,
 	.uses = device_uses,
+	.in_use = NULL,
 	.count = 5U,
 	.use_count = 3U,
 };
@@ -149,6 +150,9 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -197,6 +201,9 @@ int asynchronous_run(
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -209,6 +216,7 @@ int asynchronous_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&asynchronous_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 32U)) {
@@ -567,7 +575,7 @@ int asynchronous_cancel(struct asynchronous_workspace *workspace)
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point asynchronous_points[28] = {
 	{.name = "asynchronous", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -259,7 +259,7 @@ struct conventions_workspace {
 	 * zeroed.
 	 */
 	uint8_t *sram;
-	/** The first failure of the latest open, run or close. */
+	/** The first failure of the latest open, run, close, or call by name. */
 	struct opwest_status status;
 	/**
 	 * Set by conventions_open(), cleared by conventions_close() and when a device times out.
@@ -331,7 +331,9 @@ int conventions_open(struct conventions_workspace *workspace,
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
- * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -EBUSY     The workspace owns a device: nothing is changed, call opwest_release(). Or
+ *                    another owner did not release one in time: see workspace->status.
+ * @retval -EDEADLK   This thread owns a device for another workspace: release it there.
  * @retval -ECANCELED conventions_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
@@ -344,13 +346,9 @@ int conventions_run(const struct conventions_inputs *inputs,
 int conventions_run_profiled(const struct conventions_inputs *inputs,
 	const struct conventions_outputs *outputs,
 	struct conventions_workspace *workspace, const struct conventions_devices *devices);
-
 static inline int conventions_run(const struct conventions_inputs *inputs,
 	const struct conventions_outputs *outputs,
-	struct conventions_workspace *workspace, const struct conventions_devices *devices)
-{
-	return conventions_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct conventions_workspace *workspace, const struct conventions_devices *devices);
 #endif
 
 /**
@@ -377,6 +375,8 @@ int conventions_cancel(struct conventions_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
+ *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
  * nevertheless.
  */
@@ -561,9 +561,23 @@ static inline int conventions_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of conventions_run(), in the order of execution. */
 extern const struct opwest_point conventions_points[19];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int conventions_run(const struct conventions_inputs *inputs,
+	const struct conventions_outputs *outputs,
+	struct conventions_workspace *workspace, const struct conventions_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&conventions_details, inputs, outputs, workspace);
+	return conventions_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

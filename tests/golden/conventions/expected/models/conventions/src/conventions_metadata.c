@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"a7656eac3240c66c59fce5c1ec0483aed9f00871ac78264a070ec591fab1f378";
+	"a8bd115a05a2ff5039401bacf65c9c7a3271fb1b686711aeef2be3403aec62be";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

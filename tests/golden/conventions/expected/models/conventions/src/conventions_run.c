@@ -58,6 +58,7 @@ const struct opwest_device_set conventions_device_set = {
 	.model = "conventions",
 	.devices = conventions_device_table,
 	.uses = device_uses,
+	.in_use = NULL,
 	.count = 2U,
 	.use_count = 1U,
 };
@@ -98,6 +99,9 @@ int conventions_close(struct conventions_workspace *workspace,
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -137,6 +141,9 @@ int conventions_run(
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -149,6 +156,7 @@ int conventions_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&conventions_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->image, 16U)) {
@@ -460,7 +468,7 @@ int conventions_cancel(struct conventions_workspace *workspace)
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point conventions_points[19] = {
 	{.name = "conventions", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -122,7 +122,7 @@ struct accelerated_workspace {
 	 * zeroed.
 	 */
 	uint8_t *fast;
-	/** The first failure of the latest open, run or close. */
+	/** The first failure of the latest open, run, close, or call by name. */
 	struct opwest_status status;
 	/**
 	 * Set by accelerated_open(), cleared by accelerated_close() and when a device times out.
@@ -217,7 +217,9 @@ int accelerated_open(struct accelerated_workspace *workspace,
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
- * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -EBUSY     The workspace owns a device: nothing is changed, call opwest_release(). Or
+ *                    another owner did not release one in time: see workspace->status.
+ * @retval -EDEADLK   This thread owns a device for another workspace: release it there.
  * @retval -ECANCELED accelerated_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
@@ -230,13 +232,9 @@ int accelerated_run(const struct accelerated_inputs *inputs,
 int accelerated_run_profiled(const struct accelerated_inputs *inputs,
 	const struct accelerated_outputs *outputs,
 	struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
-
 static inline int accelerated_run(const struct accelerated_inputs *inputs,
 	const struct accelerated_outputs *outputs,
-	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
-{
-	return accelerated_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
 #endif
 
 /**
@@ -263,6 +261,8 @@ int accelerated_cancel(struct accelerated_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
+ *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
  * nevertheless.
  */
@@ -394,9 +394,23 @@ static inline int accelerated_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of accelerated_run(), in the order of execution. */
 extern const struct opwest_point accelerated_points[11];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int accelerated_run(const struct accelerated_inputs *inputs,
+	const struct accelerated_outputs *outputs,
+	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&accelerated_details, inputs, outputs, workspace);
+	return accelerated_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

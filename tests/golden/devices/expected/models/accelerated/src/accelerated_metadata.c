@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"1869319b3df11cdf27b4ef2950540af070c36a452ac473fd2899413e18d31b94";
+	"ef117278fc1d9622d5853c6bed0dd3b11f2a502e638aee75f6842d2c44b8d598";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

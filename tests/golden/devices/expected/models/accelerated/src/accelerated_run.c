@@ -68,6 +68,7 @@ const struct opwest_device_set accelerated_device_set = {
 	.model = "accelerated",
 	.devices = accelerated_device_table,
 	.uses = device_uses,
+	.in_use = NULL,
 	.count = 4U,
 	.use_count = 4U,
 };
@@ -117,6 +118,9 @@ int accelerated_close(struct accelerated_workspace *workspace,
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -156,6 +160,9 @@ int accelerated_run(
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -168,6 +175,7 @@ int accelerated_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&accelerated_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 4U)) {
@@ -410,7 +418,7 @@ int accelerated_cancel(struct accelerated_workspace *workspace)
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point accelerated_points[11] = {
 	{.name = "accelerated", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -619,13 +619,9 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
 	const struct many_kinds_outputs *outputs,
 	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
-
 static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
 	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
-{
-	return many_kinds_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
 #endif
 
 /**
@@ -869,9 +865,23 @@ static inline int many_kinds_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of many_kinds_run(), in the order of execution. */
 extern const struct opwest_point many_kinds_points[21];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
+	const struct many_kinds_outputs *outputs,
+	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&many_kinds_details, inputs, outputs, workspace);
+	return many_kinds_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"301fe3b2b9a509b7d2cd7f63bf19b457046dacd8de26fa3b5aa0400e75c9e0b5";
+	"9f8079f664e2453c512d4cf3c351ea8d7e0ca18210127616a30d0e2745b09995";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -109,6 +109,7 @@ int many_kinds_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&many_kinds_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->in_int8, 1U)) {
@@ -379,7 +380,7 @@ int many_kinds_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point many_kinds_points[21] = {
 	{.name = "many_kinds", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

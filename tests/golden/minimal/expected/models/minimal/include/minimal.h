@@ -149,13 +149,9 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
 	struct minimal_workspace *workspace, const struct minimal_devices *devices);
-
 static inline int minimal_run(const struct minimal_inputs *inputs,
 	const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices)
-{
-	return minimal_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct minimal_workspace *workspace, const struct minimal_devices *devices);
 #endif
 
 /**
@@ -252,9 +248,23 @@ static inline int minimal_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of minimal_run(), in the order of execution. */
 extern const struct opwest_point minimal_points[2];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int minimal_run(const struct minimal_inputs *inputs,
+	const struct minimal_outputs *outputs,
+	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&minimal_details, inputs, outputs, workspace);
+	return minimal_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

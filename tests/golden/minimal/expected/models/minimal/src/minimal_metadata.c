@@ -62,7 +62,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"0a18da6701e9e5722c17cffd5a6776833dd745a05c27e1be12b27735b2442495";
+	"2e425d5c7b45ed64f17a50c2b00d0826236b24fc1830abe506358d1964affb1b";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -164,12 +164,8 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int down_run_profiled(const struct down_inputs *inputs, const struct down_outputs *outputs,
 	struct down_workspace *workspace, const struct down_devices *devices);
-
 static inline int down_run(const struct down_inputs *inputs, const struct down_outputs *outputs,
-	struct down_workspace *workspace, const struct down_devices *devices)
-{
-	return down_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct down_workspace *workspace, const struct down_devices *devices);
 #endif
 
 /**
@@ -272,9 +268,22 @@ static inline int down_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of down_run(), in the order of execution. */
 extern const struct opwest_point down_points[3];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int down_run(const struct down_inputs *inputs, const struct down_outputs *outputs,
+	struct down_workspace *workspace, const struct down_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&down_details, inputs, outputs, workspace);
+	return down_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

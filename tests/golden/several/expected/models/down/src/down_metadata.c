@@ -69,7 +69,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"7b091a272ad2a710ea502eb7f218fbab322190787fa7dd0193172fe3c76ccdf4";
+	"be8ca0a3850b66504cdf0f1b2fe02b193fbaa11f491ff9b9a5ee82b3f93620af";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

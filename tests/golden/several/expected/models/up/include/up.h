@@ -164,12 +164,8 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int up_run_profiled(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	struct up_workspace *workspace, const struct up_devices *devices);
-
 static inline int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
-	struct up_workspace *workspace, const struct up_devices *devices)
-{
-	return up_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct up_workspace *workspace, const struct up_devices *devices);
 #endif
 
 /**
@@ -270,9 +266,22 @@ static inline int up_runner_run(const struct device *runner, const struct up_run
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of up_run(), in the order of execution. */
 extern const struct opwest_point up_points[3];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
+	struct up_workspace *workspace, const struct up_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&up_details, inputs, outputs, workspace);
+	return up_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

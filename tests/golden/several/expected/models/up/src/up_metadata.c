@@ -69,7 +69,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"856c476c1fd45eb0caf8c99206cb929f0254630cc138e0960bfe9b445900d734";
+	"3c8c41a480945e30ffdccf96fe916824f451cd142eadb68714f8a2d4305456b5";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

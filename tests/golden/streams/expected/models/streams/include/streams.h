@@ -201,13 +201,9 @@ int streams_run(const struct streams_inputs *inputs, const struct streams_output
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int streams_run_profiled(const struct streams_inputs *inputs, const struct streams_outputs *outputs,
 	struct streams_workspace *workspace, const struct streams_devices *devices);
-
 static inline int streams_run(const struct streams_inputs *inputs,
 	const struct streams_outputs *outputs,
-	struct streams_workspace *workspace, const struct streams_devices *devices)
-{
-	return streams_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct streams_workspace *workspace, const struct streams_devices *devices);
 #endif
 
 /**
@@ -359,9 +355,23 @@ static inline int streams_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of streams_run(), in the order of execution. */
 extern const struct opwest_point streams_points[7];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int streams_run(const struct streams_inputs *inputs,
+	const struct streams_outputs *outputs,
+	struct streams_workspace *workspace, const struct streams_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&streams_details, inputs, outputs, workspace);
+	return streams_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"3a8f009fbf35884ab6274abc5228b9ed474cf3a95259a4aded4655701a81237b";
+	"2418a744e8a95ae1dd8ae453c3f5e9ba6e2bf23322729536ef5cb7bce5d0b63d";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

@@ -165,6 +165,7 @@ int streams_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&streams_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, streams_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
@@ -243,7 +244,7 @@ int streams_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point streams_points[7] = {
 	{.name = "streams", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -170,13 +170,9 @@ int several_targets_run(const struct several_targets_inputs *inputs,
 int several_targets_run_profiled(const struct several_targets_inputs *inputs,
 	const struct several_targets_outputs *outputs,
 	struct several_targets_workspace *workspace, const struct several_targets_devices *devices);
-
 static inline int several_targets_run(const struct several_targets_inputs *inputs,
 	const struct several_targets_outputs *outputs,
-	struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
-{
-	return several_targets_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct several_targets_workspace *workspace, const struct several_targets_devices *devices);
 #endif
 
 /**
@@ -281,9 +277,23 @@ static inline int several_targets_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of several_targets_run(), in the order of execution. */
 extern const struct opwest_point several_targets_points[3];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int several_targets_run(const struct several_targets_inputs *inputs,
+	const struct several_targets_outputs *outputs,
+	struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&several_targets_details, inputs, outputs, workspace);
+	return several_targets_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

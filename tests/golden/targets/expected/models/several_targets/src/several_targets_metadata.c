@@ -83,7 +83,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"fc013e92f50eaab715c3f53f74460d8700c06ffede1a10f70846339f69f2409a";
+	"0242f6c7415b1d3ba3116e3a755e29fd0a35535ecb59f0512de7bfcff34db46c";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

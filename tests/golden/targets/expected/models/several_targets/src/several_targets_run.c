@@ -94,6 +94,7 @@ int several_targets_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&several_targets_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, several_targets_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
@@ -134,7 +135,7 @@ int several_targets_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point several_targets_points[3] = {
 	{.name = "several_targets", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -104,7 +104,7 @@ struct detection_workspace {
 	 * zeroed.
 	 */
 	uint8_t *shared;
-	/** The first failure of the latest open, run or close. */
+	/** The first failure of the latest open, run, close, or call by name. */
 	struct opwest_status status;
 	/** Set by detection_open(), cleared by detection_close() and when a device times out. */
 	bool opened;
@@ -191,7 +191,9 @@ int detection_open(struct detection_workspace *workspace, const struct detection
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
- * @retval -EBUSY     Another owner did not release a device in time.
+ * @retval -EBUSY     The workspace owns a device: nothing is changed, call opwest_release(). Or
+ *                    another owner did not release one in time: see workspace->status.
+ * @retval -EDEADLK   This thread owns a device for another workspace: release it there.
  * @retval -ECANCELED detection_cancel() was called. Open again unless workspace->opened.
  * @return Another negative errno that an operator or a device returned: see workspace->status
  */
@@ -203,13 +205,9 @@ int detection_run(const struct detection_inputs *inputs, const struct detection_
 int detection_run_profiled(const struct detection_inputs *inputs,
 	const struct detection_outputs *outputs,
 	struct detection_workspace *workspace, const struct detection_devices *devices);
-
 static inline int detection_run(const struct detection_inputs *inputs,
 	const struct detection_outputs *outputs,
-	struct detection_workspace *workspace, const struct detection_devices *devices)
-{
-	return detection_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct detection_workspace *workspace, const struct detection_devices *devices);
 #endif
 
 /**
@@ -236,6 +234,8 @@ int detection_cancel(struct detection_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
+ *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
  * nevertheless.
  */
@@ -358,9 +358,23 @@ static inline int detection_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of detection_run(), in the order of execution. */
 extern const struct opwest_point detection_points[4];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int detection_run(const struct detection_inputs *inputs,
+	const struct detection_outputs *outputs,
+	struct detection_workspace *workspace, const struct detection_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&detection_details, inputs, outputs, workspace);
+	return detection_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -80,7 +80,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"79f54b0f9b49b7cea1997603490f7e3deb622171e82a1c3efc526913abdf801d";
+	"1e75b4a152f747c98ed94d0643c309b0db670c6e1091d0c380208bd037232996";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

@@ -45,6 +45,7 @@ const struct opwest_device_set detection_device_set = {
 	.model = "detection",
 	.devices = detection_device_table,
 	.uses = device_uses,
+	.in_use = NULL,
 	.count = 2U,
 	.use_count = 1U,
 };
@@ -91,6 +92,9 @@ int detection_close(struct detection_workspace *workspace, const struct detectio
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -129,6 +133,9 @@ int detection_run(
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
+		return -EBUSY;
+	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -141,6 +148,7 @@ int detection_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&detection_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, detection_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!workspace->opened) {
@@ -230,7 +238,7 @@ int detection_cancel(struct detection_workspace *workspace)
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point detection_points[4] = {
 	{.name = "detection", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

@@ -164,13 +164,9 @@ int labels_run(const struct labels_inputs *inputs, const struct labels_outputs *
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int labels_run_profiled(const struct labels_inputs *inputs, const struct labels_outputs *outputs,
 	struct labels_workspace *workspace, const struct labels_devices *devices);
-
 static inline int labels_run(const struct labels_inputs *inputs,
 	const struct labels_outputs *outputs,
-	struct labels_workspace *workspace, const struct labels_devices *devices)
-{
-	return labels_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct labels_workspace *workspace, const struct labels_devices *devices);
 #endif
 
 /**
@@ -271,9 +267,23 @@ static inline int labels_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of labels_run(), in the order of execution. */
 extern const struct opwest_point labels_points[3];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int labels_run(const struct labels_inputs *inputs,
+	const struct labels_outputs *outputs,
+	struct labels_workspace *workspace, const struct labels_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&labels_details, inputs, outputs, workspace);
+	return labels_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -67,7 +67,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"3382943dbae3f0b72f7380cccacfc9a596ec1168d5c781cf1f0b606c1030f9c3";
+	"31719467722c2d04f2813bc5eb995639ca3c6e1edd61522cda2251eb4a7204c6";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

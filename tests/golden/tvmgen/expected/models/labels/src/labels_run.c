@@ -92,6 +92,7 @@ int labels_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&labels_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, labels_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->image, 2U)) {
@@ -129,7 +130,7 @@ int labels_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point labels_points[3] = {
 	{.name = "labels", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

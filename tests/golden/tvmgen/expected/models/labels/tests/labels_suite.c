@@ -17,7 +17,11 @@
 #include <labels_devicetree.h>
 #endif
 #include <labels.h>
-#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX)
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+#include <opwest/input_check.h>
+#endif
+#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) && \
+	!defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_SUITE_MEASURES_STACK
 #include <opwest/stack.h>
 #endif
@@ -121,6 +125,34 @@ ZTEST(labels, test_workspace_content_is_ignored)
 	run_example();
 	check_kept_outputs("with the previous content of the workspace");
 }
+
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+/* The first input that an operator wrote. */
+static char written_input[256];
+
+void opwest_input_changed(const struct opwest_input_change *change)
+{
+	if (written_input[0] == '\0') {
+		opwest_input_change_print(written_input, sizeof(written_input), change);
+	}
+}
+
+ZTEST(labels, test_inputs_are_not_written)
+{
+	const uint32_t before = opwest_input_check_count();
+
+	open_on(OPWEST_SUITE_FILL);
+	written_input[0] = '\0';
+	run_example();
+	zassert_equal(written_input[0], '\0', "%s", written_input);
+	if (opwest_input_check_count() - before < labels_model.step_count) {
+		TC_PRINT(
+			"labels: the inputs of some steps are not compared: see "
+			"CONFIG_OPWEST_CHECK_INPUTS\n");
+		ztest_test_skip();
+	}
+}
+#endif
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
 /* The stack of run is not known for all targets. */

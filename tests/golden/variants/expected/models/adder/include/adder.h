@@ -149,12 +149,8 @@ int adder_run(const struct adder_inputs *inputs, const struct adder_outputs *out
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int adder_run_profiled(const struct adder_inputs *inputs, const struct adder_outputs *outputs,
 	struct adder_workspace *workspace, const struct adder_devices *devices);
-
 static inline int adder_run(const struct adder_inputs *inputs, const struct adder_outputs *outputs,
-	struct adder_workspace *workspace, const struct adder_devices *devices)
-{
-	return adder_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct adder_workspace *workspace, const struct adder_devices *devices);
 #endif
 
 /**
@@ -253,9 +249,22 @@ static inline int adder_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of adder_run(), in the order of execution. */
 extern const struct opwest_point adder_points[2];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int adder_run(const struct adder_inputs *inputs, const struct adder_outputs *outputs,
+	struct adder_workspace *workspace, const struct adder_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&adder_details, inputs, outputs, workspace);
+	return adder_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -64,7 +64,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"1b2450f7530f08f591f8835a701ab0d2f661a539ce42c8c582692f928b3d4348";
+	"fc5fa40aad731faf2129aa8b736bf9bc1a08d6f362c73dbb2512c41107ad57d8";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

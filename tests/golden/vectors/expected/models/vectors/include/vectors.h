@@ -254,13 +254,9 @@ int vectors_run(const struct vectors_inputs *inputs, const struct vectors_output
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int vectors_run_profiled(const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
 	struct vectors_workspace *workspace, const struct vectors_devices *devices);
-
 static inline int vectors_run(const struct vectors_inputs *inputs,
 	const struct vectors_outputs *outputs,
-	struct vectors_workspace *workspace, const struct vectors_devices *devices)
-{
-	return vectors_run_profiled(inputs, outputs, workspace, devices);
-}
+	struct vectors_workspace *workspace, const struct vectors_devices *devices);
 #endif
 
 /**
@@ -380,9 +376,23 @@ static inline int vectors_runner_run(const struct device *runner,
 }
 #endif
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 /** The measured points of vectors_run(), in the order of execution. */
 extern const struct opwest_point vectors_points[4];
+#endif
+
+#ifdef CONFIG_OPWEST_PROFILE
+static inline int vectors_run(const struct vectors_inputs *inputs,
+	const struct vectors_outputs *outputs,
+	struct vectors_workspace *workspace, const struct vectors_devices *devices)
+{
+	/*
+	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and
+	 * opwest_profile_end().
+	 */
+	OPWEST_CHECK_INPUTS(&vectors_details, inputs, outputs, workspace);
+	return vectors_run_profiled(inputs, outputs, workspace, devices);
+}
 #endif
 
 #ifdef __cplusplus

@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"583f261119e18ac4bdf8e79619e4ad9357abac61c559514fdbfd0957f4b57dc1";
+	"7ae5c2711d4bf195b49596afd5be2d0872ecb070e233b8a3db7ed2211b67e76f";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

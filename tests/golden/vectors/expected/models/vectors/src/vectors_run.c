@@ -98,6 +98,7 @@ int vectors_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&vectors_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
@@ -152,7 +153,7 @@ int vectors_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point vectors_points[4] = {
 	{.name = "vectors", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

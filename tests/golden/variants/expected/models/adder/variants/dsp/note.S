@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"557d8cf3f28a7d50"
-	.ascii "d57bc9ec63dad7166bb2a20b82d6df164f6e5f8c0dc80a4b\",\"variant\":\"dsp\",\"targe"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"adder\",\"description\":"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"bbe8f73edfa57e62"
+	.ascii "7c1ad11a6bc6b1428be70040dab56cb7aaba8dad8401ffba\",\"variant\":\"dsp\",\"targe"
 	.ascii "ts\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"ou"
 	.ascii "tputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[]"
 	.ascii ",\"pools\":[{\"name\":\"fast\",\"size\":96,\"align\":16,\"reach\":[],\"regions\":[],\"b"

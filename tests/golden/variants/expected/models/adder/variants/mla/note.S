@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"7d2a9b606b331e48"
-	.ascii "7c064a8053374121f1bb087e280ec0e8e34bd6b59b240002\",\"variant\":\"mla\",\"targe"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"adder\",\"description\":"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"e33de0146269f3a3"
+	.ascii "4c846e34f2e8651c7370204da18d6698a8b12e84f69527ce\",\"variant\":\"mla\",\"targe"
 	.ascii "ts\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"ou"
 	.ascii "tputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[]"
 	.ascii ",\"pools\":[],\"constants\":[{\"name\":\"weights\",\"dtype\":\"int32\",\"shape\":[4],\""

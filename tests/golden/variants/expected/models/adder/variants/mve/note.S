@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":7,\"model\":\"adder\",\"description\":"
-	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"e94aba856e3a36f0"
-	.ascii "335a98e434937c59d0e5d74f609d26fb8868df084ea5b0a6\",\"variant\":\"mve\",\"targe"
+	.ascii "{\"format\":1,\"opwest\":\"0.2.0\",\"metadata\":8,\"model\":\"adder\",\"description\":"
+	.ascii "\"The base adds 0, mla 1000, dsp 2000, mve 3000\",\"hash\":\"a5804b6f511a45b7"
+	.ascii "3f9f689025abb0d56f4db6abc753e80ecc01b611f82f2d51\",\"variant\":\"mve\",\"targe"
 	.ascii "ts\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"ou"
 	.ascii "tputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"size\":16}],\"devices\":[]"
 	.ascii ",\"pools\":[{\"name\":\"sram\",\"size\":256,\"align\":8,\"reach\":[],\"regions\":[],\"b"

@@ -82,7 +82,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"557d8cf3f28a7d50d57bc9ec63dad7166bb2a20b82d6df164f6e5f8c0dc80a4b";
+	"bbe8f73edfa57e627c1ad11a6bc6b1428be70040dab56cb7aaba8dad8401ffba";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

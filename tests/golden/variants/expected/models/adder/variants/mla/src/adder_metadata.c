@@ -64,7 +64,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"7d2a9b606b331e487c064a8053374121f1bb087e280ec0e8e34bd6b59b240002";
+	"e33de0146269f3a34c846e34f2e8651c7370204da18d6698a8b12e84f69527ce";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,

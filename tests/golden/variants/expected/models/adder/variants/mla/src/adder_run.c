@@ -84,6 +84,7 @@ int adder_run(
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
 	}
+	OPWEST_CHECK_INPUTS(&adder_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, adder_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
@@ -110,7 +111,7 @@ int adder_run(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
+#ifdef OPWEST_HAS_POINTS
 const struct opwest_point adder_points[2] = {
 	{.name = "adder", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},

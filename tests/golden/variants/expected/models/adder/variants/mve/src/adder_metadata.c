@@ -71,7 +71,7 @@ const struct opwest_model adder_model = {
 
 static const char build_string_0[] = "0.2.0";
 static const char build_string_1[] =
-	"e94aba856e3a36f0335a98e434937c59d0e5d74f609d26fb8868df084ea5b0a6";
+	"a5804b6f511a45b73f9f689025abb0d56f4db6abc753e80ecc01b611f82f2d51";
 
 const struct opwest_build adder_build = {
 	.generator = build_string_0,
