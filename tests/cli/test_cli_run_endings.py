@@ -56,7 +56,7 @@ int32_t second(const int32_t *t, int32_t *y)
 MANIFEST = """\
 version: 1
 model: ends
-objects: [{files: [operators.c]}]
+objects: [{files: [operators.c], uses: [io, control]}]
 operators:
   first: {args: [{name: x, dtype: int32, shape: [1]}, {name: t, dtype: int32, shape: [1], direction: out}]}
   second: {args: [{name: t, dtype: int32, shape: [1]}, {name: y, dtype: int32, shape: [1], direction: out}]}

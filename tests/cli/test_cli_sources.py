@@ -65,7 +65,7 @@ static inline int32_t classify(const int16_t *features, int32_t *label)
 	*label = limited(sum);
 	return 0;
 }
-int32_t score(int32_t *label, int32_t *score) { *score = -*label; return 0; }
+int32_t score(const int32_t *label, int32_t *score) { *score = -*label; return 0; }
 #endif
 """,
     "code/named.c": """

@@ -27,6 +27,8 @@ int32_t scale(const int8_t *a, float factor, int8_t *b) { b[0] = (int8_t)(factor
 int32_t shift(const int8_t *a, int8_t by, int8_t *b) { b[0] = (int8_t)(a[0] + by); return 0; }
 int32_t half(const int8_t *a, uint16_t factor, int8_t *b) { b[0] = (int8_t)(a[0] + factor); return 0; }
 int32_t sort(const int8_t *a, int8_t *scratch, int8_t *b) { scratch[0] = a[0]; b[0] = scratch[0]; return 0; }
+int32_t fold(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] + a[1]); return 0; }
+int32_t cpu(const int8_t *a, int8_t *b) { b[0] = (int8_t)(a[0] - a[1]); return 0; }
 int32_t bump(int8_t *a) { a[0]++; return 0; }
 struct device;
 int32_t npu(const int8_t *a, int8_t *b, const struct device *dev) { b[0] = a[0]; return dev == 0; }
