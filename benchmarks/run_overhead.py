@@ -8,8 +8,8 @@ only return 0. The counts are exact: a second run gives the same.
 
   direct      only the calls and `if (rc != 0) return rc`: the linker knows the addresses of buffers and parameters
   reentrant   the same through a pointer to the intermediate memory, so that two runs are possible at the same time
-  checked     the same with the checks that run makes on entry (NULL, alignment, opened) and the record
-              of the step that failed
+  checked     the same with the checks that run makes on entry (NULL, alignment, opened, overlaps, another run of
+              the workspace) and the record of the step that failed
 
 Per step: the cost of an additional step, from the shortest model to the longest. Fixed: the rest (negative if the
 first or the last step is cheaper than the others).
@@ -82,6 +82,8 @@ def handwritten(steps: int, places: Sequence[int]) -> str:
     return f"""/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include <opwest/buffers.h>
+
 #include <chain.h>
 
 #include "chain_internal.h"
@@ -126,10 +128,10 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }}
 
-int checked(const struct chain_inputs *inputs, const struct chain_outputs *outputs,
+static int alone(const struct chain_inputs *inputs, const struct chain_outputs *outputs,
 	struct chain_workspace *workspace, const struct chain_devices *devices)
 {{
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {{
+	if (inputs == NULL || outputs == NULL || devices == NULL) {{
 		return -EINVAL;
 	}}
 	if (!usable(inputs->x, CHAIN_INPUT_X_ALIGN) || !usable(outputs->y, CHAIN_OUTPUT_Y_ALIGN)) {{
@@ -137,6 +139,13 @@ int checked(const struct chain_inputs *inputs, const struct chain_outputs *outpu
 	}}
 	if (!workspace->opened) {{
 		return -EPERM;
+	}}
+	if (opwest_overlap(inputs->x, CHAIN_INPUT_X_SIZE, workspace->sram, CHAIN_POOL_SRAM_SIZE) ||
+	    opwest_overlap(inputs->x, CHAIN_INPUT_X_SIZE, workspace, sizeof(*workspace)) ||
+	    opwest_overlap(outputs->y, CHAIN_OUTPUT_Y_SIZE, inputs->x, CHAIN_INPUT_X_SIZE) ||
+	    opwest_overlap(outputs->y, CHAIN_OUTPUT_Y_SIZE, workspace->sram, CHAIN_POOL_SRAM_SIZE) ||
+	    opwest_overlap(outputs->y, CHAIN_OUTPUT_Y_SIZE, workspace, sizeof(*workspace))) {{
+		return -EINVAL;
 	}}
 	workspace->status.code = 0;
 	workspace->status.step = OPWEST_NO_STEP;
@@ -146,6 +155,22 @@ int checked(const struct chain_inputs *inputs, const struct chain_outputs *outpu
 
 {checked}
 	return 0;
+}}
+
+int checked(const struct chain_inputs *inputs, const struct chain_outputs *outputs,
+	struct chain_workspace *workspace, const struct chain_devices *devices)
+{{
+	int rc;
+
+	if (workspace == NULL) {{
+		return -EINVAL;
+	}}
+	if (!opwest_port_take(&workspace->running)) {{
+		return -EBUSY;
+	}}
+	rc = alone(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }}
 
 bool measure(void)
@@ -177,6 +202,7 @@ def build(work: Path, steps: int) -> tuple[Path, int]:
         own,
         model / "src" / "chain_run.c",
         model / "src" / "chain_metadata.c",
+        runtime / "src" / "buffers.c",
         runtime / "src" / "status.c",
     ]
     includes = [f"-I{path}" for path in (HERE, model / "include", model / "src", runtime / "include")]

@@ -56,17 +56,18 @@ bool opwest_port_device_is_ready(const struct device *dev)
 	return dev != 0;
 }
 
+/* As atomic_cas() and atomic_set() of Zephyr with CONFIG_ATOMIC_OPERATIONS_BUILTIN. */
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
-	const bool taken = *flag == 0; /* one thread */
+	opwest_port_flag_t expected = 0;
 
-	*flag = 1;
-	return taken;
+	return __atomic_compare_exchange_n(flag, &expected, 1, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 void opwest_port_give(opwest_port_flag_t *flag)
 {
-	*flag = 0;
+	(void)__atomic_exchange_n(flag, 0, __ATOMIC_SEQ_CST);
 }
 
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)

@@ -18,6 +18,7 @@ CASES = (
     "time_out",
     "another_owner",
     "caches",
+    "busy",
 )
 
 

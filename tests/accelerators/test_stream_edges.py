@@ -8,7 +8,19 @@ from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_
 from test_shared_devices import EMULATION, POSIX, _onpu
 
 CASES = (
-    *("arguments", "closed", "in_flight", "threads", "runs_between", "job_fails", "younger_fails", "submit_fails"),
+    *(
+        "arguments",
+        "closed",
+        "in_flight",
+        "threads",
+        "busy",
+        "race",
+        "overlaps",
+        "runs_between",
+        "job_fails",
+        "younger_fails",
+        "submit_fails",
+    ),
     *("operator_busy", "open_fails", "close_fails", "hangs", "slow", "cancelled", "cancelled_late", "notified"),
 )
 

@@ -37,6 +37,7 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     *(f"opwest_state_{name}" for name in ("reset", "save", "restore")),
     *("opwest_halide_code", "opwest_call_on_device", "memcpy", "opwest_port_take", "opwest_port_give"),
+    "opwest_buffers_overlap",
 }
 # Operators of `conventions` that are not of TVM's conventions; the last three are of MLIR's.
 OTHERS = ("total", "negate", "label", "mean", "blur", "limited", "turn", "shift", "sum")

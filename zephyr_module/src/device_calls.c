@@ -175,7 +175,21 @@ static int after(const struct opwest_operator *info, const struct opwest_value *
 	return rc;
 }
 
-int opwest_own(const struct opwest_call_device *device)
+static bool enter(const struct opwest_call_device *device)
+{
+	return device->running == NULL || opwest_port_take(device->running);
+}
+
+static int leave(const struct opwest_call_device *device, int rc)
+{
+	if (device->running != NULL) {
+		opwest_port_give(device->running);
+	}
+	return rc;
+}
+
+/* The functions up to opwest_own() are called by the only user of the workspace. */
+static int own(const struct opwest_call_device *device)
 {
 	const int rc = check_free(device);
 
@@ -277,22 +291,18 @@ static int start(const struct opwest_entry *entry, const struct opwest_value *ar
 	return rc == 0 ? 0 : failed(device, OPWEST_HOOK_CACHE, rc);
 }
 
-int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
+static int launch(const struct opwest_entry *entry, const struct opwest_value *args,
 		  const struct opwest_call_device *device)
 {
-	int rc = opwest_call_check(entry, args, count, device);
+	int rc = check_owned(device);
 
-	if (rc == 0) {
-		/* An operator without a device has passed the check without one. */
-		rc = device == NULL ? -ENODEV : check_owned(device);
-	}
 	if (rc == 0) {
 		rc = check_requirement(entry->requirement, info_of(device));
 	}
 	return rc == 0 ? start(entry, args, device) : rc;
 }
 
-int opwest_wait(const struct opwest_call_device *device)
+static int finish(const struct opwest_call_device *device)
 {
 	int rc = check_owned(device);
 
@@ -313,7 +323,7 @@ static void forget_launches(const struct opwest_call_device *device)
 	}
 }
 
-int opwest_release(const struct opwest_call_device *device)
+static int disown(const struct opwest_call_device *device)
 {
 	const int owned = check_owned(device);
 
@@ -321,7 +331,7 @@ int opwest_release(const struct opwest_call_device *device)
 		return owned;
 	}
 
-	const int rc = opwest_wait(device);
+	const int rc = finish(device);
 
 	if (!is_owned(device)) { /* the wait timed out */
 		return rc;
@@ -338,8 +348,8 @@ int opwest_release(const struct opwest_call_device *device)
 	return code == 0 || rc != 0 ? rc : failed(device, OPWEST_HOOK_CLOSE, code);
 }
 
-int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_value *args,
-			  const struct opwest_call_device *device)
+static int call_and_wait(const struct opwest_entry *entry, const struct opwest_value *args,
+			 const struct opwest_call_device *device)
 {
 	int rc = check_open(device);
 
@@ -353,14 +363,14 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 	const bool was_owned = is_owned(device);
 
 	if (!was_owned) {
-		rc = opwest_own(device);
+		rc = own(device);
 	}
 	if (rc != 0) {
 		return rc;
 	}
 	rc = start(entry, args, device);
 	if (rc == 0 && needs_wait(entry, device)) {
-		rc = opwest_wait(device);
+		rc = finish(device);
 		if (rc == 0) {
 			rc = after(entry->info, args, line_of(device));
 			rc = rc == 0 ? 0 : failed(device, OPWEST_HOOK_CACHE, rc);
@@ -368,7 +378,7 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 	}
 	if (!was_owned && *device->opened) {
 		const struct opwest_status first = *device->status;
-		const int released = opwest_release(device);
+		const int released = disown(device);
 
 		if (rc != 0) {
 			*device->status = first;
@@ -377,4 +387,39 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 		}
 	}
 	return rc;
+}
+
+int opwest_own(const struct opwest_call_device *device)
+{
+	return enter(device) ? leave(device, own(device)) : -EBUSY;
+}
+
+int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
+		  const struct opwest_call_device *device)
+{
+	const int rc = opwest_call_check(entry, args, count, device);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (device == NULL) {
+		return -ENODEV; /* an operator without a device has passed the check without one */
+	}
+	return enter(device) ? leave(device, launch(entry, args, device)) : -EBUSY;
+}
+
+int opwest_wait(const struct opwest_call_device *device)
+{
+	return enter(device) ? leave(device, finish(device)) : -EBUSY;
+}
+
+int opwest_release(const struct opwest_call_device *device)
+{
+	return enter(device) ? leave(device, disown(device)) : -EBUSY;
+}
+
+int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_value *args,
+			  const struct opwest_call_device *device)
+{
+	return enter(device) ? leave(device, call_and_wait(entry, args, device)) : -EBUSY;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <opwest/buffers.h>
 #include <opwest/registry.h>
 
 /*
@@ -68,6 +69,11 @@ static bool in_range(uint8_t dtype, int64_t number)
 	}
 }
 
+static const void *memory_of(const struct opwest_value *given)
+{
+	return given->kind == OPWEST_VALUE_IN ? given->as.in : given->as.out;
+}
+
 static bool fits(const struct opwest_tensor *declared, const struct opwest_value *given)
 {
 	if (given->dtype != declared->dtype) {
@@ -85,11 +91,38 @@ static bool fits(const struct opwest_tensor *declared, const struct opwest_value
 		return false;
 	}
 
-	const uintptr_t address = given->kind == OPWEST_VALUE_IN ? (uintptr_t)given->as.in
-								 : (uintptr_t)given->as.out;
+	const uintptr_t address = (uintptr_t)memory_of(given);
 
 	return address != 0U && address % OPWEST_TENSOR_ALIGN(declared->flags) == 0U &&
 	       given->size >= declared->size;
+}
+
+/* Checks whether a result may have exactly the memory of an argument. */
+static bool is_in_place(const struct opwest_tensor *result, const struct opwest_tensor *other)
+{
+	return result->direction == OPWEST_OUT && other->direction == OPWEST_IN &&
+	       (result->flags & other->flags & OPWEST_TENSOR_IN_PLACE) != 0U;
+}
+
+/* Checks whether the memory of a result overlaps that of another argument. */
+static bool overlaps(const struct opwest_operator *info, const struct opwest_value *args,
+		     uint16_t index)
+{
+	const struct opwest_tensor *const result = &info->args[index];
+	const void *const memory = memory_of(&args[index]);
+
+	for (uint16_t i = 0; i < info->arg_count; i++) {
+		const struct opwest_tensor *const other = &info->args[i];
+
+		if (i == index || (other->flags & OPWEST_TENSOR_SCALAR) != 0U ||
+		    (memory == memory_of(&args[i]) && is_in_place(result, other))) {
+			continue;
+		}
+		if (opwest_overlap(memory, result->size, memory_of(&args[i]), other->size)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 int opwest_call_check(const struct opwest_entry *entry, const struct opwest_value *args,
@@ -106,6 +139,11 @@ int opwest_call_check(const struct opwest_entry *entry, const struct opwest_valu
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (!fits(&info->args[i], &args[i])) {
+			return -EINVAL;
+		}
+	}
+	for (uint16_t i = 0; i < info->arg_count; i++) {
+		if (args[i].kind == OPWEST_VALUE_OUT && overlaps(info, args, i)) {
 			return -EINVAL;
 		}
 	}

@@ -69,17 +69,19 @@ static int acquire(struct opwest_stream *stream)
 			stream->notifies = false;
 		}
 	}
-	stream->thread = opwest_port_thread();
+	__atomic_store_n(&stream->thread, opwest_port_thread(), __ATOMIC_RELAXED);
 	return 0;
 }
 
 void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream_plan *plan,
-			struct opwest_slot *slots, struct opwest_status *status, int64_t *since,
-			uint32_t *launched, uint32_t launches)
+			struct opwest_slot *slots, struct opwest_status *status,
+			opwest_port_flag_t *running, int64_t *since, uint32_t *launched,
+			uint32_t launches)
 {
 	stream->plan = plan;
 	stream->slots = slots;
 	stream->status = status;
+	stream->running = running;
 	stream->since = since;
 	stream->frames[0].launched = launched;
 	stream->frames[1].launched = launched + launches;
@@ -96,22 +98,22 @@ uint32_t opwest_stream_free(const struct opwest_stream *stream)
 		       : (stream->first + (uint32_t)stream->count) % OPWEST_STREAM_FRAMES;
 }
 
-/* Whether another thread has frames in flight. */
-static bool is_foreign(const struct opwest_stream *stream)
+int opwest_stream_enter(struct opwest_stream *stream)
 {
-	return stream->count > 0U && stream->thread != opwest_port_thread();
+	if (__atomic_load_n(&stream->count, __ATOMIC_ACQUIRE) > 0U) {
+		return __atomic_load_n(&stream->thread, __ATOMIC_RELAXED) == opwest_port_thread()
+			       ? 0
+			       : -EPERM;
+	}
+	return stream->running == NULL || opwest_port_take(stream->running) ? 0 : -EBUSY;
 }
 
-int opwest_stream_check(const struct opwest_stream *stream)
+int opwest_stream_leave(struct opwest_stream *stream, int rc)
 {
-	if (is_foreign(stream)) {
-		return -EPERM;
+	if (stream->count == 0U && stream->running != NULL) {
+		opwest_port_give(stream->running);
 	}
-	/* Before the first open there is no plan. */
-	return stream->count == 0U && stream->plan != NULL &&
-			       opwest_devices_owned(stream->plan->set, stream->slots)
-		       ? -EBUSY
-		       : 0;
+	return rc;
 }
 
 int opwest_stream_submit(struct opwest_stream *stream)
@@ -127,7 +129,7 @@ int opwest_stream_submit(struct opwest_stream *stream)
 	}
 	frame->at = 0U;
 	frame->is_full = false;
-	stream->count++;
+	opwest_stream_count(stream, stream->count + 1U);
 	/* Poll returns a failure, in the order of the frames. */
 	(void)advance_all(stream);
 	return 0;
@@ -147,7 +149,7 @@ static int completed(struct opwest_stream *stream, uint32_t *frame)
 		}
 	}
 	stream->first = (uint8_t)((stream->first + 1U) % OPWEST_STREAM_FRAMES);
-	stream->count--;
+	opwest_stream_count(stream, stream->count - 1U);
 	return rc == -EAGAIN ? -EIO : rc;
 }
 
@@ -176,9 +178,6 @@ int opwest_stream_poll(struct opwest_stream *stream, int32_t timeout_ms, uint32_
 {
 	int failure;
 
-	if (is_foreign(stream)) {
-		return -EPERM;
-	}
 	if (stream->count > 0U && stream->failure == 0) {
 		proceed(stream, timeout_ms);
 	}

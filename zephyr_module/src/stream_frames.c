@@ -18,7 +18,7 @@ static enum opwest_stream_progress failed(struct opwest_stream *stream, int rc)
 	rc = stream->plan->abandon(rc, stream);
 	/* -EAGAIN of poll has another meaning. */
 	stream->failure = rc == -EAGAIN ? -EIO : rc;
-	stream->count = keeps ? 1U : 0U;
+	opwest_stream_count(stream, keeps ? 1U : 0U);
 	return OPWEST_STREAM_FAILED;
 }
 

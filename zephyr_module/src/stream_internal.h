@@ -27,6 +27,12 @@ static inline struct opwest_stream_frame *opwest_stream_frame_of(struct opwest_s
 	return &stream->frames[(stream->first + age) % OPWEST_STREAM_FRAMES];
 }
 
+/** @brief Set the number of frames in flight, which other threads read. */
+static inline void opwest_stream_count(struct opwest_stream *stream, uint32_t count)
+{
+	__atomic_store_n(&stream->count, (uint8_t)count, __ATOMIC_RELEASE);
+}
+
 /** @brief Return whether a frame has performed all its actions. */
 static inline bool opwest_stream_is_complete(const struct opwest_stream *stream,
 					     const struct opwest_stream_frame *frame)

@@ -307,6 +307,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Checks:
+    """The checks of calls at run time that are in the code."""
+
+    busy: bool = True
+    """A function of a workspace returns -EBUSY while another thread is in one."""
+    buffers: bool = True
+    """Buffers of the caller that overlap are refused."""
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A resolved manifest: the unit of emission."""
 
@@ -361,6 +371,7 @@ class Model:
     """The variant of the model; None for the base."""
     streams: bool = False
     """Whether submit and poll are emitted."""
+    checks: Checks = Checks()
 
     @property
     def label(self) -> str:

@@ -29,7 +29,7 @@ from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
 from opwest.model.licences import model_licence
 from opwest.model.link import resolve_builds
-from opwest.model.model import MemoryPlanner, Model
+from opwest.model.model import Checks, MemoryPlanner, Model
 from opwest.model.needs import cpp_needs, needs_full_libc, needs_halide, needs_tvm
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
@@ -109,6 +109,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         licence=model_licence(context),
         variant=context.variant,
         streams=streams(context, workspace.steps, names.devices, planner),
+        checks=_checks(context),
     )
     check_names(model, context.faults)
     if model.devices:
@@ -117,6 +118,11 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         check_npu_programs(context, model.devices, model.steps)
     check_counts(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined, context.faults))
+
+
+def _checks(context: Context) -> Checks:
+    section = context.section("checks", context.section("run"))
+    return Checks(busy=section.get("busy", True), buffers=section.get("buffers", True))
 
 
 def _table(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:

@@ -98,6 +98,7 @@ def bundle_files(
         tensors_in=[tensor for tensor in inputs if not tensor["placed"]],
         placed=any(tensor["placed"] for tensor in tensors),
         pools=pool_rows(model, plan),
+        buffers=model.checks.buffers,
         devices=device_rows(model),
         has_hooks=any(device.has_hooks for device in model.devices),
         has_state=bool(model.states),

@@ -48,8 +48,8 @@ FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
-            *_headers("input_check", "model", "port", "profile", "registry", "stack", "status"),
-            *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_headers("buffers", "input_check", "model", "port", "profile", "registry", "stack", "status"),
+            *_sources("buffers.c", "input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "syscalls": Feature(_sources("syscalls_zephyr.h")),

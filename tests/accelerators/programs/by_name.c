@@ -350,6 +350,36 @@ static void case_caches(void)
 	EXPECT_CODE(named_close(&workspace, &devices), 0);
 }
 
+/* Another function of the workspace runs: calls by name return -EBUSY and change nothing. */
+static void case_busy(void)
+{
+	const struct named_inputs inputs = {0};
+	const struct named_outputs outputs = {z};
+	struct opwest_slot slots[sizeof(workspace.slots) / sizeof(workspace.slots[0])];
+	struct opwest_status status;
+
+	EXPECT_CODE(named_open(&workspace, &devices), 0);
+	EXPECT_CODE(own(NAMED_DEVICE_FIRST_INDEX), 0);
+	EXPECT(opwest_port_take(&workspace.running));
+	memcpy(slots, workspace.slots, sizeof(slots));
+	status = workspace.status;
+	EXPECT_CODE(call("launch", NAMED_DEVICE_FIRST_INDEX), -EBUSY);
+	EXPECT_CODE(launch(args, NAMED_DEVICE_FIRST_INDEX), -EBUSY);
+	EXPECT_CODE(wait_for(NAMED_DEVICE_FIRST_INDEX), -EBUSY);
+	EXPECT_CODE(release(NAMED_DEVICE_FIRST_INDEX), -EBUSY);
+	EXPECT_CODE(own(NAMED_DEVICE_SECOND_INDEX), -EBUSY);
+	EXPECT_CODE(own(4), -EBUSY);
+	EXPECT_CODE(named_run(&inputs, &outputs, &workspace, &devices), -EBUSY);
+	EXPECT_CODE(named_close(&workspace, &devices), -EBUSY);
+	EXPECT(memcmp(slots, workspace.slots, sizeof(slots)) == 0);
+	EXPECT(memcmp(&status, &workspace.status, sizeof(status)) == 0);
+	opwest_port_give(&workspace.running);
+	EXPECT_CODE(call("launch", NAMED_DEVICE_FIRST_INDEX), 0);
+	EXPECT_CODE(release(NAMED_DEVICE_FIRST_INDEX), 0);
+	run_model();
+	EXPECT_CODE(named_close(&workspace, &devices), 0);
+}
+
 #define CASE(name) {#name, case_##name}
 
 int main(int argc, char **argv)
@@ -359,7 +389,7 @@ int main(int argc, char **argv)
 		void (*function)(void);
 	} cases[] = {
 		CASE(call_waits), CASE(launch_does_not_wait), CASE(wrong_devices), CASE(any_device),
-		CASE(time_out), CASE(another_owner), CASE(caches),
+		CASE(time_out), CASE(another_owner), CASE(caches), CASE(busy),
 	};
 
 	prepare();

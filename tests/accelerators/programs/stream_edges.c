@@ -173,6 +173,129 @@ static void threads(void)
 	check_result(0, 0);
 }
 
+static void expect_busy(void)
+{
+	static uint8_t saved[EDGES_STATE_SIZE];
+	const struct opwest_call_device first =
+		edges_call_device(&stream.workspace, EDGES_DEVICE_FIRST_INDEX);
+	const struct opwest_status before = stream.workspace.status;
+
+	CHECK(edges_run(NULL, NULL, &stream.workspace, NULL) == -EBUSY);
+	CHECK(edges_open(&stream.workspace, &devices) == -EBUSY);
+	CHECK(edges_close(&stream.workspace, &devices) == -EBUSY);
+	CHECK(edges_reset(&stream.workspace) == -EBUSY);
+	CHECK(edges_save(&stream.workspace, saved, sizeof(saved)) == -EBUSY);
+	CHECK(edges_restore(&stream.workspace, saved, sizeof(saved)) == -EBUSY);
+	CHECK(opwest_own(&first) == -EBUSY && opwest_release(&first) == -EBUSY);
+	CHECK(memcmp(&before, &stream.workspace.status, sizeof(before)) == 0);
+}
+
+static void busy(void)
+{
+	CHECK(submit(0) == 0);
+	expect_busy();
+	CHECK(submit(1) == 0);
+	expect_busy();
+	CHECK(poll() == 0);
+	expect_busy();
+	CHECK(poll() == 0);
+	check_result(0, 1);
+	CHECK(opwest_port_take(&stream.workspace.running)); /* a run of another thread */
+	expect_busy();
+	CHECK(edges_submit(&stream, NULL, NULL) == -EBUSY);
+	CHECK(edges_poll(&stream, 0, NULL) == -EBUSY);
+	CHECK(edges_stream_notify(&stream, NULL, NULL) == -EBUSY);
+	CHECK(edges_stream_open(&stream, &devices) == -EBUSY);
+	CHECK(edges_stream_close(&stream) == -EBUSY);
+	opwest_port_give(&stream.workspace.running);
+	CHECK(submit(2) == 0 && poll() == 0);
+	check_result(0, 2);
+}
+
+static void *compete(void *results_of_thread)
+{
+	int8_t *const own = results_of_thread;
+
+	for (int i = 0; i < 200; i++) {
+		int rc = edges_submit(&stream, &(struct edges_inputs){0},
+				      &(struct edges_outputs){.y = own});
+
+		CHECK(rc == 0 || rc == -EBUSY || rc == -EPERM);
+		if (rc == 0) {
+			CHECK(poll() == 0);
+		} else {
+			rc = edges_poll(&stream, 0, NULL);
+			CHECK(rc == -ENOENT || rc == -EBUSY || rc == -EPERM);
+		}
+	}
+	return NULL;
+}
+
+/* Two threads use one stream: each frame belongs to one of them. */
+static void race(void)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(pthread_create(&threads[i], NULL, compete, results[i]) == 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	}
+	CHECK(edges_reset(&stream.workspace) == 0);
+	CHECK(submit(2) == 0 && poll() == 0);
+	check_result(2, 2);
+}
+
+static int submit_to(int8_t *y)
+{
+	return edges_submit(&stream, &(struct edges_inputs){0}, &(struct edges_outputs){.y = y});
+}
+
+static void expect_refused(int8_t *y)
+{
+	stream.workspace.status.argument = OPWEST_NO_ARGUMENT;
+	CHECK(submit_to(y) == -EINVAL);
+	CHECK(stream.workspace.status.hook == OPWEST_HOOK_OUTPUT);
+	CHECK(stream.workspace.status.argument == 0U);
+}
+
+/* The buffers of a frame do not overlap those of the other one, the pools, or the stream. */
+static void overlaps(void)
+{
+	struct edges_stream other = stream;
+	int8_t *const pool = (int8_t *)stream.workspace.sram;
+	int8_t *const ends[][2] = {
+		{pool, pool + EDGES_POOL_SRAM_STREAM_SIZE},
+		{(int8_t *)&stream, (int8_t *)(&stream + 1)},
+		{(int8_t *)stream.state, (int8_t *)(stream.state + 1)},
+	};
+
+	for (int in_flight = 0; in_flight < 2; in_flight++) {
+		for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+			expect_refused(ends[i][0] - ELEMENTS + 1);
+			expect_refused(ends[i][0]);
+			expect_refused(ends[i][1] - 1);
+		}
+		if (in_flight == 0) {
+			CHECK(submit(0) == 0);
+		}
+	}
+	expect_refused(results[0]);
+	expect_refused(results[0] + ELEMENTS - 1);
+	expect_refused(results[0] - ELEMENTS + 1);
+	CHECK(submit(1) == 0); /* its buffer follows that of the first frame */
+	CHECK(poll() == 0 && poll() == 0);
+	check_result(0, 1);
+	CHECK(submit_to(results[0]) == 0 && poll() == 0);
+	/* A pool for run is large enough up to its end: the second frame is in the stream. */
+	memset(&other.workspace.opened, 0, sizeof(other.workspace.opened));
+	other.workspace.sram = (uint8_t *)stream.state -
+			       (EDGES_POOL_SRAM_STREAM_SIZE - 1U) / EDGES_POOL_SRAM_ALIGN *
+				       EDGES_POOL_SRAM_ALIGN;
+	CHECK(edges_stream_open(&other, &devices) == -EINVAL);
+}
+
 /* Run on the workspace of the stream continues its state, and a frame continues that of run. */
 static void runs_between(void)
 {
@@ -385,6 +508,9 @@ static const struct {
 	{"closed", closed},
 	{"in_flight", in_flight},
 	{"threads", threads},
+	{"busy", busy},
+	{"race", race},
+	{"overlaps", overlaps},
 	{"runs_between", runs_between},
 	{"job_fails", job_fails},
 	{"younger_fails", younger_fails},

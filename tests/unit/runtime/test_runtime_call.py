@@ -2,6 +2,7 @@
 """opwest_call: every return value that registry.h documents, scalars at their limits, every kind of argument."""
 
 import errno
+import itertools
 import struct
 from pathlib import Path
 
@@ -58,6 +59,12 @@ def program(tmp_path_factory):
         "int32_t owned(uint8_t *y, const struct device *dev);\n"
         "int32_t owned(uint8_t *y, const struct device *dev)\n"
         "{\n\tmemcpy(y, *(const char *const *)(const void *)dev, 6);\n\treturn 0;\n}\n"
+        "void over(const int32_t *a, const int32_t *b, int32_t *y);\n"
+        "void over(const int32_t *a, const int32_t *b, int32_t *y)\n"
+        "{\n\tfor (int i = 0; i < 3; i++) {\n\t\ty[i] = a[i] + b[i];\n\t}\n}\n"
+        "void pairs(const int32_t *a, const int32_t *b, int32_t *y, int32_t *z);\n"
+        "void pairs(const int32_t *a, const int32_t *b, int32_t *y, int32_t *z)\n"
+        "{\n\tfor (int i = 0; i < 3; i++) {\n\t\ty[i] = a[i];\n\t\tz[i] = b[i];\n\t}\n}\n"
         "void aligned(const uint8_t *x, uint8_t *y);\n"
         "void aligned(const uint8_t *x, uint8_t *y)\n{\n\ty[0] = x[0];\n}"
     )
@@ -68,6 +75,13 @@ def program(tmp_path_factory):
         "      - {name: b, dtype: int32, shape: [3], direction: out}\n"
         "      - {name: c, dtype: int32, shape: [3], direction: inout}\n"
         "      - {name: d, dtype: int32, shape: [3], direction: scratch}",
+        "  over:\n    returns: void\n    args:\n      - {name: a, dtype: int32, shape: [3]}\n"
+        "      - {name: b, dtype: int32, shape: [3]}\n"
+        "      - {name: y, dtype: int32, shape: [3], direction: out, in_place: [a]}",
+        "  pairs:\n    returns: void\n    args:\n      - {name: a, dtype: int32, shape: [3]}\n"
+        "      - {name: b, dtype: int32, shape: [3]}\n"
+        "      - {name: y, dtype: int32, shape: [3], direction: out, in_place: [a]}\n"
+        "      - {name: z, dtype: int32, shape: [3], direction: out, in_place: [b]}",
         "  owned: {device: {}, args: [{name: y, dtype: uint8, shape: [6], direction: out}]}",
         "  aligned: {returns: void, args: [{name: x, dtype: uint8, shape: [4], align: 16}, "
         "{name: y, dtype: uint8, shape: [4], direction: out}]}",
@@ -223,3 +237,36 @@ def test_declared_alignment_is_checked(program):
     good, bad = (f"aligned 0 in:{UINT8}:4:{off} out:{UINT8}:4:0" for off in (16, 8))
     assert codes(program, good) == [OK]
     assert codes(program, bad) == [INVALID]
+
+
+ROW = 256
+"""The memory of an argument follows that of the one before it, in bytes."""
+
+
+def placed(kinds: str, moved: int, other: int, distance: int) -> str:
+    """Return int32 arguments of 12 bytes, one of which is `distance` bytes behind a later one."""
+    offsets = [0] * len(kinds)
+    offsets[moved] += (other - moved) * ROW + distance
+    words = {"i": "in", "o": "out"}
+    return " ".join(f"{words[kind]}:{INT32}:12:{offset}" for kind, offset in zip(kinds, offsets, strict=True))
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("kinds", "iooo"), ("over", "iio"), ("pairs", "iioo")])
+def test_results_do_not_overlap_other_arguments(program, name, kinds):
+    """Every pair of arguments, before and behind each other; `in_place` permits exactly the same memory."""
+    lines, wanted = [], []
+    for moved, other in itertools.combinations(range(len(kinds)), 2):
+        for distance in range(-16, 17, 4):
+            both_read = kinds[moved] == kinds[other] == "i"
+            in_place = (name, moved, other, distance) == ("over", 0, 2, 0)
+            refused = abs(distance) < 12 and not both_read and not in_place
+            lines.append(f"{name} 0 {placed(kinds, moved, other, distance)}")
+            wanted.append(INVALID if refused else OK)
+    assert codes(program, *lines) == wanted
+
+
+def test_a_result_in_place_of_two_arguments_needs_both_permissions(program):
+    """y in the memory of a, which is also that of b."""
+    offsets = (2 * ROW, ROW)
+    line = f"over 0 in:{INT32}:12:{offsets[0]} in:{INT32}:12:{offsets[1]} out:{INT32}:12:0"
+    assert codes(program, line) == [INVALID]

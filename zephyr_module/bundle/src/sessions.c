@@ -6,11 +6,25 @@
  * the thread of the installation accesses the current model and all sessions alone. Each waiting
  * thread has incremented `waiting` or finds a count of `resumed`: a thread that takes the count of
  * another one waits again, so the sums remain equal.
+ *
+ * A function of a session sets its mark `running`: two threads cannot use one workspace. The image
+ * has no check of its own.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "bundle_internal.h"
+
+static bool begin(struct opwest_session *session)
+{
+	return opwest_port_take(&session->running);
+}
+
+static int end(struct opwest_session *session, int rc)
+{
+	opwest_port_give(&session->running);
+	return rc;
+}
 
 static int enter(struct opwest_bundles *bundles)
 {
@@ -200,8 +214,8 @@ static int run(struct opwest_session *session, const void *const *inputs, void *
 	return rc;
 }
 
-int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
-		       const void *const *inputs, void *const *outputs)
+static int run_once(struct opwest_session *session, uint64_t interface_hash,
+		    const void *const *inputs, void *const *outputs)
 {
 	struct opwest_bundles *const bundles = session->bundles;
 	int rc;
@@ -228,9 +242,8 @@ int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
 	return rc;
 }
 
-int opwest_session_hold(struct opwest_session *session,
-			const struct opwest_bundle_descriptor **descriptor,
-			const struct opwest_bundle_header **header)
+static int hold(struct opwest_session *session, const struct opwest_bundle_descriptor **descriptor,
+		const struct opwest_bundle_header **header)
 {
 	struct opwest_bundles *const bundles = session->bundles;
 	int rc;
@@ -258,10 +271,27 @@ int opwest_session_hold(struct opwest_session *session,
 	return 0;
 }
 
+int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
+		       const void *const *inputs, void *const *outputs)
+{
+	return begin(session) ? end(session, run_once(session, interface_hash, inputs, outputs))
+			      : -EBUSY;
+}
+
+int opwest_session_hold(struct opwest_session *session,
+			const struct opwest_bundle_descriptor **descriptor,
+			const struct opwest_bundle_header **header)
+{
+	return begin(session) ? end(session, hold(session, descriptor, header)) : -EBUSY;
+}
+
 int opwest_session_run_held(struct opwest_session *session, const void *const *inputs,
 			    void *const *outputs)
 {
-	return session->held ? run(session, inputs, outputs) : -EPERM;
+	if (!begin(session)) {
+		return -EBUSY;
+	}
+	return end(session, session->held ? run(session, inputs, outputs) : -EPERM);
 }
 
 void opwest_session_release(struct opwest_session *session)
@@ -272,7 +302,7 @@ void opwest_session_release(struct opwest_session *session)
 	}
 }
 
-int opwest_session_reset(struct opwest_session *session)
+static int reset(struct opwest_session *session)
 {
 	struct opwest_bundles *const bundles = session->bundles;
 	int rc = bundles == NULL ? -EPERM : session->held ? 0 : enter(bundles);
@@ -290,11 +320,21 @@ int opwest_session_reset(struct opwest_session *session)
 	return rc;
 }
 
+int opwest_session_reset(struct opwest_session *session)
+{
+	return begin(session) ? end(session, reset(session)) : -EBUSY;
+}
+
 int opwest_session_status(struct opwest_session *session, struct opwest_status *status)
 {
-	if (!session->has_status) {
-		return -EPERM;
+	int rc = -EPERM;
+
+	if (!begin(session)) {
+		return -EBUSY;
 	}
-	*status = session->status;
-	return 0;
+	if (session->has_status) {
+		*status = session->status;
+		rc = 0;
+	}
+	return end(session, rc);
 }

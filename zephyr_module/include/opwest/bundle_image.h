@@ -49,6 +49,10 @@ struct opwest_bundle_trailer {
 	((struct opwest_bundle_trailer *)((uintptr_t)(workspace) +                                 \
 					  OPWEST_BUNDLE_TRAILER_OFFSET(sizeof(*(workspace)))))
 
+/* One thread at a time uses a workspace: the session of the firmware refuses others. */
+#define opwest_port_take(flag) ((void)(flag), true)
+#define opwest_port_give(flag) ((void)(flag))
+
 #ifdef OPWEST_BUNDLE_RUNTIME
 
 /* The sources of the runtime in an image: the callers log, because they have a workspace. */

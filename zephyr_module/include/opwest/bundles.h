@@ -94,7 +94,10 @@ struct opwest_bundles_config {
 
 struct opwest_bundles;
 
-/** Runs the current model in its own memory. One thread at a time uses it. */
+/**
+ * Runs the current model in its own memory. One thread at a time uses it: its functions return
+ * -EBUSY without an effect while another one runs.
+ */
 struct opwest_session {
 	/** Set by the application. */
 	struct opwest_bundle_memory memory;
@@ -107,6 +110,8 @@ struct opwest_session {
 	uint32_t generation;
 	/** That of the latest run: the model may be replaced after it. */
 	struct opwest_status status;
+	/** Set while a function of the session runs. */
+	opwest_port_flag_t running;
 	bool has_status;
 	bool held;
 	/** @endcond */
@@ -227,8 +232,10 @@ int opwest_session_add(struct opwest_bundles *bundles, struct opwest_session *se
  * @retval -EPERM      The session is not added.
  * @retval -ENOENT     There is no current model.
  * @retval -EPROTOTYPE The current model has another interface.
- * @retval -EINVAL     An argument is NULL or misaligned.
- * @retval -EBUSY      The model is held: use opwest_session_run_held().
+ * @retval -EINVAL     An argument is NULL or misaligned, or its memory overlaps another one or that
+ *                     of the session.
+ * @retval -EBUSY      The model is held: use opwest_session_run_held(). Or another thread uses the
+ *                     session.
  * @return Another negative errno of open or run: see opwest_session_status()
  */
 int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
@@ -249,7 +256,7 @@ int opwest_session_run(struct opwest_session *session, uint64_t interface_hash,
  * @retval 0       Held, and the workspace is open.
  * @retval -EPERM  The session is not added.
  * @retval -ENOENT There is no current model.
- * @retval -EBUSY  It is held already.
+ * @retval -EBUSY  It is held already, or another thread uses the session.
  * @return Another negative errno of open
  */
 int opwest_session_hold(struct opwest_session *session,

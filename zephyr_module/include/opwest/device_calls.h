@@ -12,6 +12,9 @@
  * other threads are refused here with -EBUSY or -EPERM. Refused calls, which are those with
  * -EINVAL, -EPERM, -EBUSY of a workspace in use, and -EALREADY, change nothing: neither ownership
  * nor launched work nor the status.
+ *
+ * Each function also returns -EBUSY without an effect while another function of the workspace runs,
+ * such as `<model>_run()` of another thread (`run: checks: {busy: true}`).
  */
 #ifndef OPWEST_DEVICE_CALLS_H_
 #define OPWEST_DEVICE_CALLS_H_
@@ -36,6 +39,8 @@ struct opwest_call_device {
 	struct opwest_slot *slots;
 	struct opwest_status *status;
 	bool *opened;
+	/** Set while a function of the workspace runs; NULL: the application excludes others. */
+	opwest_port_flag_t *running;
 	/** The index in the device context. */
 	uint32_t index;
 };
@@ -53,7 +58,7 @@ struct opwest_call_device {
  * @retval -EPERM     The workspace is not open.
  * @retval -EALREADY  The thread owns the device for this workspace: call opwest_launch().
  * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
- *                    progress: wait for its end. Or another workspace did not release the device in
+ *                    progress, or another function of the workspace runs. Or another workspace did not release the device in
  *                    own_timeout_ms: see the status.
  * @retval -EDEADLK   The thread owns the device for another workspace, or through its driver:
  *                    release it there.
@@ -78,6 +83,7 @@ int opwest_own(const struct opwest_call_device *device);
  * @retval 0          The work is in the queue of the device, or done.
  * @retval -EPERM     The workspace is not open, or the calling thread does not own the device by
  *                    opwest_own().
+ * @retval -EBUSY     Another function of the workspace runs.
  * @retval -ECANCELED `<model>_cancel()` was called: opwest_release() aborts the work.
  * @retval -ETIMEDOUT The queue stayed full: as opwest_wait(). Or the operator returned it: the
  *                    device is owned.
@@ -98,6 +104,7 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
  * @retval -ECANCELED `<model>_cancel()` was called: opwest_release() aborts the work.
  * @retval -ETIMEDOUT Some work is unfinished. No device of the workspace is owned any more, and
  *                    none is active: open the workspace again.
+ * @retval -EBUSY     Another function of the workspace runs.
  * @return Another negative errno of the work; all of it has ended
  */
 int opwest_wait(const struct opwest_call_device *device);
@@ -111,6 +118,7 @@ int opwest_wait(const struct opwest_call_device *device);
  * @retval -EINVAL    The model has no device of this index.
  * @retval -EPERM     The workspace is not open, or the calling thread does not own the device by
  *                    opwest_own().
+ * @retval -EBUSY     Another function of the workspace runs: the device is still owned.
  * @retval -ECANCELED `<model>_cancel()` was called: the work is aborted, and no device of the
  *                    workspace is owned any more. Open again unless workspace->opened.
  * @return The first error of opwest_wait() or the driver; the device is not owned nevertheless

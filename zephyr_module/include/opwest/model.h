@@ -82,7 +82,12 @@ enum opwest_direction {
 };
 
 /** The argument is passed by value. */
-#define OPWEST_TENSOR_SCALAR 0x01U
+#define OPWEST_TENSOR_SCALAR   0x01U
+/**
+ * The memory of a result and of an argument that both have this flag may be the same: `in_place` of
+ * the manifest.
+ */
+#define OPWEST_TENSOR_IN_PLACE 0x02U
 /** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 

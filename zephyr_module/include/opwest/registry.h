@@ -109,7 +109,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @brief Call an operator by its entry, and wait until it has written its results.
  *
  * Count, kinds, element types and sizes of the arguments are checked against the operator's
- * signature before the call. Pass scratch arguments like results.
+ * signature before the call. Pass scratch arguments like results. The memory of a result may not
+ * overlap that of another argument; `in_place` of the manifest permits the same memory.
  *
  * An operator of an accelerator needs an open workspace and nothing else: the function owns the
  * device during the call, waits for asynchronous work, and makes caches coherent. It uses the
@@ -124,8 +125,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  *
  * @retval 0          The operator succeeded; its results are written.
  * @retval -ENOENT    @p entry is NULL.
- * @retval -EINVAL    An argument is surplus, missing, NULL, too small, misaligned, or of a wrong
- *                    type; or the model has no device of this index. Memory that a device without
+ * @retval -EINVAL    An argument is surplus, missing, NULL, too small, misaligned, of a wrong
+ *                    type, or overlaps another one; or the model has no device of this index. Memory that a device without
  *                    cache coherence writes must consist of whole cache lines.
  * @retval -ENODEV    The operator takes a device and @p device is NULL, or the reverse.
  * @retval -ENOTSUP   The operator's device is no struct device: call the operator directly.
@@ -135,7 +136,7 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -EIO       The operator returned a positive status.
  * @retval -ETIMEDOUT The device did not finish in time: open the workspace again.
  * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
- *                    progress: nothing is changed. Or another owner did not release the device: the workspace
+ *                    progress, or another function of the workspace runs: nothing is changed. Or another owner did not release the device: the workspace
  *                    is still open.
  * @retval -EDEADLK   The calling thread owns the device for another workspace.
  * @return Another negative errno that the operator or the device returned

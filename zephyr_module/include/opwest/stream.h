@@ -102,6 +102,8 @@ struct opwest_stream {
 	const struct opwest_stream_plan *plan;
 	struct opwest_slot *slots;
 	struct opwest_status *status;
+	/** That of the workspace: set while a frame is in flight; NULL: not checked. */
+	opwest_port_flag_t *running;
 	/** The time of the last progress of each device, milliseconds. */
 	int64_t *since;
 	/** The device of the wait in progress, or NULL; written by the owner, read by callbacks. */
@@ -118,7 +120,7 @@ struct opwest_stream {
 	int failure;
 	/** The oldest frame in flight. */
 	uint8_t first;
-	/** The number of frames in flight. */
+	/** The number of frames in flight. Other threads read it and @ref thread. */
 	uint8_t count;
 	/** Whether all drivers call back. */
 	bool notifies;
@@ -131,13 +133,15 @@ struct opwest_stream {
  * @param plan     The actions of the model.
  * @param slots    The slots of the workspace.
  * @param status   The status of the workspace.
+ * @param running  Its running mark, or NULL.
  * @param since    Memory for a time per device.
  * @param launched Memory for the launches of both frames.
  * @param launches The number of launches of a frame.
  */
 void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream_plan *plan,
-			struct opwest_slot *slots, struct opwest_status *status, int64_t *since,
-			uint32_t *launched, uint32_t launches);
+			struct opwest_slot *slots, struct opwest_status *status,
+			opwest_port_flag_t *running, int64_t *since, uint32_t *launched,
+			uint32_t launches);
 
 /**
  * @brief Return the frame to submit next.
@@ -149,15 +153,27 @@ void opwest_stream_open(struct opwest_stream *stream, const struct opwest_stream
 uint32_t opwest_stream_free(const struct opwest_stream *stream);
 
 /**
- * @brief Check that the calling thread may submit.
+ * @brief Begin a call of submit, poll or notify.
+ *
+ * Without a frame in flight it sets the mark of the workspace.
  *
  * @param stream The stream.
  *
- * @retval 0      It may.
- * @retval -EPERM Another thread has frames in flight.
- * @retval -EBUSY The workspace owns a device, and no frame is in flight.
+ * @retval 0      The calling thread may use the stream until opwest_stream_leave().
+ * @retval -EPERM Another thread has a frame in flight.
+ * @retval -EBUSY Another thread is in a function of the workspace.
  */
-int opwest_stream_check(const struct opwest_stream *stream);
+int opwest_stream_enter(struct opwest_stream *stream);
+
+/**
+ * @brief End a call: without a frame in flight others may use the workspace.
+ *
+ * @param stream The stream.
+ * @param rc     The result of the call.
+ *
+ * @return @p rc
+ */
+int opwest_stream_leave(struct opwest_stream *stream, int rc);
 
 /**
  * @brief Begin the frame of opwest_stream_free(), and advance.
@@ -183,7 +199,6 @@ int opwest_stream_submit(struct opwest_stream *stream);
  * @retval 0       The oldest frame is complete, and not in flight any more.
  * @retval -EAGAIN It is not complete.
  * @retval -ENOENT No frame is in flight.
- * @retval -EPERM  Another thread has frames in flight.
  * @return The failure, as of run; no frame is in flight
  */
 int opwest_stream_poll(struct opwest_stream *stream, int32_t timeout_ms, uint32_t *frame);

@@ -98,9 +98,11 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
         placed={role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
         structures=sorted({handle.removeprefix("const ").removesuffix(" *") for handle in handles}),
-        workspace_tail=workspace_tail(len(devices), placed),
+        workspace_tail=workspace_tail(model),
         reached=any(not t["placed"] and t["reached"] for t in tensors),
         has_hooks=any(device.has_hooks for device in model.devices),
+        busy=model.checks.busy,
+        buffers=model.checks.buffers,
         pools=pools,
         bound_pools=bound,
         state_size=saved_size(model) if model.states else 0,
@@ -125,7 +127,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         headers=sorted({d.handle.header for d in model.devices if d.handle}),
         pools=pools if bound else [],
         streams=model.streams,
-        workspace_tail=workspace_tail(len(devices), placed),
+        workspace_tail=workspace_tail(model),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
 
@@ -159,10 +161,11 @@ def _host_words(devices: list[dict[str, Any]]) -> str:
     return "devices without hooks"
 
 
-def workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
+def workspace_tail(model: Model) -> list[str]:
     """Return the initialisers of all workspace members after `opened`; -Wextra warns if one is missing."""
-    parts = [["OPWEST_SLOT_INIT"] * devices]
-    parts += [["NULL" for t in placed if t["role"] == role] for role in ("input", "output")]
-    return [
+    parts = [["OPWEST_SLOT_INIT"] * len(model.devices)]
+    parts += [["NULL" for t in tensors if t.placed] for tensors in (model.inputs, model.outputs)]
+    busy = ["0,"] if model.checks.busy else []
+    return busy + [
         line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80, subsequent_indent=" ")
     ]

@@ -18,9 +18,19 @@ from opwest.render.c.header import pool_rows
 from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
 from opwest.render.literals import c_comment, c_number
+from opwest.render.overlaps import (
+    Memory,
+    Subject,
+    is_inline,
+    open_overlaps,
+    pool_memory,
+    run_overlaps,
+    table,
+    tensor_memory,
+)
 from opwest.render.records.layout import METADATA_VERSION
 from opwest.render.records.model_records import ModelRecords
-from opwest.render.records.states import resets_after_failure
+from opwest.render.records.states import resets_after_failure, saved_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -39,6 +49,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
     opened = {plan.place(b.name)[0] for b in model.buffers if b.role in ("input", "output", "constant")}
     pinned = [_pinned_row(names, model, plan, places, b.name) for b in model.buffers if b.role == "constant"]
     has_hooks = any(d.has_hooks for d in model.devices)
+    overlaps = run_overlaps(model, plan)
     return render(
         "models/model/src/model_run.c",
         model=model.name,
@@ -71,7 +82,28 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         points=c_definitions([records.points]),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
+        busy=model.checks.busy,
+        run_overlaps=[overlap_row(one) for one in overlaps] if is_inline(overlaps) else [],
+        overlap_table=[] if is_inline(overlaps) else table(tensor_memory(model), pool_memory(model, plan)),
+        open_overlaps=[overlap_row(one) for one in open_overlaps(model, plan)],
+        saves_outside=bool(model.states) and model.checks.buffers,
+        state_size=saved_size(model),
     )
+
+
+def overlap_row(subject: Subject) -> dict[str, Any]:
+    """Return the row of the comparisons of one range."""
+    memory = subject.memory
+    others = [_memory_row(one) for one in subject.others]
+    return {"role": memory.role, "index": memory.index, **_memory_row(memory), "others": others}
+
+
+def _memory_row(memory: Memory) -> dict[str, str]:
+    """Return the C expressions of the address and the size of a range."""
+    if memory.role == "workspace":
+        return {"place": "workspace", "size": "sizeof(*workspace)"}
+    owner = "workspace" if memory.role == "pool" else f"{memory.role}s"
+    return {"place": f"{owner}->{member_name(memory.name)}", "size": f"{memory.size}U"}
 
 
 def _action_rows(model: Model, plan: MemoryPlan, names: CNames, places: dict[str, str]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from opwest.model.c_names import CNames
@@ -15,6 +16,7 @@ from opwest.render.actions import Cache, Call, Copy, Measured, Wait
 from opwest.render.c.header import pool_rows
 from opwest.render.c.run import action_row, offset_macros, offset_row
 from opwest.render.literals import c_comment
+from opwest.render.overlaps import pool_memory, table, tensor_memory
 from opwest.render.stream_actions import FrameAction, frame_actions, launch_count
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
@@ -68,7 +70,31 @@ def render_stream(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
             ],
             inputs=[t for t in tensors if t["role"] == "input" and not t["placed"]],
             outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
+            busy=model.checks.busy,
+            **_overlaps(model, plan),
         )
+    }
+
+
+def _overlaps(model: Model, plan: MemoryPlan) -> dict[str, Any]:
+    """Return the rows of the checks of buffers and of pools; empty ones if the manifest excludes them."""
+    if not model.checks.buffers:
+        return {"buffers": [], "buffer_sizes": [], "pool_rows": []}
+    pools = [replace(pool, size=plan.frames[pool.name].size) for pool in pool_memory(model, plan)]
+    own = [{"place": "stream", "size": "sizeof(*stream)"}, {"place": "state", "size": "sizeof(*state)"}]
+    rows = [{"place": f"stream->workspace.{member_name(pool.name)}", "size": f"{pool.size}U"} for pool in pools]
+    return {
+        "buffers": [
+            {
+                "place": f"{one.role}s->{member_name(one.name)}",
+                "size": f"{one.size}U",
+                "role": one.role,
+                "index": one.index,
+            }
+            for one in tensor_memory(model)
+        ],
+        "buffer_sizes": table(tensor_memory(model), pools),
+        "pool_rows": [{**row, "others": [*rows[:index], *own]} for index, row in enumerate(rows)],
     }
 
 

@@ -32,8 +32,9 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
             **_member(member),
             "size_macro": tvmgen.size_macro(member),
             "title": _title(tensor),
+            "number": number,
         }
-        for tensor, member in ((t, tvmgen.member(t["name"])) for t in interface_rows(model))
+        for number, (tensor, member) in enumerate((t, tvmgen.member(t["name"])) for t in interface_rows(model))
     ]
     devices = device_rows(model)
     by_role = {role: [t for t in tensors if t["role"] == role] for role in ("input", "output")}
@@ -53,6 +54,8 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         "devices": device_members,
         "changed": [row for row in members.values() if row["tvm_other"]],
         "pools": pools,
+        "used": used,
+        "copies": model.checks.buffers and any(tensor["placed"] for tensor in tensors),
         "workspace_macro": tvmgen.workspace_macro,
         "workspace_size": sum(pool["size"] for pool in used),
         "same": [
@@ -65,7 +68,7 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         ],
         "storage": not pools or bool(static),
         "unset": len(used),
-        "workspace_tail": workspace_tail(len(devices), [t for t in tensors if t["placed"]]),
+        "workspace_tail": workspace_tail(model),
     }
     return {
         f"include/{prefix}.h": render("models/model/include/tvmgen.h", **rows),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opwest.model.c_names import CNames
 from opwest.model.checks import checked_steps
 from opwest.model.model import Buffer, Model
@@ -12,8 +14,9 @@ from opwest.render.devices import first_incoherent
 from opwest.render.llvm.printer import Printer, ir_member, ir_struct
 from opwest.render.llvm.tables import model_name
 from opwest.render.llvm.text import ir_copy, ir_integer
+from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
 from opwest.render.records import layout
-from opwest.render.records.states import resets_after_failure
+from opwest.render.records.states import resets_after_failure, saved_size
 from opwest.render.records.values import Number, Record
 from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
@@ -108,7 +111,7 @@ class Code:
 
         With `unowned`, the workspace may own no device.
         """
-        lines = ["  %null.workspace = icmp eq ptr %workspace, null", *self.branch("%null.workspace", "unset")]
+        lines = [] if self.model.checks.busy else self.null_workspace()
         lines += self.status_and_slots() + (self._unowned() if unowned else [])
         for register, kind in structures.items():
             lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
@@ -130,9 +133,14 @@ class Code:
         self.refuses_owned = bool(lines)
         return lines
 
+    def null_workspace(self) -> list[str]:
+        """Branch to `unset` if the workspace is NULL."""
+        return ["  %null.workspace = icmp eq ptr %workspace, null", *self.branch("%null.workspace", "unset")]
+
     def refused(self) -> list[str]:
         """Return the blocks for invalid arguments, a workspace that is NULL, and one that owns a device."""
-        lines = self.end(("unset", EINVAL), *([("owned", EBUSY)] if self.refuses_owned else []))
+        ends = [*([] if self.model.checks.busy else [("unset", EINVAL)]), *[("owned", EBUSY)] * self.refuses_owned]
+        lines = self.end(*ends) if ends else []
         self.refuses_owned = False
         for label, found in self.refusals.items():
             kinds = ", ".join(f"[ {layout.HOOK.code(kind)}, %{block} ]" for kind, _, block in found)
@@ -159,6 +167,45 @@ class Code:
                 *self.refuse(f"{register}.off", kind, index),
             ]
         return lines
+
+    def overlaps(self, subjects: list[Subject]) -> list[str]:
+        """Refuse ranges that overlap others. The pools and the buffers are loaded."""
+        lines = []
+        for subject in subjects:
+            memory = subject.memory
+            for number, other in enumerate(subject.others):
+                register = f"%overlap.{memory.role}.{memory.index}.{number}"
+                lines += self.overlap(register, memory, other)
+                lines += self.refuse(register, memory.role, memory.index)
+        return lines
+
+    def overlap(self, register: str, memory: Memory, other: Memory) -> list[str]:
+        """Set a register to whether two ranges overlap: opwest_overlap() of opwest/buffers.h."""
+        (start, size), (begin, room) = self._range(memory), self._range(other)
+        bits = f"i{self.bits}"
+        return [
+            f"  {register}.a = ptrtoint ptr {start} to {bits}",
+            f"  {register}.b = ptrtoint ptr {begin} to {bits}",
+            f"  {register}.apart = sub {bits} {register}.a, {register}.b",
+            f"  {register}.less = sub {bits} {size}, 1",
+            f"  {register}.shifted = add {bits} {register}.apart, {register}.less",
+            f"  {register}.both = add {bits} {register}.less, {room}",
+            f"  {register} = icmp ult {bits} {register}.shifted, {register}.both",
+        ]
+
+    def _range(self, memory: Memory) -> tuple[str, str]:
+        """Return the address and the size of a range."""
+        if memory.size is None:
+            return "%workspace", self.workspace_size()
+        if memory.role == "data":
+            return "%data", str(memory.size)
+        register = f"%pool.{memory.name}" if memory.role == "pool" else f"%{memory.role}s.{memory.name}"
+        return register, str(memory.size)
+
+    def workspace_size(self) -> str:
+        """Return the size of the workspace's structure without measurements, a constant expression."""
+        end = f"ptr getelementptr ({ir_struct(self.workspace)}, ptr null, i32 1)"
+        return f"ptrtoint ({end} to i{self.bits})"
 
     def load_pools(self) -> list[str]:
         """Load the addresses of all pools; LLVM drops unused ones."""
@@ -213,12 +260,32 @@ class Code:
             lines += [f"{label}:", f"  ret i32 {-code}"]
         return lines
 
-    def function(self, verb: str, parameters: list[str], lines: list[str]) -> str:
-        """Return a function of the public header."""
+    def function(self, verb: str, parameters: Sequence[str], lines: list[str]) -> str:
+        """Return a function of the public header; with the check `busy` it calls the one with `lines`."""
         self.start()
         self.refusals = {}
-        listed = ", ".join(f"ptr %{name}" for name in parameters)
-        return "\n".join([f"define signext i32 @{self.names.function(verb)}({listed}) {{", "entry:", *lines, "}"])
+        public = f"define signext i32 @{self.names.function(verb)}({', '.join(parameters)}) {{"
+        if not self.model.checks.busy:
+            return "\n".join([public, "entry:", *lines, "}"])
+        own = f"define internal signext i32 @{verb}_workspace({', '.join(parameters)}) {{"
+        alone = self._alone(verb, parameters)
+        return "\n".join([own, "entry:", *lines, "}", "", public, "entry:", *alone, "}"])
+
+    def _alone(self, verb: str, parameters: Sequence[str]) -> list[str]:
+        """Call a function unless another one of the workspace runs."""
+        lines = [
+            *self.null_workspace(),
+            *self.field("%running", "running"),
+            "  %is.alone = call zeroext i1 @opwest_port_take(ptr %running)",
+            "  br i1 %is.alone, label %alone, label %busy",
+            "alone:",
+            f"  %code = call signext i32 @{verb}_workspace({', '.join(parameters)})",
+            "  call void @opwest_port_give(ptr %running)",
+            "  ret i32 %code",
+            *self.end(("unset", EINVAL), ("busy", EBUSY)),
+        ]
+        self.start()
+        return lines
 
 
 class Lifecycle(Code):
@@ -232,6 +299,7 @@ class Lifecycle(Code):
         lines += self.clear_status() + self.load_pools()
         for index, pool in enumerate(self.pools):
             lines += self.usable(f"%pool.{pool.name}", pool.align, "pool", index)
+        lines += self.overlaps(open_overlaps(self.model, self.plan))
         checks, endings = self._checks()
         lines += checks
         if self.model.devices:
@@ -245,7 +313,7 @@ class Lifecycle(Code):
         lines += ["  store i8 1, ptr %opened.at", "  ret i32 0", *endings, *more]
         busy = self.end(("busy", EBUSY)) if self.model.stateful else []
         lines += [*self._already(), *self.refused(), *busy]
-        return self.function("open", ["workspace", "devices"], lines)
+        return self.function("open", ["ptr %workspace", "ptr %devices"], lines)
 
     def _checks(self) -> tuple[list[str], list[str]]:
         """Return the calls of the operators' checks, and the block for a failed one."""
@@ -379,7 +447,8 @@ class Lifecycle(Code):
             ]
         else:
             lines += [*self._give(), "  ret i32 0"]
-        return self.function("close", ["workspace", "devices"], [*lines, *self._already(), *self.refused()])
+        lines += [*self._already(), *self.refused()]
+        return self.function("close", ["ptr %workspace", "ptr %devices"], lines)
 
     def state_functions(self) -> list[str]:
         """Return <model>_reset(), _save() and _restore(); none without states."""
@@ -390,19 +459,28 @@ class Lifecycle(Code):
         checks = self.null_checks({}, unowned=True) + self.load_opened()
         checks.append("  %is.closed = icmp eq i8 %opened, 0")
         checks += self.branch("%is.closed", "closed")
+        parameters = ["ptr %workspace"]
+        inside: list[str] = []
         if verb == "reset":
-            parameters = "ptr %workspace"
             call = [*self.reset_state(), "  ret i32 0"]
         else:
-            parameters = "ptr %workspace, ptr %data, i32 signext %size"
+            parameters += ["ptr %data", "i32 signext %size"]
+            inside = self._inside() if self.model.checks.buffers else []
             call = [
                 f"  %code = tail call signext i32 @opwest_state_{verb}({state}, ptr %data, i32 signext %size)",
                 "  ret i32 %code",
             ]
-        lines = [*checks, *call, *self.refused(), *self.end(("closed", EPERM))]
-        head = f"define signext i32 @{self.names.function(verb)}({parameters}) {{"
-        self.start()
-        return "\n".join([head, "entry:", *lines, "}"])
+        ends = [("closed", EPERM), *([("inside", EINVAL)] if inside else [])]
+        return self.function(verb, parameters, [*checks, *inside, *call, *self.refused(), *self.end(*ends)])
+
+    def _inside(self) -> list[str]:
+        """Branch to `inside` if saved states are in a pool or in the workspace."""
+        lines = self.load_pools()
+        for number, other in enumerate((*pool_memory(self.model, self.plan), WORKSPACE)):
+            register = f"%overlap.{number}"
+            lines += self.overlap(register, Memory("data", 0, "", saved_size(self.model)), other)
+            lines += self.branch(register, "inside")
+        return lines
 
     @staticmethod
     def _already() -> list[str]:

@@ -20,6 +20,7 @@ from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
 from opwest.render.llvm.text import ir_entry_result, ir_extension, ir_result, ir_type
+from opwest.render.overlaps import is_inline, pool_memory, run_overlaps, table, tensor_memory
 from opwest.render.records import layout
 from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
@@ -72,12 +73,12 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
         "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",
     ]
     if model.stateful:
-        lines += [
-            # Set while a workspace is open. opwest_port_flag_t is as large as a pointer.
-            f"@in_use = internal global i{pointer_bits} 0",
-            "declare zeroext i1 @opwest_port_take(ptr)",
-            "declare void @opwest_port_give(ptr)",
-        ]
+        # Set while a workspace is open. opwest_port_flag_t is as large as a pointer.
+        lines.append(f"@in_use = internal global i{pointer_bits} 0")
+    if model.stateful or model.checks.busy:
+        lines += ["declare zeroext i1 @opwest_port_take(ptr)", "declare void @opwest_port_give(ptr)"]
+    if not is_inline(run_overlaps(model, plan)):
+        lines += _buffer_sizes(model, plan)
     if model.devices:
         lines += [
             "declare signext i32 @opwest_status_hook_failed"
@@ -116,6 +117,18 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
         lines.append(f"declare {ir_entry_result(operator)} @{names.operator(symbol)}({parameters})")
     lines += [f"declare signext i32 @{names.operator(symbol)}()" for symbol in checked_steps(model)]
     return "\n".join(lines)
+
+
+def _buffer_sizes(model: Model, plan: MemoryPlan) -> list[str]:
+    """Return the table of opwest_buffers_overlap(), and the function's declaration."""
+    structure = ir_struct(workspace_struct(model, plan))
+    size = f"ptrtoint (ptr getelementptr ({structure}, ptr null, i32 1) to i32)"
+    numbers = [size, *map(str, table(tensor_memory(model), pool_memory(model, plan)))]
+    listed = ", ".join(f"i32 {number}" for number in numbers)
+    return [
+        f"@buffer_sizes = private unnamed_addr constant [{len(numbers)} x i32] [{listed}]",
+        "declare signext i32 @opwest_buffers_overlap(ptr, ptr, ptr, ptr)",
+    ]
 
 
 def _adapter(names: CNames, operator: Operator) -> str:

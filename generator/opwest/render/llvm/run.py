@@ -10,6 +10,7 @@ from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, W
 from opwest.render.llvm.lifecycle import EPERM, Code, hook
 from opwest.render.llvm.printer import ir_member
 from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
+from opwest.render.overlaps import is_inline, run_overlaps
 from opwest.render.records.layout import SLOT
 from opwest.render.records.states import resets_after_failure
 from opwest.render.records.workspace import workspace_struct
@@ -38,8 +39,9 @@ class Run(Code):
         lines += self.clear_status() + self._check_tensors() + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")
         lines += self.branch("%is.closed", "closed")
-        lines += self._check_devices()
         lines += self.load_pools()
+        lines += self._check_overlaps()
+        lines += self._check_devices()
         if self.has_hooks:
             lines.append(f"  call void @opwest_devices_begin(ptr {self.device_set}, ptr %slots)")
         self.point = 0
@@ -50,7 +52,8 @@ class Run(Code):
         lines += self._failures()
         lines += self.refused() + self.end(("closed", EPERM))
         verb = "run_profiled" if profiled else "run"
-        return self.function(verb, ["inputs", "outputs", "workspace", "devices"], lines)
+        parameters = [f"ptr %{name}" for name in ("inputs", "outputs", "workspace", "devices")]
+        return self.function(verb, parameters, lines)
 
     def _profile(self) -> list[str]:
         """Address the measurements, after all other members of the workspace: its layout is independent of Kconfig."""
@@ -84,6 +87,18 @@ class Run(Code):
                     *self.refuse(f"{register}.far", tensor["role"], own.index(tensor["name"]), "unreached"),
                 ]
         return lines
+
+    def _check_overlaps(self) -> list[str]:
+        """Check that the buffers of the caller do not overlap anything that is written."""
+        subjects = run_overlaps(self.model, self.plan)
+        if is_inline(subjects):
+            return self.overlaps(subjects)
+        return [
+            "  %overlap = call signext i32 @opwest_buffers_overlap"
+            "(ptr @buffer_sizes, ptr %inputs, ptr %outputs, ptr %workspace)",
+            "  %is.overlapping = icmp ne i32 %overlap, 0",
+            *self.branch("%is.overlapping", "overlapping"),
+        ]
 
     def _check_devices(self) -> list[str]:
         """Load the handles; devicetree handles must equal those of the opened workspace."""
@@ -241,6 +256,16 @@ class Run(Code):
     def _failures(self) -> list[str]:
         """Return the blocks for failures: they record the failure and, if devices have hooks, clean up."""
         lines: list[str] = []
+        if not is_inline(run_overlaps(self.model, self.plan)):
+            lines += [
+                "overlapping:",
+                "  %overlap.high = lshr i32 %overlap, 16",
+                "  %overlap.kind = trunc i32 %overlap.high to i8",
+                "  %overlap.index = trunc i32 %overlap to i16",
+                "  %overlap.code = tail call signext i32 @opwest_status_invalid(ptr %status.at, "
+                "i8 zeroext %overlap.kind, i16 zeroext %overlap.index)",
+                "  ret i32 %overlap.code",
+            ]
         if self.failed:
             lines += [
                 "failed:",

@@ -67,7 +67,7 @@ HALIDE_TYPE_CODE = Enumeration(
 )
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
-TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
+TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar", "in_place"))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags(

@@ -84,10 +84,7 @@ class _Metadata:
             self._interface("inputs", model.inputs, "in"),
             self._interface("outputs", model.outputs, "out"),
         )
-        arguments = [
-            _table(self.names.arguments(o.name), layout.TENSOR, [self._argument(a) for a in o.args])
-            for o in model.operators
-        ]
+        arguments = [_table(self.names.arguments(o.name), layout.TENSOR, self._arguments(o)) for o in model.operators]
         operators = Definition(
             self.names.function("operators"),
             Table(layout.OPERATOR, len(model.operators)),
@@ -107,7 +104,11 @@ class _Metadata:
         rows = [self.tensors.record(t.name, t.type, direction, t.align, t.quantization) for t in tensors]
         return _table(role, layout.TENSOR, rows)
 
-    def _argument(self, argument: Argument) -> Record:
+    def _arguments(self, operator: Operator) -> list[Value]:
+        shared = _in_place(operator)
+        return [self._argument(argument, in_place=argument.name in shared) for argument in operator.args]
+
+    def _argument(self, argument: Argument, *, in_place: bool) -> Record:
         return self.tensors.record(
             argument.name,
             argument.type,
@@ -115,6 +116,7 @@ class _Metadata:
             argument.align,
             argument.quantization,
             scalar=argument.scalar,
+            in_place=in_place,
         )
 
     def _steps(self) -> list[Value]:
@@ -158,6 +160,16 @@ class _Metadata:
             "flags": Number(layout.MODEL_FLAGS.bits(stateful=model.stateful)),
         }
         return Definition(names.function("model"), layout.MODEL, (Record(layout.MODEL, fields),), linkage="public")
+
+
+def _in_place(operator: Operator) -> set[str]:
+    """Return the arguments with OPWEST_TENSOR_IN_PLACE, which permits every pair of a result and another of them.
+
+    If the manifest permits only some of these pairs, no argument has the flag.
+    """
+    pairs = {(argument.name, other) for argument in operator.args for other in argument.in_place}
+    results, others = {result for result, _ in pairs}, {other for _, other in pairs}
+    return results | others if len(pairs) == len(results) * len(others) else set()
 
 
 def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:

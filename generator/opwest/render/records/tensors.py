@@ -50,9 +50,13 @@ class Tensors:
         quantization: Quantization | None,
         *,
         scalar: bool = False,
+        in_place: bool = False,
     ) -> Record:
         """Return the record of a tensor; `align` in bytes."""
-        flags = layout.TENSOR_FLAGS.bits(scalar=scalar) | (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
+        flags = (
+            layout.TENSOR_FLAGS.bits(scalar=scalar, in_place=in_place)
+            | (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
+        )
         return Record(
             layout.TENSOR,
             {

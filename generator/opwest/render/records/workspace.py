@@ -9,7 +9,7 @@ from opwest.model.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.records.layout import MEASURE, SLOT, STATUS, U8
-from opwest.render.records.types import Field, FieldType, Nested, Pointer, Scalar, Struct
+from opwest.render.records.types import Field, FieldType, Index, Nested, Pointer, Scalar, Struct
 
 _BOOL = Scalar(DTYPES["bool"])
 
@@ -42,6 +42,8 @@ def workspace_struct(model: Model, plan: MemoryPlan, *, profiled: bool = False) 
     pointer = Pointer(U8, is_const=False)
     pools: list[tuple[str, FieldType]] = [(pool.member, pointer) for pool in used_pools(model, plan)]
     members = [*pools, ("status", Nested(STATUS)), ("opened", _BOOL)]
+    if model.checks.busy:
+        members.append(("running", Index()))  # opwest_port_flag_t is as large as a pointer
     if model.devices:
         members.append(("slots", Nested(SLOT, len(model.devices))))
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):

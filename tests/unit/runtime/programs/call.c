@@ -60,7 +60,7 @@ int main(void)
 	static struct opwest_slot slot = OPWEST_SLOT_INIT;
 	static struct opwest_status status = OPWEST_STATUS_INIT;
 	static bool opened = true;
-	static const struct opwest_call_device owned = {&set, &slot, &status, &opened, 0};
+	static const struct opwest_call_device owned = {&set, &slot, &status, &opened, NULL, 0};
 	char line[1024];
 
 	slot.dev = &device;
