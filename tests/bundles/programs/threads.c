@@ -121,6 +121,62 @@ static void *run(void *argument)
 	return NULL;
 }
 
+/* Another thread is in a function of the session: all return -EBUSY and change nothing. */
+static void refuse_running(struct opwest_session *session)
+{
+	const struct opwest_bundle_descriptor *descriptor = NULL;
+	const int8_t x[4] = {0};
+	int32_t y[4] = {0};
+	float z = 0.0F;
+	const void *const inputs[] = {x};
+	void *const outputs[] = {y, &z};
+	struct opwest_status status;
+	struct opwest_session before;
+
+	REQUIRE(opwest_port_take(&session->running));
+	before = *session;
+	REQUIRE(opwest_session_run(session, 0x1122334455667788ULL, inputs, outputs) == -EBUSY);
+	REQUIRE(opwest_session_run_held(session, inputs, outputs) == -EBUSY);
+	REQUIRE(opwest_session_hold(session, &descriptor, NULL) == -EBUSY && descriptor == NULL);
+	REQUIRE(opwest_session_reset(session) == -EBUSY);
+	REQUIRE(opwest_session_status(session, &status) == -EBUSY);
+	REQUIRE(memcmp(&before, session, sizeof(before)) == 0 && y[1] == 0);
+	opwest_port_give(&session->running);
+	REQUIRE(opwest_session_run(session, 0x1122334455667788ULL, inputs, outputs) == 0);
+	REQUIRE(opwest_session_status(session, &status) == 0 && status.code == 0);
+}
+
+static void *share(void *session)
+{
+	for (int i = 0; i < 2000; i++) {
+		const int8_t x[4] = {(int8_t)(i % 100), 1, 2, 3};
+		int32_t y[4] = {0};
+		float z = 0.0F;
+		const void *const inputs[] = {x};
+		void *const outputs[] = {y, &z};
+		const int rc = opwest_session_run(session, 0x1122334455667788ULL, inputs, outputs);
+
+		REQUIRE(rc == 0 || rc == -EBUSY);
+		if (rc == 0) {
+			(void)model_of(y, z, x[0]);
+		}
+	}
+	return NULL;
+}
+
+/* Two threads with one session: no run of one changes that of the other. */
+static void share_session(struct opwest_session *session)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++) {
+		REQUIRE(pthread_create(&threads[i], NULL, share, session) == 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		(void)pthread_join(threads[i], NULL);
+	}
+}
+
 static int install(const struct file *file)
 {
 	struct opwest_bundle_verdict verdict;
@@ -187,6 +243,8 @@ int main(int argc, char **argv)
 		REQUIRE(opwest_session_add(&bundles, &runners[i].session) == 0);
 	}
 	REQUIRE(install(&files[0]) == 0);
+	refuse_running(&runners[0].session);
+	share_session(&runners[0].session);
 	for (int i = 0; i < RUNNERS; i++) {
 		REQUIRE(pthread_create(&runners[i].thread, NULL, run, &runners[i]) == 0);
 	}
