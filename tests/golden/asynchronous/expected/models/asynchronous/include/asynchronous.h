@@ -223,6 +223,11 @@ struct asynchronous_workspace {
 	 * Set by asynchronous_open(), cleared by asynchronous_close() and when a device times out.
 	 */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 	/** The state of each device: see asynchronous_call_device(). */
 	struct opwest_slot slots[5];
 	/**
@@ -263,6 +268,7 @@ struct asynchronous_workspace {
 		workspace##_sram, \
 		workspace##_shared, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, \
 		 OPWEST_SLOT_INIT}, \
 		{NULL, NULL}, \
@@ -301,7 +307,9 @@ static const struct device asynchronous_host_plain = {"plain", NULL, NULL, NULL}
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
  * @retval -EBUSY    A device keeps the program of another open model.
@@ -315,11 +323,13 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of asynchronous_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
@@ -368,6 +378,7 @@ int asynchronous_cancel(struct asynchronous_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
  *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
@@ -415,7 +426,7 @@ extern const struct opwest_device_set asynchronous_device_set;
 /**
  * @brief Return a device of an open workspace, for opwest_call().
  *
- * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param workspace The workspace.
  * @param index     The index in the device context: ASYNCHRONOUS_DEVICE_LEFT_INDEX, ...
  *
  * @return The device; it refers to the workspace
@@ -429,6 +440,7 @@ static inline struct opwest_call_device asynchronous_call_device(
 	device.slots = workspace->slots;
 	device.status = &workspace->status;
 	device.opened = &workspace->opened;
+	device.running = &workspace->running;
 	device.index = index;
 	return device;
 }

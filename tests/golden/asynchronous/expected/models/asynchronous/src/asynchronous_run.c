@@ -9,6 +9,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
+#include <opwest/buffers.h>
 #include <asynchronous.h>
 
 #include "asynchronous_internal.h"
@@ -90,12 +91,9 @@ static int __attribute__((noinline, cold)) unflushed(int code,
 	return rc;
 }
 
-int asynchronous_open(struct asynchronous_workspace *workspace,
+static int open_workspace(struct asynchronous_workspace *workspace,
 	const struct asynchronous_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -108,6 +106,13 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->shared, ASYNCHRONOUS_POOL_SHARED_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
+	if (opwest_overlap(workspace->sram, 144U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->shared, 296U, workspace->sram, 144U) ||
+	    opwest_overlap(workspace->shared, 296U, workspace, sizeof(*workspace))) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
 	workspace->slots[0].dev = devices->left;
@@ -144,12 +149,25 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
 	return 0;
 }
 
-int asynchronous_close(struct asynchronous_workspace *workspace,
+int asynchronous_open(struct asynchronous_workspace *workspace,
 	const struct asynchronous_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct asynchronous_workspace *workspace,
+	const struct asynchronous_devices *devices)
+{
 	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -164,6 +182,22 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 	opwest_status_clear(&workspace->status);
 	return opwest_devices_deactivate(&asynchronous_device_set, workspace->slots,
 		&workspace->status);
+}
+
+int asynchronous_close(struct asynchronous_workspace *workspace,
+	const struct asynchronous_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
@@ -190,17 +224,10 @@ static int __attribute__((noinline, cold)) cache_failed(int code,
 		OPWEST_HOOK_CACHE, device, step, code), workspace);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int asynchronous_run_profiled(
-#else
-int asynchronous_run(
-#endif
+static int run_workspace(
 	const struct asynchronous_inputs *inputs, const struct asynchronous_outputs *outputs,
 	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -245,6 +272,38 @@ int asynchronous_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->control, 32U, workspace->sram, 144U) ||
+	    opwest_overlap(inputs->control, 32U, workspace->shared, 296U) ||
+	    opwest_overlap(inputs->control, 32U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(inputs->raw, 64U, workspace->sram, 144U) ||
+	    opwest_overlap(inputs->raw, 64U, workspace->shared, 296U) ||
+	    opwest_overlap(inputs->raw, 64U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
+	}
+	if (opwest_overlap(inputs->extra, 48U, workspace->sram, 144U) ||
+	    opwest_overlap(inputs->extra, 48U, workspace->shared, 296U) ||
+	    opwest_overlap(inputs->extra, 48U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 2U);
+	}
+	if (opwest_overlap(outputs->report, 64U, inputs->control, 32U) ||
+	    opwest_overlap(outputs->report, 64U, inputs->raw, 64U) ||
+	    opwest_overlap(outputs->report, 64U, inputs->extra, 48U) ||
+	    opwest_overlap(outputs->report, 64U, workspace->sram, 144U) ||
+	    opwest_overlap(outputs->report, 64U, workspace->shared, 296U) ||
+	    opwest_overlap(outputs->report, 64U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
+	}
+	if (opwest_overlap(outputs->sum, 48U, inputs->control, 32U) ||
+	    opwest_overlap(outputs->sum, 48U, inputs->raw, 64U) ||
+	    opwest_overlap(outputs->sum, 48U, inputs->extra, 48U) ||
+	    opwest_overlap(outputs->sum, 48U, outputs->report, 64U) ||
+	    opwest_overlap(outputs->sum, 48U, workspace->sram, 144U) ||
+	    opwest_overlap(outputs->sum, 48U, workspace->shared, 296U) ||
+	    opwest_overlap(outputs->sum, 48U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (devices->left != workspace->slots[0].dev) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
@@ -564,6 +623,27 @@ int asynchronous_run(
 
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int asynchronous_run_profiled(
+#else
+int asynchronous_run(
+#endif
+	const struct asynchronous_inputs *inputs, const struct asynchronous_outputs *outputs,
+	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 int asynchronous_cancel(struct asynchronous_workspace *workspace)

@@ -8,6 +8,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
+#include <opwest/buffers.h>
 #include <conventions.h>
 
 #include "conventions_internal.h"
@@ -63,12 +64,15 @@ const struct opwest_device_set conventions_device_set = {
 	.use_count = 1U,
 };
 
-int conventions_open(struct conventions_workspace *workspace,
+/* The workspace's structure; inputs, outputs, pools; their sizes: see opwest_buffers_overlap(). */
+static const uint32_t buffer_sizes[] = {
+	sizeof(struct conventions_workspace), 5U, 8U, 1U, 24U, 1U, 2U, 8U, 1U, 24U, 4U, 16U, 1U, 8U,
+		24U, 8U, 8U, 512U,
+};
+
+static int open_workspace(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -78,6 +82,9 @@ int conventions_open(struct conventions_workspace *workspace,
 	}
 	opwest_status_clear(&workspace->status);
 	if (!usable(workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->sram, 512U, workspace, sizeof(*workspace))) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	workspace->slots[0].dev = devices->npu;
@@ -93,12 +100,25 @@ int conventions_open(struct conventions_workspace *workspace,
 	return 0;
 }
 
-int conventions_close(struct conventions_workspace *workspace,
+int conventions_open(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct conventions_workspace *workspace,
+	const struct conventions_devices *devices)
+{
 	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -113,6 +133,22 @@ int conventions_close(struct conventions_workspace *workspace,
 	opwest_status_clear(&workspace->status);
 	return opwest_devices_deactivate(&conventions_device_set, workspace->slots,
 		&workspace->status);
+}
+
+int conventions_close(struct conventions_workspace *workspace,
+	const struct conventions_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
@@ -130,17 +166,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 		workspace);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int conventions_run_profiled(
-#else
-int conventions_run(
-#endif
+static int run_workspace(
 	const struct conventions_inputs *inputs, const struct conventions_outputs *outputs,
 	struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -200,6 +229,13 @@ int conventions_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+
+	const uint32_t overlap = opwest_buffers_overlap(buffer_sizes, inputs, outputs, workspace);
+
+	if (overlap != 0U) {
+		return opwest_status_invalid(&workspace->status, (uint8_t)(overlap >> 16),
+			(uint16_t)overlap);
 	}
 	if (devices->npu != workspace->slots[0].dev) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
@@ -457,6 +493,27 @@ int conventions_run(
 
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int conventions_run_profiled(
+#else
+int conventions_run(
+#endif
+	const struct conventions_inputs *inputs, const struct conventions_outputs *outputs,
+	struct conventions_workspace *workspace, const struct conventions_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 int conventions_cancel(struct conventions_workspace *workspace)

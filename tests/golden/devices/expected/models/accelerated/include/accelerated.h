@@ -128,6 +128,11 @@ struct accelerated_workspace {
 	 * Set by accelerated_open(), cleared by accelerated_close() and when a device times out.
 	 */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 	/** The state of each device: see accelerated_call_device(). */
 	struct opwest_slot slots[4];
 	/**
@@ -159,6 +164,7 @@ struct accelerated_workspace {
 		workspace##_sram, \
 		workspace##_fast, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}, \
 		{NULL}, \
 		OPWEST_PROFILE_INIT \
@@ -194,7 +200,9 @@ static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
  * @retval -EBUSY    A device keeps the program of another open model.
@@ -208,11 +216,13 @@ int accelerated_open(struct accelerated_workspace *workspace,
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of accelerated_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -EFAULT A device cannot reach a buffer of the caller: see workspace->status.
@@ -261,6 +271,7 @@ int accelerated_cancel(struct accelerated_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
  *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
@@ -305,7 +316,7 @@ extern const struct opwest_device_set accelerated_device_set;
 /**
  * @brief Return a device of an open workspace, for opwest_call().
  *
- * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param workspace The workspace.
  * @param index     The index in the device context: ACCELERATED_DEVICE_FIRST_INDEX, ...
  *
  * @return The device; it refers to the workspace
@@ -319,6 +330,7 @@ static inline struct opwest_call_device accelerated_call_device(
 	device.slots = workspace->slots;
 	device.status = &workspace->status;
 	device.opened = &workspace->opened;
+	device.running = &workspace->running;
 	device.index = index;
 	return device;
 }

@@ -8,6 +8,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
+#include <opwest/buffers.h>
 #include <accelerated.h>
 
 #include "accelerated_internal.h"
@@ -73,12 +74,9 @@ const struct opwest_device_set accelerated_device_set = {
 	.use_count = 4U,
 };
 
-int accelerated_open(struct accelerated_workspace *workspace,
+static int open_workspace(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -91,6 +89,13 @@ int accelerated_open(struct accelerated_workspace *workspace,
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->fast, ACCELERATED_POOL_FAST_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
+	if (opwest_overlap(workspace->sram, 192U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->fast, 64U, workspace->sram, 192U) ||
+	    opwest_overlap(workspace->fast, 64U, workspace, sizeof(*workspace))) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
 	workspace->slots[0].dev = devices->first;
@@ -112,12 +117,25 @@ int accelerated_open(struct accelerated_workspace *workspace,
 	return 0;
 }
 
-int accelerated_close(struct accelerated_workspace *workspace,
+int accelerated_open(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct accelerated_workspace *workspace,
+	const struct accelerated_devices *devices)
+{
 	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -132,6 +150,22 @@ int accelerated_close(struct accelerated_workspace *workspace,
 	opwest_status_clear(&workspace->status);
 	return opwest_devices_deactivate(&accelerated_device_set, workspace->slots,
 		&workspace->status);
+}
+
+int accelerated_close(struct accelerated_workspace *workspace,
+	const struct accelerated_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
@@ -149,17 +183,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 		workspace);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int accelerated_run_profiled(
-#else
-int accelerated_run(
-#endif
+static int run_workspace(
 	const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
 	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -192,6 +219,17 @@ int accelerated_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->control, 8U, workspace->sram, 192U) ||
+	    opwest_overlap(inputs->control, 8U, workspace->fast, 64U) ||
+	    opwest_overlap(inputs->control, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->y, 64U, inputs->control, 8U) ||
+	    opwest_overlap(outputs->y, 64U, workspace->sram, 192U) ||
+	    opwest_overlap(outputs->y, 64U, workspace->fast, 64U) ||
+	    opwest_overlap(outputs->y, 64U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (devices->first != workspace->slots[0].dev) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
@@ -407,6 +445,27 @@ int accelerated_run(
 
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int accelerated_run_profiled(
+#else
+int accelerated_run(
+#endif
+	const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
+	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 int accelerated_cancel(struct accelerated_workspace *workspace)

@@ -555,6 +555,11 @@ struct many_kinds_workspace {
 	struct opwest_status status;
 	/** Set by many_kinds_open(), cleared by many_kinds_close(). */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of many_kinds_run(). They accumulate: see opwest_profile_reset(). */
 	struct opwest_measure profile[21];
@@ -575,6 +580,7 @@ struct many_kinds_workspace {
 		workspace##_fast, \
 		workspace##_slow, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		OPWEST_PROFILE_INIT \
 	} OPWEST_PROFILE_LIST(many_kinds, workspace)
 
@@ -591,7 +597,9 @@ struct many_kinds_workspace {
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  * @retval -EBUSY    Another workspace is open: operators have writable state.
  */
 int many_kinds_open(struct many_kinds_workspace *workspace,
@@ -602,11 +610,13 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of many_kinds_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status
@@ -633,6 +643,7 @@ static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int many_kinds_close(struct many_kinds_workspace *workspace,
 	const struct many_kinds_devices *devices);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <many_kinds.h>
 
 #include "many_kinds_internal.h"
@@ -33,12 +34,16 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int many_kinds_open(struct many_kinds_workspace *workspace,
+/* The workspace's structure; inputs, outputs, pools; their sizes: see opwest_buffers_overlap(). */
+static const uint32_t buffer_sizes[] = {
+	sizeof(struct many_kinds_workspace), 14U, 16U, 2U, 6U, 6U, 12U, 12U, 24U, 24U, 48U, 48U,
+		12U, 24U, 48U, 6U, 32U, 1U, 6U, 6U, 12U, 12U, 24U, 24U, 48U, 48U, 12U, 24U, 48U, 6U,
+		45U, 45U, 4U, 1U, 64U, 128U,
+};
+
+static int open_workspace(struct many_kinds_workspace *workspace,
 	const struct many_kinds_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -53,6 +58,13 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
 	if (!usable(workspace->slow, MANY_KINDS_POOL_SLOW_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
+	if (opwest_overlap(workspace->fast, 64U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->slow, 128U, workspace->fast, 64U) ||
+	    opwest_overlap(workspace->slow, 128U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
 	if (!opwest_port_take(&in_use)) {
 		return -EBUSY;
 	}
@@ -60,12 +72,25 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
 	return 0;
 }
 
-int many_kinds_close(struct many_kinds_workspace *workspace,
+int many_kinds_open(struct many_kinds_workspace *workspace,
 	const struct many_kinds_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct many_kinds_workspace *workspace,
+	const struct many_kinds_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -79,6 +104,22 @@ int many_kinds_close(struct many_kinds_workspace *workspace,
 	return 0;
 }
 
+int many_kinds_close(struct many_kinds_workspace *workspace,
+	const struct many_kinds_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code,
 	struct many_kinds_workspace *workspace, uint16_t step)
@@ -86,17 +127,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 	return opwest_status_failed(&workspace->status, "many_kinds", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int many_kinds_run_profiled(
-#else
-int many_kinds_run(
-#endif
+static int run_workspace(
 	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
 	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -204,6 +238,13 @@ int many_kinds_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+
+	const uint32_t overlap = opwest_buffers_overlap(buffer_sizes, inputs, outputs, workspace);
+
+	if (overlap != 0U) {
+		return opwest_status_invalid(&workspace->status, (uint8_t)(overlap >> 16),
+			(uint16_t)overlap);
 	}
 
 	uint8_t *const pool_fast = workspace->fast;
@@ -378,6 +419,27 @@ int many_kinds_run(
 
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int many_kinds_run_profiled(
+#else
+int many_kinds_run(
+#endif
+	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -80,6 +80,11 @@ struct minimal_workspace {
 	struct opwest_status status;
 	/** Set by minimal_open(), cleared by minimal_close(). */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of minimal_run(). They accumulate: see opwest_profile_reset(). */
 	struct opwest_measure profile[2];
@@ -108,6 +113,7 @@ struct minimal_workspace {
 #define MINIMAL_WORKSPACE_DEFINE_WITH(workspace, pools, structure) \
 	structure static struct minimal_workspace workspace = { \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		OPWEST_PROFILE_INIT \
 	} OPWEST_PROFILE_LIST(minimal, workspace)
 
@@ -125,6 +131,7 @@ struct minimal_workspace {
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  */
 int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices);
 
@@ -133,11 +140,13 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of minimal_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status
@@ -163,6 +172,7 @@ static inline int minimal_run(const struct minimal_inputs *inputs,
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int minimal_close(struct minimal_workspace *workspace, const struct minimal_devices *devices);
 

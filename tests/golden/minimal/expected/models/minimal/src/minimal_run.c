@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <minimal.h>
 
 #include "minimal_internal.h"
@@ -20,11 +21,9 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices)
+static int open_workspace(struct minimal_workspace *workspace,
+	const struct minimal_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -37,11 +36,24 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
 	return 0;
 }
 
-int minimal_close(struct minimal_workspace *workspace, const struct minimal_devices *devices)
+int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct minimal_workspace *workspace,
+	const struct minimal_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -54,6 +66,21 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 	return 0;
 }
 
+int minimal_close(struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace,
 	uint16_t step)
@@ -61,17 +88,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_w
 	return opwest_status_failed(&workspace->status, "minimal", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int minimal_run_profiled(
-#else
-int minimal_run(
-#endif
+static int run_workspace(
 	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
 	struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -96,6 +116,13 @@ int minimal_run(
 	if (!workspace->opened) {
 		return -EPERM;
 	}
+	if (opwest_overlap(inputs->x, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->y, 8U, inputs->x, 8U) ||
+	    opwest_overlap(outputs->y, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
+	}
 
 	int32_t status;
 
@@ -109,6 +136,27 @@ int minimal_run(
 
 	OPWEST_PROFILE_END(workspace->profile, minimal_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int minimal_run_profiled(
+#else
+int minimal_run(
+#endif
+	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <up.h>
 
 #include "up_internal.h"
@@ -25,11 +26,8 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int up_open(struct up_workspace *workspace, const struct up_devices *devices)
+static int open_workspace(struct up_workspace *workspace, const struct up_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -41,15 +39,30 @@ int up_open(struct up_workspace *workspace, const struct up_devices *devices)
 	if (!usable(workspace->sram, UP_POOL_SRAM_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
+	if (opwest_overlap(workspace->sram, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->opened = true;
 	return 0;
 }
 
-int up_close(struct up_workspace *workspace, const struct up_devices *devices)
+int up_open(struct up_workspace *workspace, const struct up_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct up_workspace *workspace, const struct up_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -62,6 +75,21 @@ int up_close(struct up_workspace *workspace, const struct up_devices *devices)
 	return 0;
 }
 
+int up_close(struct up_workspace *workspace, const struct up_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct up_workspace *workspace,
 	uint16_t step)
@@ -69,17 +97,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct up_worksp
 	return opwest_status_failed(&workspace->status, "up", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int up_run_profiled(
-#else
-int up_run(
-#endif
+static int run_workspace(
 	const struct up_inputs *inputs, const struct up_outputs *outputs,
 	struct up_workspace *workspace, const struct up_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -103,6 +124,15 @@ int up_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->x, 16U, workspace->sram, 16U) ||
+	    opwest_overlap(inputs->x, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->y, 16U, inputs->x, 16U) ||
+	    opwest_overlap(outputs->y, 16U, workspace->sram, 16U) ||
+	    opwest_overlap(outputs->y, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -128,6 +158,27 @@ int up_run(
 
 	OPWEST_PROFILE_END(workspace->profile, up_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int up_run_profiled(
+#else
+int up_run(
+#endif
+	const struct up_inputs *inputs, const struct up_outputs *outputs,
+	struct up_workspace *workspace, const struct up_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -124,6 +124,11 @@ struct streams_workspace {
 	struct opwest_status status;
 	/** Set by streams_open(), cleared by streams_close(). */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of streams_run(). They accumulate: see opwest_profile_reset(). */
 	struct opwest_measure profile[7];
@@ -158,6 +163,7 @@ struct streams_workspace {
 		workspace##_sram, \
 		workspace##_history, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		OPWEST_PROFILE_INIT \
 	} OPWEST_PROFILE_LIST(streams, workspace)
 
@@ -174,7 +180,9 @@ struct streams_workspace {
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  */
 int streams_open(struct streams_workspace *workspace, const struct streams_devices *devices);
 
@@ -183,11 +191,13 @@ int streams_open(struct streams_workspace *workspace, const struct streams_devic
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of streams_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status.
@@ -215,16 +225,18 @@ static inline int streams_run(const struct streams_inputs *inputs,
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int streams_close(struct streams_workspace *workspace, const struct streams_devices *devices);
 
 /**
  * @brief Set the state of a workspace to its first content, as streams_open() does.
  *
- * @param workspace An open workspace without a run in progress.
+ * @param workspace An open workspace.
  *
  * @retval 0       The next run begins anew.
  * @retval -EINVAL @p workspace is NULL.
+ * @retval -EBUSY  Another function of the workspace runs.
  * @retval -EPERM  The workspace is not open.
  */
 int streams_reset(struct streams_workspace *workspace);
@@ -232,12 +244,13 @@ int streams_reset(struct streams_workspace *workspace);
 /**
  * @brief Save the state of a workspace: z, h, ring, place.
  *
- * @param workspace An open workspace without a run in progress.
- * @param data      The memory for the state.
+ * @param workspace An open workspace.
+ * @param data      The memory for the state, outside of the pools and the workspace.
  * @param size      Its size: STREAMS_STATE_SIZE bytes or more.
  *
  * @retval 0       Saved.
- * @retval -EINVAL An argument is NULL.
+ * @retval -EINVAL An argument is NULL, or @p data overlaps a pool or the workspace.
+ * @retval -EBUSY  Another function of the workspace runs.
  * @retval -ENOMEM @p size is too small.
  * @retval -EPERM  The workspace is not open.
  */
@@ -246,12 +259,13 @@ int streams_save(const struct streams_workspace *workspace, void *data, uint32_t
 /**
  * @brief Restore a saved state, also in another workspace or after a restart.
  *
- * @param workspace An open workspace without a run in progress. It is unchanged after an error.
+ * @param workspace An open workspace. It is unchanged after an error.
  * @param data      The data of streams_save().
  * @param size      Its size, bytes.
  *
  * @retval 0        The next run continues from the saved state.
- * @retval -EINVAL  An argument is NULL.
+ * @retval -EINVAL  An argument is NULL, or @p data overlaps a pool or the workspace.
+ * @retval -EBUSY   Another function of the workspace runs.
  * @retval -EBADMSG The data is not the state of a model with these states.
  * @retval -EPERM   The workspace is not open.
  */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <opwest/buffers.h>
 #include <streams.h>
 
 #include "streams_internal.h"
@@ -59,11 +60,17 @@ const struct opwest_state streams_state = {
 	.layout_high = 1709407719U,
 };
 
-int streams_open(struct streams_workspace *workspace, const struct streams_devices *devices)
+/* Check whether saved states are in a pool or in the workspace. */
+static bool is_inside(const struct streams_workspace *workspace, const uint8_t *data)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
+	return opwest_overlap(data, 80U, workspace->sram, 80U) ||
+	       opwest_overlap(data, 80U, workspace->history, 40U) ||
+	       opwest_overlap(data, 80U, workspace, sizeof(*workspace));
+}
+
+static int open_workspace(struct streams_workspace *workspace,
+	const struct streams_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -78,16 +85,36 @@ int streams_open(struct streams_workspace *workspace, const struct streams_devic
 	if (!usable(workspace->history, STREAMS_POOL_HISTORY_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
+	if (opwest_overlap(workspace->sram, 80U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->history, 40U, workspace->sram, 80U) ||
+	    opwest_overlap(workspace->history, 40U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
 	opwest_state_reset(&streams_state, workspace);
 	workspace->opened = true;
 	return 0;
 }
 
-int streams_close(struct streams_workspace *workspace, const struct streams_devices *devices)
+int streams_open(struct streams_workspace *workspace, const struct streams_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct streams_workspace *workspace,
+	const struct streams_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -100,11 +127,23 @@ int streams_close(struct streams_workspace *workspace, const struct streams_devi
 	return 0;
 }
 
-int streams_reset(struct streams_workspace *workspace)
+int streams_close(struct streams_workspace *workspace, const struct streams_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int reset_workspace(struct streams_workspace *workspace)
+{
 	if (!workspace->opened) {
 		return -EPERM;
 	}
@@ -112,26 +151,72 @@ int streams_reset(struct streams_workspace *workspace)
 	return 0;
 }
 
-int streams_save(const struct streams_workspace *workspace, void *data, uint32_t size)
+static int save_workspace(const struct streams_workspace *workspace, uint8_t *data, uint32_t size)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (is_inside(workspace, data)) {
+		return -EINVAL;
 	}
 	return opwest_state_save(&streams_state, workspace, data, size);
 }
 
-int streams_restore(struct streams_workspace *workspace, const void *data, uint32_t size)
+static int restore_workspace(struct streams_workspace *workspace, const uint8_t *data,
+	uint32_t size)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (!workspace->opened) {
 		return -EPERM;
 	}
+	if (is_inside(workspace, data)) {
+		return -EINVAL;
+	}
 	return opwest_state_restore(&streams_state, workspace, data, size);
+}
+
+int streams_reset(struct streams_workspace *workspace)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = reset_workspace(workspace);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+int streams_save(const struct streams_workspace *workspace, void *data, uint32_t size)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take((opwest_port_flag_t *)(uintptr_t)&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = save_workspace(workspace, data, size);
+	opwest_port_give((opwest_port_flag_t *)(uintptr_t)&workspace->running);
+	return rc;
+}
+
+int streams_restore(struct streams_workspace *workspace, const void *data, uint32_t size)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = restore_workspace(workspace, data, size);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
@@ -142,17 +227,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct streams_w
 	return opwest_status_failed(&workspace->status, "streams", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int streams_run_profiled(
-#else
-int streams_run(
-#endif
+static int run_workspace(
 	const struct streams_inputs *inputs, const struct streams_outputs *outputs,
 	struct streams_workspace *workspace, const struct streams_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -179,6 +257,23 @@ int streams_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->x, 16U, workspace->sram, 80U) ||
+	    opwest_overlap(inputs->x, 16U, workspace->history, 40U) ||
+	    opwest_overlap(inputs->x, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(inputs->fail, 4U, workspace->sram, 80U) ||
+	    opwest_overlap(inputs->fail, 4U, workspace->history, 40U) ||
+	    opwest_overlap(inputs->fail, 4U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
+	}
+	if (opwest_overlap(outputs->y, 20U, inputs->x, 16U) ||
+	    opwest_overlap(outputs->y, 20U, inputs->fail, 4U) ||
+	    opwest_overlap(outputs->y, 20U, workspace->sram, 80U) ||
+	    opwest_overlap(outputs->y, 20U, workspace->history, 40U) ||
+	    opwest_overlap(outputs->y, 20U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -242,6 +337,27 @@ int streams_run(
 
 	OPWEST_PROFILE_END(workspace->profile, streams_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int streams_run_profiled(
+#else
+int streams_run(
+#endif
+	const struct streams_inputs *inputs, const struct streams_outputs *outputs,
+	struct streams_workspace *workspace, const struct streams_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

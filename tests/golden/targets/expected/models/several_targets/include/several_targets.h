@@ -93,6 +93,11 @@ struct several_targets_workspace {
 	struct opwest_status status;
 	/** Set by several_targets_open(), cleared by several_targets_close(). */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of several_targets_run(). They accumulate: see opwest_profile_reset(). */
 	struct opwest_measure profile[3];
@@ -124,6 +129,7 @@ struct several_targets_workspace {
 	structure static struct several_targets_workspace workspace = { \
 		workspace##_sram, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		OPWEST_PROFILE_INIT \
 	} OPWEST_PROFILE_LIST(several_targets, workspace)
 
@@ -142,7 +148,9 @@ struct several_targets_workspace {
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  */
 int several_targets_open(struct several_targets_workspace *workspace,
 	const struct several_targets_devices *devices);
@@ -152,11 +160,13 @@ int several_targets_open(struct several_targets_workspace *workspace,
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of several_targets_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status
@@ -184,6 +194,7 @@ static inline int several_targets_run(const struct several_targets_inputs *input
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int several_targets_close(struct several_targets_workspace *workspace,
 	const struct several_targets_devices *devices);

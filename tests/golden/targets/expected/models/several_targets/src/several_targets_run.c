@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <several_targets.h>
 
 #include "several_targets_internal.h"
@@ -25,12 +26,9 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int several_targets_open(struct several_targets_workspace *workspace,
+static int open_workspace(struct several_targets_workspace *workspace,
 	const struct several_targets_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -42,16 +40,32 @@ int several_targets_open(struct several_targets_workspace *workspace,
 	if (!usable(workspace->sram, SEVERAL_TARGETS_POOL_SRAM_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
+	if (opwest_overlap(workspace->sram, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->opened = true;
 	return 0;
 }
 
-int several_targets_close(struct several_targets_workspace *workspace,
+int several_targets_open(struct several_targets_workspace *workspace,
 	const struct several_targets_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct several_targets_workspace *workspace,
+	const struct several_targets_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -64,6 +78,22 @@ int several_targets_close(struct several_targets_workspace *workspace,
 	return 0;
 }
 
+int several_targets_close(struct several_targets_workspace *workspace,
+	const struct several_targets_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code,
 	struct several_targets_workspace *workspace, uint16_t step)
@@ -71,17 +101,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 	return opwest_status_failed(&workspace->status, "several_targets", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int several_targets_run_profiled(
-#else
-int several_targets_run(
-#endif
+static int run_workspace(
 	const struct several_targets_inputs *inputs, const struct several_targets_outputs *outputs,
 	struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -105,6 +128,15 @@ int several_targets_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->x, 8U, workspace->sram, 8U) ||
+	    opwest_overlap(inputs->x, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->y, 8U, inputs->x, 8U) ||
+	    opwest_overlap(outputs->y, 8U, workspace->sram, 8U) ||
+	    opwest_overlap(outputs->y, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -133,6 +165,27 @@ int several_targets_run(
 
 	OPWEST_PROFILE_END(workspace->profile, several_targets_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int several_targets_run_profiled(
+#else
+int several_targets_run(
+#endif
+	const struct several_targets_inputs *inputs, const struct several_targets_outputs *outputs,
+	struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -108,6 +108,11 @@ struct detection_workspace {
 	struct opwest_status status;
 	/** Set by detection_open(), cleared by detection_close() and when a device times out. */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 	/** The state of each device: see detection_call_device(). */
 	struct opwest_slot slots[2];
 	/**
@@ -143,6 +148,7 @@ struct detection_workspace {
 		workspace##_sram, \
 		workspace##_shared, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}, \
 		{NULL}, \
 		{NULL}, \
@@ -170,7 +176,9 @@ static const struct device detection_host_other = {"other", NULL, NULL, NULL};
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
  * @retval -EBUSY    A device keeps the program of another open model.
@@ -183,11 +191,13 @@ int detection_open(struct detection_workspace *workspace, const struct detection
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of detection_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.
@@ -234,6 +244,7 @@ int detection_cancel(struct detection_workspace *workspace);
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  * @retval -EBUSY    The workspace owns a device: it stays open, and work continues.
  *                   Call opwest_release() on the owning thread.
  * @return Another negative errno of a device: see workspace->status. The workspace is closed
@@ -275,7 +286,7 @@ extern const struct opwest_device_set detection_device_set;
 /**
  * @brief Return a device of an open workspace, for opwest_call().
  *
- * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param workspace The workspace.
  * @param index     The index in the device context: DETECTION_DEVICE_NPU_INDEX, ...
  *
  * @return The device; it refers to the workspace
@@ -289,6 +300,7 @@ static inline struct opwest_call_device detection_call_device(struct detection_w
 	device.slots = workspace->slots;
 	device.status = &workspace->status;
 	device.opened = &workspace->opened;
+	device.running = &workspace->running;
 	device.index = index;
 	return device;
 }

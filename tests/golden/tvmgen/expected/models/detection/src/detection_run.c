@@ -8,6 +8,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
+#include <opwest/buffers.h>
 #include <detection.h>
 
 #include "detection_internal.h"
@@ -50,11 +51,9 @@ const struct opwest_device_set detection_device_set = {
 	.use_count = 1U,
 };
 
-int detection_open(struct detection_workspace *workspace, const struct detection_devices *devices)
+static int open_workspace(struct detection_workspace *workspace,
+	const struct detection_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -67,6 +66,13 @@ int detection_open(struct detection_workspace *workspace, const struct detection
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
 	if (!usable(workspace->shared, DETECTION_POOL_SHARED_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
+	}
+	if (opwest_overlap(workspace->sram, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
+	if (opwest_overlap(workspace->shared, 32U, workspace->sram, 16U) ||
+	    opwest_overlap(workspace->shared, 32U, workspace, sizeof(*workspace))) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 1U);
 	}
 	workspace->slots[0].dev = devices->npu;
@@ -87,11 +93,24 @@ int detection_open(struct detection_workspace *workspace, const struct detection
 	return 0;
 }
 
-int detection_close(struct detection_workspace *workspace, const struct detection_devices *devices)
+int detection_open(struct detection_workspace *workspace, const struct detection_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct detection_workspace *workspace,
+	const struct detection_devices *devices)
+{
 	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -108,6 +127,21 @@ int detection_close(struct detection_workspace *workspace, const struct detectio
 		&workspace->status);
 }
 
+int detection_close(struct detection_workspace *workspace, const struct detection_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc, struct detection_workspace *workspace)
 {
@@ -122,17 +156,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 		workspace);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int detection_run_profiled(
-#else
-int detection_run(
-#endif
+static int run_workspace(
 	const struct detection_inputs *inputs, const struct detection_outputs *outputs,
 	struct detection_workspace *workspace, const struct detection_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
 		return -EBUSY;
 	}
@@ -227,6 +254,27 @@ int detection_run(
 
 	OPWEST_PROFILE_END(workspace->profile, detection_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int detection_run_profiled(
+#else
+int detection_run(
+#endif
+	const struct detection_inputs *inputs, const struct detection_outputs *outputs,
+	struct detection_workspace *workspace, const struct detection_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 int detection_cancel(struct detection_workspace *workspace)

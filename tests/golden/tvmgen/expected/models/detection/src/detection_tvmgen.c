@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <opwest/buffers.h>
 #include <opwest/port.h>
 #include <detection.h>
 #ifdef __ZEPHYR__
@@ -20,6 +21,7 @@ static struct detection_workspace instance = {
 	NULL,
 	NULL,
 	OPWEST_STATUS_INIT, false,
+	0,
 	{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT},
 	{NULL},
 	{NULL},
@@ -63,6 +65,15 @@ static int open_workspace(struct tvmgen_detection_workspace_pools *workspace_poo
 	return detection_open(&instance, &context);
 }
 
+/* Check whether memory of the caller is in a pool or in the workspace. */
+static bool is_inside(const struct detection_workspace *workspace, const uint8_t *data,
+	uint32_t size)
+{
+	return opwest_overlap(data, size, workspace->sram, 16U) ||
+	       opwest_overlap(data, size, workspace->shared, 32U) ||
+	       opwest_overlap(data, size, workspace, sizeof(*workspace));
+}
+
 static int run_model(struct tvmgen_detection_inputs *inputs,
 	struct tvmgen_detection_outputs *outputs)
 {
@@ -71,6 +82,12 @@ static int run_model(struct tvmgen_detection_inputs *inputs,
 	int rc;
 
 	if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
+		return -EINVAL;
+	}
+	if (is_inside(&instance, inputs->x, 12U)) {
+		return -EINVAL;
+	}
+	if (is_inside(&instance, outputs->y, 12U)) {
 		return -EINVAL;
 	}
 	memcpy(instance.input.x, inputs->x, 12U);

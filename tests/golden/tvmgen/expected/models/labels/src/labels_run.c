@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <labels.h>
 
 #include "labels_internal.h"
@@ -25,11 +26,8 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int labels_open(struct labels_workspace *workspace, const struct labels_devices *devices)
+static int open_workspace(struct labels_workspace *workspace, const struct labels_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -41,15 +39,30 @@ int labels_open(struct labels_workspace *workspace, const struct labels_devices 
 	if (!usable(workspace->sram, LABELS_POOL_SRAM_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
+	if (opwest_overlap(workspace->sram, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->opened = true;
 	return 0;
 }
 
-int labels_close(struct labels_workspace *workspace, const struct labels_devices *devices)
+int labels_open(struct labels_workspace *workspace, const struct labels_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct labels_workspace *workspace, const struct labels_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -62,6 +75,21 @@ int labels_close(struct labels_workspace *workspace, const struct labels_devices
 	return 0;
 }
 
+int labels_close(struct labels_workspace *workspace, const struct labels_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct labels_workspace *workspace,
 	uint16_t step)
@@ -69,17 +97,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct labels_wo
 	return opwest_status_failed(&workspace->status, "labels", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int labels_run_profiled(
-#else
-int labels_run(
-#endif
+static int run_workspace(
 	const struct labels_inputs *inputs, const struct labels_outputs *outputs,
 	struct labels_workspace *workspace, const struct labels_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -103,6 +124,15 @@ int labels_run(
 	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (opwest_overlap(inputs->image, 8U, workspace->sram, 8U) ||
+	    opwest_overlap(inputs->image, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->scores, 8U, inputs->image, 8U) ||
+	    opwest_overlap(outputs->scores, 8U, workspace->sram, 8U) ||
+	    opwest_overlap(outputs->scores, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
@@ -128,6 +158,27 @@ int labels_run(
 
 	OPWEST_PROFILE_END(workspace->profile, labels_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int labels_run_profiled(
+#else
+int labels_run(
+#endif
+	const struct labels_inputs *inputs, const struct labels_outputs *outputs,
+	struct labels_workspace *workspace, const struct labels_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -168,6 +168,11 @@ struct vectors_workspace {
 	/** Set by vectors_open(), cleared by vectors_close(). */
 	bool opened;
 	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
+	/**
 	 * Inputs in the workspace. Write them before each run, because a run may reuse their
 	 * memory.
 	 */
@@ -211,6 +216,7 @@ struct vectors_workspace {
 	structure static struct vectors_workspace workspace = { \
 		workspace##_sram, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		{NULL}, \
 		{NULL}, \
 		OPWEST_PROFILE_INIT \
@@ -229,7 +235,9 @@ struct vectors_workspace {
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  */
 int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices);
 
@@ -238,11 +246,13 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of vectors_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status
@@ -268,6 +278,7 @@ static inline int vectors_run(const struct vectors_inputs *inputs,
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int vectors_close(struct vectors_workspace *workspace, const struct vectors_devices *devices);
 

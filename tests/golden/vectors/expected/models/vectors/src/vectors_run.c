@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <vectors.h>
 
 #include "vectors_internal.h"
@@ -26,11 +27,9 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices)
+static int open_workspace(struct vectors_workspace *workspace,
+	const struct vectors_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -42,6 +41,9 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
 	if (!usable(workspace->sram, VECTORS_POOL_SRAM_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
+	if (opwest_overlap(workspace->sram, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 
 	uint8_t *const pool_sram = workspace->sram;
 
@@ -51,11 +53,24 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
 	return 0;
 }
 
-int vectors_close(struct vectors_workspace *workspace, const struct vectors_devices *devices)
+int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct vectors_workspace *workspace,
+	const struct vectors_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -68,6 +83,21 @@ int vectors_close(struct vectors_workspace *workspace, const struct vectors_devi
 	return 0;
 }
 
+int vectors_close(struct vectors_workspace *workspace, const struct vectors_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct vectors_workspace *workspace,
 	uint16_t step)
@@ -75,17 +105,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct vectors_w
 	return opwest_status_failed(&workspace->status, "vectors", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int vectors_run_profiled(
-#else
-int vectors_run(
-#endif
+static int run_workspace(
 	const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
 	struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -119,6 +142,35 @@ int vectors_run(
 	if (!workspace->opened) {
 		return -EPERM;
 	}
+	if (opwest_overlap(inputs->x, 24U, workspace->sram, 16U) ||
+	    opwest_overlap(inputs->x, 24U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(inputs->factor, 4U, workspace->sram, 16U) ||
+	    opwest_overlap(inputs->factor, 4U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
+	}
+	if (opwest_overlap(outputs->y, 24U, inputs->x, 24U) ||
+	    opwest_overlap(outputs->y, 24U, inputs->factor, 4U) ||
+	    opwest_overlap(outputs->y, 24U, workspace->sram, 16U) ||
+	    opwest_overlap(outputs->y, 24U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
+	}
+	if (opwest_overlap(outputs->total, 8U, inputs->x, 24U) ||
+	    opwest_overlap(outputs->total, 8U, inputs->factor, 4U) ||
+	    opwest_overlap(outputs->total, 8U, outputs->y, 24U) ||
+	    opwest_overlap(outputs->total, 8U, workspace->sram, 16U) ||
+	    opwest_overlap(outputs->total, 8U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
+	}
+	if (opwest_overlap(outputs->signs, 12U, inputs->x, 24U) ||
+	    opwest_overlap(outputs->signs, 12U, inputs->factor, 4U) ||
+	    opwest_overlap(outputs->signs, 12U, outputs->y, 24U) ||
+	    opwest_overlap(outputs->signs, 12U, outputs->total, 8U) ||
+	    opwest_overlap(outputs->signs, 12U, workspace->sram, 16U) ||
+	    opwest_overlap(outputs->signs, 12U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 2U);
+	}
 
 	uint8_t *const pool_sram = workspace->sram;
 	int32_t status;
@@ -151,6 +203,27 @@ int vectors_run(
 
 	OPWEST_PROFILE_END(workspace->profile, vectors_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int vectors_run_profiled(
+#else
+int vectors_run(
+#endif
+	const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
+	struct vectors_workspace *workspace, const struct vectors_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS

@@ -92,6 +92,11 @@ struct adder_workspace {
 	struct opwest_status status;
 	/** Set by adder_open(), cleared by adder_close(). */
 	bool opened;
+	/**
+	 * Set while a function of the workspace runs: others return -EBUSY and change nothing. It
+	 * remains set if its thread is aborted.
+	 */
+	opwest_port_flag_t running;
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of adder_run(). They accumulate: see opwest_profile_reset(). */
 	struct opwest_measure profile[3];
@@ -123,6 +128,7 @@ struct adder_workspace {
 	structure static struct adder_workspace workspace = { \
 		workspace##_fast, \
 		OPWEST_STATUS_INIT, false, \
+		0, \
 		OPWEST_PROFILE_INIT \
 	} OPWEST_PROFILE_LIST(adder, workspace)
 
@@ -139,7 +145,9 @@ struct adder_workspace {
  *
  * @retval 0         The workspace is open.
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
+ *                   Or a pool overlaps another one or the workspace.
  * @retval -EALREADY The workspace is open.
+ * @retval -EBUSY    Another function of the workspace runs: the status is that of it.
  */
 int adder_open(struct adder_workspace *workspace, const struct adder_devices *devices);
 
@@ -148,11 +156,13 @@ int adder_open(struct adder_workspace *workspace, const struct adder_devices *de
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
- * @param workspace An open workspace without another run in progress.
+ * @param workspace An open workspace.
  * @param devices   The device context of adder_open().
  *
  * @retval 0       The outputs are written.
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
+ *                 Or a buffer overlaps another one, a pool or the workspace; inputs may overlap.
+ * @retval -EBUSY  Another function of the workspace runs: the status is that of it.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status
@@ -177,6 +187,7 @@ static inline int adder_run(const struct adder_inputs *inputs, const struct adde
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @retval -EBUSY    Another function of the workspace runs.
  */
 int adder_close(struct adder_workspace *workspace, const struct adder_devices *devices);
 

@@ -28,13 +28,13 @@ static const struct opwest_tensor outputs[] = {
 
 static const struct opwest_tensor opwest_args_of_add[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_IN_PLACE | 0x40U},
 	{.name = "w", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "data", .shape = shape_256, .quantization = NULL, .size = 256U,
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0U},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = OPWEST_TENSOR_IN_PLACE | 0x20U},
 };
 
 const struct opwest_operator adder_operators[1] = {

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <opwest/buffers.h>
 #include <adder.h>
 
 #include "adder_internal.h"
@@ -25,11 +26,8 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-int adder_open(struct adder_workspace *workspace, const struct adder_devices *devices)
+static int open_workspace(struct adder_workspace *workspace, const struct adder_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -41,15 +39,30 @@ int adder_open(struct adder_workspace *workspace, const struct adder_devices *de
 	if (!usable(workspace->sram, ADDER_POOL_SRAM_ALIGN)) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
 	}
+	if (opwest_overlap(workspace->sram, 256U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->opened = true;
 	return 0;
 }
 
-int adder_close(struct adder_workspace *workspace, const struct adder_devices *devices)
+int adder_open(struct adder_workspace *workspace, const struct adder_devices *devices)
 {
+	int rc;
+
 	if (workspace == NULL) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = open_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
+static int close_workspace(struct adder_workspace *workspace, const struct adder_devices *devices)
+{
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -62,6 +75,21 @@ int adder_close(struct adder_workspace *workspace, const struct adder_devices *d
 	return 0;
 }
 
+int adder_close(struct adder_workspace *workspace, const struct adder_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = close_workspace(workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
+}
+
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct adder_workspace *workspace,
 	uint16_t step)
@@ -69,17 +97,10 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct adder_wor
 	return opwest_status_failed(&workspace->status, "adder", step, code);
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int adder_run_profiled(
-#else
-int adder_run(
-#endif
+static int run_workspace(
 	const struct adder_inputs *inputs, const struct adder_outputs *outputs,
 	struct adder_workspace *workspace, const struct adder_devices *devices)
 {
-	if (workspace == NULL) {
-		return -EINVAL;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
@@ -104,6 +125,15 @@ int adder_run(
 	if (!workspace->opened) {
 		return -EPERM;
 	}
+	if (opwest_overlap(inputs->x, 16U, workspace->sram, 256U) ||
+	    opwest_overlap(inputs->x, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
+	}
+	if (opwest_overlap(outputs->y, 16U, inputs->x, 16U) ||
+	    opwest_overlap(outputs->y, 16U, workspace->sram, 256U) ||
+	    opwest_overlap(outputs->y, 16U, workspace, sizeof(*workspace))) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
+	}
 
 	uint8_t *const pool_sram = workspace->sram;
 	int32_t status;
@@ -119,6 +149,27 @@ int adder_run(
 
 	OPWEST_PROFILE_END(workspace->profile, adder_points, 0);
 	return 0;
+}
+
+#ifdef CONFIG_OPWEST_PROFILE
+int adder_run_profiled(
+#else
+int adder_run(
+#endif
+	const struct adder_inputs *inputs, const struct adder_outputs *outputs,
+	struct adder_workspace *workspace, const struct adder_devices *devices)
+{
+	int rc;
+
+	if (workspace == NULL) {
+		return -EINVAL;
+	}
+	if (!opwest_port_take(&workspace->running)) {
+		return -EBUSY; /* the status is that of the other call */
+	}
+	rc = run_workspace(inputs, outputs, workspace, devices);
+	opwest_port_give(&workspace->running);
+	return rc;
 }
 
 #ifdef OPWEST_HAS_POINTS
