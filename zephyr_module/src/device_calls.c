@@ -175,14 +175,34 @@ static int after(const struct opwest_operator *info, const struct opwest_value *
 	return rc;
 }
 
+/* Whether the calling thread has the mark of the workspace: from the first ownership to the last. */
+static bool holds(const struct opwest_call_device *device)
+{
+	bool held = false;
+
+	for (uint32_t i = 0; i < device->set->count; i++) {
+		held = held || is_mine(&device->slots[i]);
+	}
+	return held;
+}
+
 static bool enter(const struct opwest_call_device *device)
 {
-	return device->running == NULL || opwest_port_take(device->running);
+	return device->running == NULL || holds(device) || opwest_port_take(device->running);
+}
+
+/* As enter(), for an owned device: the mark is not touched without one. */
+static int enter_owned(const struct opwest_call_device *device)
+{
+	if (device->index < device->set->count && has_hooks(device) && !holds(device)) {
+		return -EPERM;
+	}
+	return enter(device) ? 0 : -EBUSY;
 }
 
 static int leave(const struct opwest_call_device *device, int rc)
 {
-	if (device->running != NULL) {
+	if (device->running != NULL && !holds(device)) {
 		opwest_port_give(device->running);
 	}
 	return rc;
@@ -405,17 +425,24 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
 	if (device == NULL) {
 		return -ENODEV; /* an operator without a device has passed the check without one */
 	}
-	return enter(device) ? leave(device, launch(entry, args, device)) : -EBUSY;
+
+	const int entered = enter_owned(device);
+
+	return entered == 0 ? leave(device, launch(entry, args, device)) : entered;
 }
 
 int opwest_wait(const struct opwest_call_device *device)
 {
-	return enter(device) ? leave(device, finish(device)) : -EBUSY;
+	const int entered = enter_owned(device);
+
+	return entered == 0 ? leave(device, finish(device)) : entered;
 }
 
 int opwest_release(const struct opwest_call_device *device)
 {
-	return enter(device) ? leave(device, disown(device)) : -EBUSY;
+	const int entered = enter_owned(device);
+
+	return entered == 0 ? leave(device, disown(device)) : entered;
 }
 
 int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_value *args,

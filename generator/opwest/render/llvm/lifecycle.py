@@ -109,10 +109,10 @@ class Code:
     def null_checks(self, structures: dict[str, str], *, unowned: bool = False) -> list[str]:
         """Check that the workspace and other structures are not NULL: the kind of argument by register.
 
-        With `unowned`, the workspace may own no device.
+        With `unowned`, the workspace may own no device; the mark of a workspace in use includes that.
         """
         lines = [] if self.model.checks.busy else self.null_workspace()
-        lines += self.status_and_slots() + (self._unowned() if unowned else [])
+        lines += self.status_and_slots() + (self._unowned() if unowned and not self.model.checks.busy else [])
         for register, kind in structures.items():
             lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
             lines += self.refuse(f"%null.{register}", kind, layout.NO_ARGUMENT.value)

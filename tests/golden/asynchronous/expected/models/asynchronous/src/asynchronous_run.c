@@ -168,9 +168,6 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
 static int close_workspace(struct asynchronous_workspace *workspace,
 	const struct asynchronous_devices *devices)
 {
-	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -228,9 +225,6 @@ static int run_workspace(
 	const struct asynchronous_inputs *inputs, const struct asynchronous_outputs *outputs,
 	struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices)
 {
-	if (opwest_devices_owned(&asynchronous_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);

@@ -119,9 +119,6 @@ int conventions_open(struct conventions_workspace *workspace,
 static int close_workspace(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -170,9 +167,6 @@ static int run_workspace(
 	const struct conventions_inputs *inputs, const struct conventions_outputs *outputs,
 	struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
-	if (opwest_devices_owned(&conventions_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);

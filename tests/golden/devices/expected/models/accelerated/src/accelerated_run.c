@@ -136,9 +136,6 @@ int accelerated_open(struct accelerated_workspace *workspace,
 static int close_workspace(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
 {
-	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -187,9 +184,6 @@ static int run_workspace(
 	const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
 	struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
 {
-	if (opwest_devices_owned(&accelerated_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);

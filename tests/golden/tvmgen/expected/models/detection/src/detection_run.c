@@ -111,9 +111,6 @@ int detection_open(struct detection_workspace *workspace, const struct detection
 static int close_workspace(struct detection_workspace *workspace,
 	const struct detection_devices *devices)
 {
-	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
 			OPWEST_NO_ARGUMENT);
@@ -160,9 +157,6 @@ static int run_workspace(
 	const struct detection_inputs *inputs, const struct detection_outputs *outputs,
 	struct detection_workspace *workspace, const struct detection_devices *devices)
 {
-	if (opwest_devices_owned(&detection_device_set, workspace->slots)) {
-		return -EBUSY;
-	}
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
 			OPWEST_NO_ARGUMENT);
