@@ -186,9 +186,14 @@ static bool holds(const struct opwest_call_device *device)
 	return held;
 }
 
-static bool enter(const struct opwest_call_device *device)
+static int enter(const struct opwest_call_device *device)
 {
-	return device->running == NULL || holds(device) || opwest_port_take(device->running);
+	if (device->index >= device->set->count) {
+		return -EINVAL;
+	}
+	return device->running == NULL || holds(device) || opwest_port_take(device->running)
+		       ? 0
+		       : -EBUSY;
 }
 
 /* As enter(), for an owned device: the mark is not touched without one. */
@@ -197,7 +202,7 @@ static int enter_owned(const struct opwest_call_device *device)
 	if (device->index < device->set->count && has_hooks(device) && !holds(device)) {
 		return -EPERM;
 	}
-	return enter(device) ? 0 : -EBUSY;
+	return enter(device);
 }
 
 static int leave(const struct opwest_call_device *device, int rc)
@@ -411,7 +416,9 @@ static int call_and_wait(const struct opwest_entry *entry, const struct opwest_v
 
 int opwest_own(const struct opwest_call_device *device)
 {
-	return enter(device) ? leave(device, own(device)) : -EBUSY;
+	const int entered = enter(device);
+
+	return entered == 0 ? leave(device, own(device)) : entered;
 }
 
 int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
@@ -448,5 +455,7 @@ int opwest_release(const struct opwest_call_device *device)
 int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_value *args,
 			  const struct opwest_call_device *device)
 {
-	return enter(device) ? leave(device, call_and_wait(entry, args, device)) : -EBUSY;
+	const int entered = enter(device);
+
+	return entered == 0 ? leave(device, call_and_wait(entry, args, device)) : entered;
 }

@@ -26,11 +26,11 @@ void opwest_input_changed(const struct opwest_input_change *change)
 static struct sigaction earlier[NSIG];
 
 /* Constants are in read-only memory: a write to one ends in a signal with its address. */
-static void faulted(int number, siginfo_t *info, void *context)
+static void faulted(int number, siginfo_t *info, void *registers)
 {
 	struct opwest_input_change change;
 
-	(void)context;
+	(void)registers;
 	if (opwest_input_check_find(info->si_addr, &change)) {
 		opwest_input_changed(&change);
 	}

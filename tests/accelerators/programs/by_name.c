@@ -359,23 +359,21 @@ static void case_busy(void)
 	struct opwest_status status;
 
 	EXPECT_CODE(named_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(NAMED_DEVICE_FIRST_INDEX), 0);
 	EXPECT(opwest_port_take(&workspace.running));
 	memcpy(slots, workspace.slots, sizeof(slots));
 	status = workspace.status;
 	EXPECT_CODE(call("launch", NAMED_DEVICE_FIRST_INDEX), -EBUSY);
-	EXPECT_CODE(launch(args, NAMED_DEVICE_FIRST_INDEX), -EBUSY);
-	EXPECT_CODE(wait_for(NAMED_DEVICE_FIRST_INDEX), -EBUSY);
-	EXPECT_CODE(release(NAMED_DEVICE_FIRST_INDEX), -EBUSY);
+	EXPECT_CODE(launch(args, NAMED_DEVICE_FIRST_INDEX), -EPERM);
+	EXPECT_CODE(wait_for(NAMED_DEVICE_FIRST_INDEX), -EPERM);
+	EXPECT_CODE(release(NAMED_DEVICE_FIRST_INDEX), -EPERM);
 	EXPECT_CODE(own(NAMED_DEVICE_SECOND_INDEX), -EBUSY);
-	EXPECT_CODE(own(4), -EBUSY);
+	EXPECT_CODE(own(4), -EINVAL);
 	EXPECT_CODE(named_run(&inputs, &outputs, &workspace, &devices), -EBUSY);
 	EXPECT_CODE(named_close(&workspace, &devices), -EBUSY);
 	EXPECT(memcmp(slots, workspace.slots, sizeof(slots)) == 0);
 	EXPECT(memcmp(&status, &workspace.status, sizeof(status)) == 0);
 	opwest_port_give(&workspace.running);
 	EXPECT_CODE(call("launch", NAMED_DEVICE_FIRST_INDEX), 0);
-	EXPECT_CODE(release(NAMED_DEVICE_FIRST_INDEX), 0);
 	run_model();
 	EXPECT_CODE(named_close(&workspace, &devices), 0);
 }
