@@ -79,7 +79,7 @@ SYSTEM = {
     "/input_check.c": (r".*\bconst void \*.*",),
     "port_input_check_host.c": (r"static void faulted\(int number, siginfo_t \*info, void \*registers\)",),
     # The handler of fatal errors is Zephyr's; the type of the frame has two names in its versions.
-    "port_zephyr.c": (r"void opwest_fatal_error\(unsigned int reason, const void \*esf\).*",),
+    "port_zephyr.c": (r"(__weak )?void opwest_fatal_error\(unsigned int reason, const void \*esf\).*",),
     "_suite.c": (r"static void [a-z_]+\(void \*fixture\)",),
     # Bundles: pointers of an image before they are checked, tensors by their tables, memory of a session.
     "_bundle.c": (
