@@ -39,8 +39,7 @@ DATA = (
     r"static bool is_constant\(const void \*data, size_t size\)",
     # A check of a buffer's address, a transfer of a buffer's bytes.
     r"static inline bool usable\(const void \*buffer, uintptr_t align\)",
-    r"static int get\(const char \*path, FILE \*file, bool next, void \*data, size_t size\)",
-    r"static int put\(const char \*path, FILE \*file, const void \*data, size_t size\)",
+    r"static bool get\(FILE \*file, bool next, void \*data, size_t size\)",
     # State: its bytes, in the memory of any workspace.
     r"int (\w+|\{\{ model \}\})_save\(const struct .*_workspace \*workspace, void \*data, uint32_t size\);?",
     r"int (\w+|\{\{ model \}\})_restore\(struct .*_workspace \*workspace, const void \*data, uint32_t size\);?",
