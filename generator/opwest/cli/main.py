@@ -63,6 +63,8 @@ def _main(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("opwest: interrupted", file=sys.stderr)
         return 130
+    except UsageError:  # options that only the command can compare
+        raise
     except Exception as error:
         result = None
         status = 1

@@ -19,8 +19,9 @@ from opwest.llvm.facts import IrModule
 from opwest.model.identifiers import fault_of_name, is_symbol
 from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
+from opwest.objects.effects import hidden_effects
 from opwest.objects.facts import CSource, Member, ObjectFile
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
 from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, Origins
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
@@ -43,7 +44,15 @@ class Entry:
     also: tuple[str, ...] = ()
     """Other compatible named targets."""
     state: list[str] = field(default_factory=list)
-    """Writable variables of the files."""
+    """Writable variables of the files, and called functions with state."""
+    uses: dict[str, list[str]] = field(default_factory=dict)
+    """Other effects, with the functions and instructions that have them."""
+
+    def add_effects(self, name: str, found: Iterable[str]) -> None:
+        """Add the effects of a function or an instruction."""
+        for effect in found:
+            names = self.state if effect == "state" else self.uses.setdefault(effect, [])
+            names.append(name)
 
 
 @dataclass
@@ -128,6 +137,8 @@ def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Sele
         elif isinstance(given.item, CSource):
             entry = sources
             entry.state += state_of(given.item).names
+            for reason in effects(given.item):
+                entry.add_effects(reason.symbol, reason.effects)
         else:
             modules.append(given)
             continue
@@ -190,6 +201,8 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
     entry.files.append(given.name)
     entry.units += given.units
     entry.state += given.item.state
+    for one in hidden_effects(sorted(given.item.undefined), ("host", DEFAULT_LIBC)):
+        entry.add_effects(one.name, one.effects)
 
 
 def _choose_operators(
@@ -347,7 +360,7 @@ def _linked_members(found: Selection, entry: Entry) -> list[Unit]:
 
 
 def _find_state(found: Selection, faults: Diagnostics) -> None:
-    """Find the writable variables and the faults of the objects that the operators need."""
+    """Find the writable variables, the effects and the faults of the objects that the operators need."""
     hosted: set[str] = set()
     for entry in found.entries:
         for unit in _linked_members(found, entry):
@@ -359,6 +372,8 @@ def _find_state(found: Selection, faults: Diagnostics) -> None:
                 hosted.add(file)
                 continue
             entry.state += state_of(unit.member).names
+            for reason in effects(unit.member):
+                entry.add_effects(reason.symbol, reason.effects)
             for fault in unit.member.faults:
                 faults.warning(f"{unit.label}: {fault}", hint="'opwest check' reports it as an error")
 

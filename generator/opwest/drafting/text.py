@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from opwest.drafting.selection import Chosen, Entry, Selection
 from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
@@ -101,11 +101,18 @@ def _entry(entry: Entry) -> Iterator[str]:
     elif entry.targets:
         yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
     if entry.state:
-        names = list(dict.fromkeys(entry.state))
-        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        yield from writer.key(
-            "stateful", MARK, f"true if the writable variables are intended: {shown}; else make them const"
-        )
+        why = f"true if the state is intended: {_some(entry.state)}; else remove it"
+        yield from writer.key("stateful", MARK, why)
+    if entry.uses:
+        names = [name for found in entry.uses.values() for name in found]
+        why = f"[{', '.join(entry.uses)}] if these effects are intended: {_some(names)}; else remove them"
+        yield from writer.key("uses", MARK, why)
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return up to five different names."""
+    every = list(dict.fromkeys(names))
+    return ", ".join(every[:5]) + (", …" if len(every) > 5 else "")
 
 
 def _devices(run: Sketch) -> Iterator[str]:

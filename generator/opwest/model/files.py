@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.stack_files import StackFiles, read_stack_files
 from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
+from opwest.objects.effects import EFFECTS
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
 from opwest.objects.judgement import Reason, judge_file
@@ -96,6 +99,17 @@ class Files:
     def unread_for(self, target: str | None) -> list[str]:
         """Return the files that may define any symbol for a target."""
         return self.unread.get(None, []) + (self.unread.get(target, []) if target else [])
+
+    def effects_of(self, symbols: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the effects that entries of `objects` permit, by the symbol of the operator that may have them.
+
+        Every operator can call a file that defines none.
+        """
+        found: dict[str, set[str]] = {symbol: set() for symbol in symbols}
+        for one in chain(self.sources, *self.targets.values()):
+            for symbol in (one.defined_functions & found.keys() or symbols) if one.permits else ():
+                found[symbol] |= one.permits
+        return {symbol: tuple(e for e in EFFECTS if e in effects) for symbol, effects in found.items()}
 
     def reject(self, file: str | None = None, target: str | None = None) -> None:
         """Record a file with faults; `file` is named if its definitions are unknown."""

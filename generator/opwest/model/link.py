@@ -108,7 +108,7 @@ class _Link:
         self.checks = checks_of(operators.values())
         self.symbols = {operator.symbol for operator in operators.values()} | self.checks.keys()
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
-        self.permits = {operator.symbol: frozenset(operator.permits) for operator in operators.values()}
+        self.permits = {operator.symbol: frozenset(operator.declared_effects) for operator in operators.values()}
         self.missing: list[str] = []
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.entry_code: dict[str, EntryCode] = {}

@@ -16,6 +16,7 @@ from opwest.model.dtypes import DType, TensorType
 from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
 from opwest.model.tvmgen_names import Tvmgen
+from opwest.objects.effects import EFFECTS
 from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -109,15 +110,22 @@ class Operator:
     launch_cycles: int = 0
     """The longest duration of an asynchronous call, cycles of the processor."""
     uses: tuple[str, ...] = ()
-    """The effects besides `state` that it may have, in the order of `objects/effects.py`."""
+    """The effects besides `state` that its entry permits, in the order of `objects/effects.py`."""
+    object_effects: tuple[str, ...] = ()
+    """The effects that entries of `objects` permit for its code."""
     stack: int | None = None
     """The most bytes of stack that a call needs, as declared; None without a declaration."""
     stack_location: Location | None = None
 
     @property
-    def permits(self) -> tuple[str, ...]:
-        """All effects that it may have, `state` included."""
+    def declared_effects(self) -> tuple[str, ...]:
+        """The effects that its entry permits, `state` included."""
         return (*["state"] * self.stateful, *self.uses)
+
+    @property
+    def permits(self) -> tuple[str, ...]:
+        """All effects that it may have."""
+        return tuple(e for e in EFFECTS if e in self.declared_effects or e in self.object_effects)
 
     @property
     def passed(self) -> tuple[Argument, ...]:

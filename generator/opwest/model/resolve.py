@@ -52,6 +52,8 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     check_name("model", name, manifest.value_location("model"), context.faults)
 
     names, initials = declared_names(context)
+    inherited = files.effects_of({o.symbol for o in names.operators.values()})
+    names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in names.operators.items()})
     externals = declarations.externals(context)
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)

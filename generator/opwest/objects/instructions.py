@@ -28,7 +28,7 @@ _CONTROL = frozenset(
     "svc smc hvc bkpt cps cpsid cpsie wfi wfe sev ecall mret syscall sysenter cli sti hlt int swi".split()
 )
 _RANDOM = frozenset("rdtsc rdtscp rdrand rdseed rdcycle rdcycleh rdtime rdtimeh rdinstret rdinstreth".split())
-_PORTS = frozenset("in out insb insw insd outsb outsw outsd".split())
+_PORTS = frozenset("in inb inw inl out outb outw outl insb insw insd insl outsb outsw outsd outsl".split())
 _LOADS_FENV = frozenset("ldmxcsr vldmxcsr fldcw fldenv fsrm fsrmi fscsr fsflags fsflagsi fninit finit".split())
 _STORES_FENV = frozenset("stmxcsr vstmxcsr fnstcw fstcw fnstenv frrm frcsr frflags".split())
 _FENV_REGISTERS = frozenset("fpscr fpcr fpsr frm fcsr fflags".split())

@@ -17,6 +17,17 @@ from opwest.objects.inspect import inspect_object
 from scaling import check_linear
 
 F = "int f(const int *x, int *y) { return *y = *x; }"
+IR_WITH_EFFECTS = """declare ptr @malloc(i64)
+declare void @free(ptr)
+declare i32 @rand()
+define i32 @f(ptr %x, ptr %y) {
+  %p = call ptr @malloc(i64 8)
+  %r = call i32 @rand()
+  store i32 %r, ptr %y
+  call void @free(ptr %p)
+  ret i32 0
+}
+"""
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 M4F = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
 TARGETS = [
@@ -139,7 +150,26 @@ def test_unlinked_members_need_no_symbols(tmp_path: Path) -> None:
 def test_state_requires_a_decision(tmp_path: Path) -> None:
     path = compile_object(tmp_path, "static int calls;\nint f(const int *x, int *y) { return *y = *x + calls++; }")
     assert drafted(path)["objects"][0]["stateful"] == "FILL_IN"
-    assert "calls; else make them const" in draft(path)
+    assert "true if the state is intended: calls; else remove it" in draft(path)
+
+
+@pytest.mark.parametrize("suffix", ["o", "c", "ll"])
+def test_effects_require_a_decision(tmp_path: Path, suffix: str) -> None:
+    text = (
+        "#include <stdlib.h>\nint f(const int *x, int *y);\n"
+        "int f(const int *x, int *y) { int *volatile p = malloc(8); *p = *x; *y = *p + rand(); free(p); return 0; }\n"
+    )
+    path = tmp_path / f"f.{suffix}"
+    if suffix == "o":
+        path = compile_object(tmp_path, text)
+    else:
+        path.write_text(text if suffix == "c" else IR_WITH_EFFECTS)
+    entry = drafted(path)["objects"][0]
+    assert (entry["stateful"], entry["uses"]) == ("FILL_IN", "FILL_IN")
+    shown = draft(path)
+    assert "true if the state is intended: rand; else remove it" in shown
+    assert "[heap] if these effects are intended: " in shown
+    assert "malloc" in shown and "free" in shown
 
 
 def test_functions_that_a_target_lacks(tmp_path: Path) -> None:

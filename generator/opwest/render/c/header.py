@@ -92,7 +92,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         brief=c_comment(model.description or f"Model {model.name}"),
         supervised=_supervised(model),
         stateful=model.stateful,
-        stateful_operators=", ".join(o.name for o in model.operators if o.stateful),
+        stateful_operators=", ".join(o.name for o in model.operators if "state" in o.permits),
         tensors=tensors,
         inputs=[t for t in tensors if t["role"] == "input" and not t["placed"]],
         outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],

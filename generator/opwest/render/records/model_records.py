@@ -176,9 +176,9 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
     flags = layout.OPERATOR_FLAGS.bits(
         status=operator.returns_status,
         device=operator.takes_device,
-        stateful=operator.stateful,
+        stateful="state" in operator.permits,
         launch=operator.takes_launch,
-        **{"async": operator.is_async, **dict.fromkeys(operator.uses, True)},
+        **{"async": operator.is_async, **{effect: True for effect in operator.permits if effect != "state"}},
     )
     return Record(
         layout.OPERATOR,
