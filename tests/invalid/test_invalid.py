@@ -22,6 +22,7 @@ CASES = sorted(path for path in HERE.rglob("*.yaml") if not path.name.endswith("
 # Inputs with several faults; all others have one fault and one error.
 SEVERAL = {
     "shape/unknown_keys_in_several_places": 4,
+    "objects/effects_of_source": 3,
     "shape/misspelt_keys_beside_other_faults": 5,
     "targets/values_of_another_machine": 5,
     "devices/keys_without_driver": 5,

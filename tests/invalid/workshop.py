@@ -161,6 +161,11 @@ _TEXT = {
     "relu_static.c": RELU.replace("int32_t relu", "static int32_t relu").encode(),
     "relu_state.h": (RELU.replace("int32_t relu", "static int32_t relu") + "static int calls;\n").encode(),
     "relu_state.c": (RELU + "int calls;\n").encode(),
+    "effects.c": (
+        "#include <stdio.h>\n#include <stdlib.h>\n" + _HEAD + "int32_t noisy(const int8_t *a, int8_t *b)\n{\n"
+        '\tint8_t *copy = malloc(4);\n\n\tprintf("%d\\n", rand());\n\tb[0] = copy[0] = a[0];\n'
+        '\t__asm__ volatile("cpsid i");\n\tfree(copy);\n\treturn 0;\n}\n'
+    ).encode(),
     "relu_float.c": (_HEAD + "float relu(const int8_t *a, int8_t *b)\n{\n\treturn b[0] = a[0];\n}\n").encode(),
     "npu.c": (
         _HEAD + "struct device;\nint32_t npu(const int8_t *a, int8_t *b, const struct device *device)\n"

@@ -101,8 +101,7 @@ _MERGE_KEY = "YAML 1.2 has no merge keys: write the keys out"
 
 # Optional keys that do not affect the meaning of other keys: checks continue without them.
 _SEPARATE = frozenset(
-    """description boards libc externals application tests quantization align size optional stateful uses console
-    checks""".split()
+    "description boards libc externals application tests quantization align size optional console checks".split()
 )
 
 
