@@ -310,7 +310,9 @@ class _Walk:
                 yield from (name(n) for n in (operand.mem.base, operand.mem.index) if n)
             elif operand.type == capstone.CS_OP_REG:
                 base = self.is_arm and word.startswith(_ARM_MULTIPLE) and index == 0
-                if base or word in every or (word in sources and index > 0):
+                # `vmov r2, r3, d0` has two destinations.
+                source = word in sources and index > 0 and operand.access != capstone.CS_AC_WRITE
+                if base or word in every or source:
                     yield name(operand.reg)
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from objects_factory import compile_object
 from opwest.objects.entry_code import EntryCode, Finding
-from opwest.objects.inspect import read_member
+from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.source_attributes import conventions_of
 from requirements_support import need, need_compiler
 
@@ -20,6 +21,7 @@ FUNCTIONS = {
     "loop": (*POINTERS, "for (int i = 0; i < 8; i++) y[i] = x[i] * 2; return 0;"),
     "float": (*FLOAT, "for (int i = 0; i < 8; i++) y[i] = x[i] * k; return 0;"),
     "double": (*DOUBLE, "for (int i = 0; i < 8; i++) y[i] = x[i] * k; return 0;"),
+    "bits": (*DOUBLE, "long long b; __builtin_memcpy(&b, &k, 8); y[0] = (float)(b >> 40) + x[0]; return 0;"),
     "counted": (*COUNTED, "for (int i = 0; i < n; i++) y[i] = x[i] * 2; return 0;"),
     "largest": (
         *COUNTED,
@@ -115,3 +117,30 @@ __attribute__((noinline)) int l(const int *interrupt) { int pcs = 1; return *int
     expected = {"f": "ms_abi", "g": "ms_abi", "h": 'pcs("aapcs")', "i": "regparm(3)", "j": "fastcall", "k": "__stdcall"}
     for cplusplus in (False, True):
         assert conventions_of(source, cplusplus=cplusplus) == expected
+
+
+LIBM = {
+    "float64": "sin cos tan asin acos atan sinh cosh tanh exp log log2 log10 sqrt cbrt ceil floor round trunc",
+    "float32": "sinf cosf tanf asinf acosf atanf sinhf coshf tanhf expf logf log2f log10f sqrtf cbrtf ceilf",
+}
+"""Functions of one argument, by its dtype."""
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("-mcpu=cortex-m3",), ("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"), (*_M4, "-mfloat-abi=hard")],
+)
+def test_functions_of_newlib_pass(flags: tuple[str, ...]) -> None:
+    """Code of a library that others compiled, with known signatures."""
+    need(ARM)
+    command = [ARM, "-mthumb", *flags, "-print-file-name=libm.a"]
+    path = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+    types = {name: {"float64": "double", "float32": "float"}[dtype] for dtype in LIBM for name in LIBM[dtype].split()}
+    found = {
+        name: EntryCode(member).convention(name, (types[name],), types[name]).verdict
+        for member in inspect_object(path).members
+        for name in member.defined
+        if name in types
+    }
+    assert found.keys() == types.keys()
+    assert "refused" not in found.values()
