@@ -98,8 +98,8 @@ def _of_function(code: Code) -> Iterator[HiddenInstruction]:
         effect = effect_of(mnemonic, operands)
         if effect is None:
             saved = saved or _saves_fenv(mnemonic, operands)
-            if mnemonic == "fnstenv":  # masks the exceptions, too
-                changes.append(text)
+        elif saved and mnemonic == "fldenv":  # restores all of it
+            changes.clear()
         elif effect == "fenv":
             if not (saved and mnemonic in _FLAGS):
                 changes.append(text)

@@ -85,8 +85,8 @@ def test_instructions_of_inline_assembly(case: str) -> None:
         (M4, ("vmsr fpscr, r3", "vmsr fpscr, r2"), ["fenv"]),
         (X64, ("stmxcsr (%rsp)", "ldmxcsr 4(%rsp)", "ldmxcsr (%rsp)"), []),
         (X64, ("fnstcw (%rsp)", "fldcw 4(%rsp)"), ["fenv"]),
-        (X64, ("fnstenv (%rsp)", "fldenv (%rsp)"), []),
-        (X64, ("fnstenv (%rsp)",), ["fenv"]),
+        (X64, ("fnstenv (%rsp)", "fldcw 32(%rsp)", "fldenv (%rsp)"), []),
+        (X64, ("fldenv (%rsp)",), ["fenv"]),
         (RV32, ("frflags a4", "fsflags a4"), []),
     ],
 )
