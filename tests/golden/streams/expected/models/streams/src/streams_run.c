@@ -151,7 +151,7 @@ static int reset_workspace(struct streams_workspace *workspace)
 	return 0;
 }
 
-static int save_workspace(const struct streams_workspace *workspace, uint8_t *data, uint32_t size)
+static int save_workspace(const struct streams_workspace *workspace, void *data, uint32_t size)
 {
 	if (!workspace->opened) {
 		return -EPERM;
@@ -162,8 +162,7 @@ static int save_workspace(const struct streams_workspace *workspace, uint8_t *da
 	return opwest_state_save(&streams_state, workspace, data, size);
 }
 
-static int restore_workspace(struct streams_workspace *workspace, const uint8_t *data,
-	uint32_t size)
+static int restore_workspace(struct streams_workspace *workspace, const void *data, uint32_t size)
 {
 	if (!workspace->opened) {
 		return -EPERM;

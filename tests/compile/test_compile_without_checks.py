@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`run: checks` with every feature: streams, devices, states, views, microTVM's interface, variants."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from c_support import STRICT, compile_all, includes, portable_sources
+from golden_support import PROJECTS, Metadata, copy_project, generate_quickly
+from requirements_support import need_compiler, need_x86_64
+
+LEFT_OUT = ("busy: false", "buffers: false", "busy: false, buffers: false")
+
+
+def without_checks(name: str, folder: Path, checks: str, metadata: Metadata = "c") -> Path:
+    """Generate a golden project whose models leave checks out."""
+    manifests = copy_project(name, folder / "source")
+    for manifest in manifests:
+        text = re.sub(r"^  checks: .*\n", "", manifest.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        changed = re.sub(r"^run:\n", f"run:\n  checks: {{{checks}}}\n", text, flags=re.MULTILINE)
+        assert changed != text
+        manifest.write_text(changed, encoding="utf-8")
+    return generate_quickly(manifests, folder / "app", vendored=True, metadata=metadata)
+
+
+@pytest.mark.parametrize(("name", "checks"), list(itertools.product(PROJECTS, LEFT_OUT)))
+def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path: Path) -> None:
+    need_compiler("gcc")
+    app = without_checks(name, tmp_path, checks)
+    sources = [*portable_sources(app), *sorted((app / "src").glob("*.c"))]
+    compile_all(tmp_path / "c", sources, "gcc", STRICT, includes(app))
+    text = "".join(path.read_text(encoding="utf-8") for path in app.glob("models/*/src/*_run.c"))
+    assert text
+    assert ("opwest_port_take(&workspace->running)" in text) == ("busy" not in checks)
+    assert ("overlap" in text) == ("buffers" not in checks)
+
+
+@pytest.mark.parametrize("name", [name for name in PROJECTS if name != "targets"])
+def test_llvm_without_checks(name: str, tmp_path: Path) -> None:
+    """The objects refer to the functions of neither check."""
+    need_x86_64()
+    app = without_checks(name, tmp_path, LEFT_OUT[-1], "llvm")
+    objects = list(app.glob("models/*/metadata/*/*.o")) or list(app.rglob("*metadata*.o")) or list(app.rglob("*.o"))
+    assert objects
+    assert not any(b"opwest_buffers" in path.read_bytes() for path in objects)
