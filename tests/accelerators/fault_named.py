@@ -16,7 +16,7 @@ from fault_oracle import Oracle
 from fault_subjects import Member, Subject
 
 USE = re.compile(r"[a-z]\d|[A-Z]")
-WORKSPACE = {"O": -errno.EALREADY, "R": -errno.EBUSY, "X": -errno.EBUSY}
+WORKSPACE = dict.fromkeys("ORX", -errno.EBUSY)
 """Calls that are refused while a device is owned."""
 
 

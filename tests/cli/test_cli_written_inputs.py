@@ -253,3 +253,16 @@ def test_structures(tmp_path: Path, opwest) -> None:
 def test_golden_manifests_declare_what_their_sources_do(name: str, tmp_path: Path, opwest) -> None:
     done = opwest("check", *copy_project(name, tmp_path / "project"))
     assert done.code == 0 and "without const" not in done.err
+
+
+def test_functions_that_tvm_generates(tmp_path: Path, opwest) -> None:
+    """TVM writes no `const`: nobody can add it."""
+    for symbol, count in (("tvmgen_default_fused_add", 0), ("default_fused_add", 1)):
+        (tmp_path / "m.yaml").write_text(
+            MANIFEST.format(objects="{files: [f.c]}").replace("  f:\n", f"  f:\n    symbol: {symbol}\n")
+        )
+        (tmp_path / "f.c").write_text(
+            f"#include <stdint.h>\nint32_t {symbol}(int32_t *x, int32_t *y) {{ return y != x; }}\n"
+        )
+        done = opwest("check", tmp_path / "m.yaml")
+        assert (done.code, done.err.count("can write the input 'x'")) == (0, count), done.err

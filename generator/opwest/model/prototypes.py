@@ -12,6 +12,7 @@ from opwest.model.model import Argument, Operator
 from opwest.objects.dwarf import DeclaredParameter, DwarfSignature, DwarfType, compare
 from opwest.objects.dwarf_compare import C_SCALARS
 from opwest.objects.facts import CFunction, CParameter
+from opwest.objects.tvm_symbols import GENERATED
 
 
 def check_prototype(faults: Diagnostics, operator: Operator, file: str, function: CFunction) -> None:
@@ -64,6 +65,8 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
 def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const: Sequence[bool | None]) -> None:
     """Report inputs that a function may write; `const` is that of the type that each parameter points to."""
     if operator.convention.arrays is not None or operator.convention.descriptors is not None:
+        return
+    if operator.symbol.startswith(GENERATED):  # nobody can add const there
         return
     for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
         if argument.direction == "in" and not argument.scalar and is_const is False:

@@ -12,6 +12,9 @@ from typing import Final
 
 from opwest.objects.facts import CSource, Member
 
+GENERATED: Final = "tvmgen_"
+"""The prefix of generated functions (src/relay/backend/name_transforms.h). TVM writes no `const`."""
+
 ALLOCATE: Final = "TVMBackendAllocWorkspace"
 PROVIDED: Final = frozenset(
     (
