@@ -321,7 +321,7 @@ class RandomGraph:
             (folder / f"{name}.bin").write_bytes(f"the program {name}".encode())
         # objects: is on a line of its own: the helper for LLVM searches for that line.
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in self.manifest().items())
-        text += "\nobjects:\n  - {files: [operators.c], stateful: true}\n"
+        text += "\nobjects:\n  - {files: [operators.c]}\n"
         (folder / "manifest.yaml").write_text(text)
         return folder / "manifest.yaml"
 
