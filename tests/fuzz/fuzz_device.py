@@ -27,6 +27,7 @@ import fuzz_paths  # noqa: F401
 from fuzz_engine import REGRESSIONS
 from fuzz_paths import TESTS
 from golden_support import copy_project, generate_quickly
+from opwest.host.compile import RUNTIME_SOURCES
 
 HERE = Path(__file__).parent / "device"
 RUNTIME = TESTS.parent / "zephyr_module"
@@ -133,7 +134,7 @@ def build_call(work: Path) -> Path:
         objects.append(target)
     sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata", "registry"))]
     sources += [model / "src/many_kinds_run.c", model / "constants.S"]
-    sources += [RUNTIME / "src" / f"{part}.c" for part in ("registry", "status", "metadata", "port_host")]
+    sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
     options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}", *map(str, objects)]
     stub = work / "externals.c"
     head = "uint32_t crc32_ieee(const uint8_t *data, unsigned long size)"
@@ -150,20 +151,8 @@ def build_packed(work: Path) -> Path:
     sources = [HERE / f"{part}.c" for part in _PACKED]
     sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
     sources += [model / "constants.S"]
-    parts = (
-        "accelerator",
-        "device_calls",
-        "device_launches",
-        "device_ownership",
-        "devices",
-        "registry",
-        "status",
-        "metadata",
-        "port_host_cache",
-        "tvm_backend",
-        "halide_backend",
-    )
-    sources += [RUNTIME / "src" / f"{part}.c" for part in parts]
+    own = ("port_host.c", "port_tvm_host.c")  # the fuzzer contains these ports
+    sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in own]
     options = [*_include(HERE / "stubs", model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
     return _compile(work, "fuzz_packed", sources, options)
 

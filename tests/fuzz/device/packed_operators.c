@@ -28,6 +28,11 @@ static uint8_t kept[2][256];
 static size_t kept_size[2];
 
 /* The ports for logging and devices are not under test. */
+uintptr_t opwest_port_thread(void)
+{
+	return 1U; /* one thread */
+}
+
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
 	const bool taken = *flag == 0; /* one thread */

@@ -121,6 +121,11 @@ int64_t opwest_port_uptime_ms(void)
 	return 0;
 }
 
+uintptr_t opwest_port_thread(void)
+{
+	return 1U; /* one thread */
+}
+
 bool opwest_port_take(opwest_port_flag_t *flag)
 {
 	const bool taken = *flag == 0; /* one thread */
