@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,12 @@ def windows(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINEPREFIX", str(prefix / "prefix"))
     monkeypatch.setenv("WINEDEBUG", "-all")
     monkeypatch.setenv("CC", "x86_64-w64-mingw32-gcc")
-    run = subprocess.run
 
-    def with_wine(command: Any, **options: Any) -> Any:
-        return run(["wine", *command] if str(command[0]).endswith(".exe") else command, **options)
+    class WithWine(subprocess.Popen[Any]):
+        def __init__(self, command: Sequence[Any], **options: Any) -> None:
+            super().__init__(["wine", *command] if str(command[0]).endswith(".exe") else command, **options)
 
-    monkeypatch.setattr(subprocess, "run", with_wine)
+    monkeypatch.setattr(subprocess, "Popen", WithWine)
 
 
 def test_results_with_mingw(windows: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,15 +67,15 @@ def test_programs_link_for_macos(target: str, tmp_path: Path, monkeypatch: pytes
     need("ziglang")
     app = generate_project("devices", tmp_path)
     monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target {target}")
-    run = subprocess.run
     linked = []
 
-    def refuse(command: Any, **options: Any) -> Any:
-        if Path(str(command[0])).name == "application":
-            linked.append(Path(command[0]).read_bytes()[:4])
-            return subprocess.CompletedProcess(command, 0, "", "")
-        return run(command, **options)
+    class NotRun(subprocess.Popen[Any]):
+        def __init__(self, command: Sequence[Any], **options: Any) -> None:
+            is_application = Path(str(command[0])).name == "application"
+            if is_application:
+                linked.append(Path(command[0]).read_bytes()[:4])
+            super().__init__(["true"] if is_application else command, **options)
 
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", NotRun)
     assert main(["run", str(app), "--host"]) == 0
     assert linked == [b"\xcf\xfa\xed\xfe"]

@@ -85,7 +85,8 @@ def generated(folder: Path) -> Application:
     """Generate the application of the import in `folder`/model."""
     manifest = (folder / "model" / "manifest.yaml").read_text()
     (folder / "model" / DRIVER.name).write_bytes(DRIVER.read_bytes())
-    own = manifest.replace("- {files: [npu.c]}", f"- {{files: [npu.c, {DRIVER.name}]}}")
+    driver = f"{{files: [{DRIVER.name}], uses: [io, nondeterminism, control]}}"  # files and a process of the model
+    own = manifest.replace("- {files: [npu.c]}", f"- {{files: [npu.c]}}\n  - {driver}")
     assert DRIVER.name in own
     # The host has no driver of Zephyr.
     (folder / "model" / "manifest.yaml").write_text(own.partition("\napplication:")[0] + "\n")
