@@ -93,6 +93,7 @@ objects:
 operators:
   plus:
     symbol: tvmgen_default_fused_add
+    uses: [control]  # k_yield
     workspace: 128
     args:
       - {name: data, dtype: int32, shape: [16]}
