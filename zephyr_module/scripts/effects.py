@@ -33,8 +33,9 @@ _WAYS = {
     "fenv": "remove it",
 }
 _ASSERTIONS = ("__assert", "__assert_fail", "__assert_func", "__assert_no_args", "__assert_perror_fail", "assert")
-_VARIABLES = frozenset(
-    "stdin stdout stderr signgam environ __environ daylight timezone tzname optarg optind opterr optopt _impure_ptr".split()
+_VARIABLES = (
+    *("stdin", "stdout", "stderr", "environ", "__environ", "daylight", "timezone", "tzname", "signgam", "_impure_ptr"),
+    *("optarg", "optind", "opterr", "optopt"),
 )
 _HARMLESS = ("pure", "errno")
 
