@@ -43,6 +43,8 @@ DATA = (
     # State: its bytes, in the memory of any workspace.
     r"int (\w+|\{\{ model \}\})_save\(const struct .*_workspace \*workspace, void \*data, uint32_t size\);?",
     r"int (\w+|\{\{ model \}\})_restore\(struct .*_workspace \*workspace, const void \*data, uint32_t size\);?",
+    r"static int (save|restore)_workspace\(.*_workspace \*workspace, (const )?void \*data,( uint32_t size\))?",
+    r"\{\{ head\(\"(save|restore)\", .*, (const )?void \*data, uint32_t size\"\) \}\}",
     r"int opwest_state_save\(const struct opwest_state \*state, const void \*workspace, void \*data,",
     r"int opwest_state_restore\(const struct opwest_state \*state, void \*workspace, const void \*data,",
     r"void opwest_state_reset\(const struct opwest_state \*state, void \*workspace\);?",
