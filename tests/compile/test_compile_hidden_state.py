@@ -300,3 +300,37 @@ def test_build_step_examines_changed_objects(tmp_path):
     obj.touch()
     code, text = build_step(tmp_path, *rows)
     assert code == 1 and "m.yaml:3:1: error:" in text and "the object is not an ELF file" in text
+
+
+def test_build_step_adds_no_file_to_the_application(tmp_path):
+    """CMake runs again in the next build if a file is added."""
+    need("gcc")
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    for file in SCRIPT.parent.iterdir():
+        if file.is_file():
+            (scripts / file.name).write_bytes(file.read_bytes())
+    before = sorted(scripts.iterdir())
+    (tmp_path / "lib.dir").mkdir()
+    (tmp_path / "op.c").write_text("#include <stdlib.h>\nint f(void); int f(void) { return rand(); }")
+    subprocess.run(["gcc", "-c", "op.c", "-o", "lib.dir/op.o"], cwd=tmp_path, check=True)
+    entry = {"directory": str(tmp_path), "file": f"{tmp_path}/op.c", "command": "gcc -c op.c -o lib.dir/op.o"}
+    (tmp_path / "all.json").write_text(json.dumps([entry]))
+    words = [
+        "--model",
+        "m",
+        "--library",
+        "lib",
+        "--sources",
+        "rows.txt",
+        "--commands",
+        "all.json",
+        "--record",
+        "r.json",
+    ]
+    (tmp_path / "rows.txt").write_text(f"{tmp_path}/op.c\tm.yaml:1\t-\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    program = [sys.executable, scripts / SCRIPT.name, *words, "--libc", "host"]
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "calls 'rand'" in done.stderr
+    assert sorted(scripts.iterdir()) == before

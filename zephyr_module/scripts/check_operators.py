@@ -396,4 +396,5 @@ def _check(source: Source, obj: str, command: Sequence[str], folder: str, prefix
 
 
 if __name__ == "__main__":
+    sys.dont_write_bytecode = True  # CMake runs again if a file is added to the application
     sys.exit(main())
