@@ -256,7 +256,7 @@ def test_golden_manifests_declare_what_their_sources_do(name: str, tmp_path: Pat
 
 
 def test_functions_that_tvm_generates(tmp_path: Path, opwest) -> None:
-    """TVM writes no `const`: nobody can add it."""
+    """Code that TVM generates has no `const`."""
     for symbol, count in (("tvmgen_default_fused_add", 0), ("default_fused_add", 1)):
         (tmp_path / "m.yaml").write_text(
             MANIFEST.format(objects="{files: [f.c]}").replace("  f:\n", f"  f:\n    symbol: {symbol}\n")

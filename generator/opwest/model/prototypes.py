@@ -66,7 +66,7 @@ def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const
     """Report inputs that a function may write; `const` is that of the type that each parameter points to."""
     if operator.convention.arrays is not None or operator.convention.descriptors is not None:
         return
-    if operator.symbol.startswith(GENERATED):  # nobody can add const there
+    if operator.symbol.startswith(GENERATED):  # generated code has no const
         return
     for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
         if argument.direction == "in" and not argument.scalar and is_const is False:
