@@ -82,8 +82,6 @@ def handwritten(steps: int, places: Sequence[int]) -> str:
     return f"""/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include <opwest/buffers.h>
-
 #include <chain.h>
 
 #include "chain_internal.h"
@@ -202,7 +200,6 @@ def build(work: Path, steps: int) -> tuple[Path, int]:
         own,
         model / "src" / "chain_run.c",
         model / "src" / "chain_metadata.c",
-        runtime / "src" / "buffers.c",
         runtime / "src" / "status.c",
     ]
     includes = [f"-I{path}" for path in (HERE, model / "include", model / "src", runtime / "include")]

@@ -72,11 +72,11 @@ SYSTEM = {
         r"\(void \*\)runner, NULL, NULL, config->priority, OPTIONS, K_NO_WAIT\);",
     ),
     # Ranges of memory: only their addresses and sizes are used.
-    "/buffers.h": (r".*\bconst void \*\w+.*",),
-    "/buffers.c": (r".*\bconst void \*.*",),
+    "/status.h": (r".*\bconst void \*\w+.*",),
+    "/status.c": (r".*\bconst void \*.*",),
     "/registry.c": (r"(static const void \*memory_of\(|const void \*const memory = memory_of\().*",),
     # The comparison of inputs finds tensors by the metadata, and compares their bytes.
-    "/input_check.h": (r".*\bconst void \*\w+.*",),
+    "/profile.h": (r".*\bconst void \*\w+.*",),
     "/input_check.c": (r".*\bconst void \*.*",),
     "port_input_check_host.c": (r"static void faulted\(int number, siginfo_t \*info, void \*registers\)",),
     # The handler of fatal errors is Zephyr's; the type of the frame has two names in its versions.

@@ -380,7 +380,7 @@ function(opwest_model_operators variable model folder sources manifest)
     endif()
   endforeach()
   get_filename_component(check "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/check_operators.py" ABSOLUTE)
-  get_filename_component(effects "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/effects.txt" ABSOLUTE)
+  get_filename_component(effects "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts/effects.py" ABSOLUTE)
   add_custom_command(OUTPUT "${checked}"
     COMMAND "${PYTHON_EXECUTABLE}" "${check}" --model ${model} --library ${libraries} --sources "${listed}" --libc ${libc}
       --commands "${CMAKE_BINARY_DIR}/compile_commands.json" --record "${checked}.json"

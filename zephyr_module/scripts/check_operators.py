@@ -72,7 +72,7 @@ _OUTPUT = re.compile(r" -o ([^\s'\"\\]+)(?: |$)")
 _IS_WINDOWS = os.name == "nt"
 _WORD_OF_WINDOWS = re.compile(r'(?:\\"|"(?:\\"|[^"])*"|[^\s"])+')
 """A word as CMake writes it for Windows: a backslash is part of a path, except before a quote."""
-_RULES = ("check_operators.py", "effects.py", "effects.txt")
+_RULES = ("check_operators.py", "effects.py")
 _DEPENDENCY_FLAGS = ("-MD", "-MMD", "-MP")
 _DEPENDENCY_FLAGS_WITH_VALUE = ("-MF", "-MT", "-MQ", "-MJ")
 

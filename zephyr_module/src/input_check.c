@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opwest/input_check.h>
 #include <opwest/profile.h>
 
 #ifdef __ZEPHYR__

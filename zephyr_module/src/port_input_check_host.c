@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <opwest/input_check.h>
+#include <opwest/profile.h>
 
 /* Write the change to the file that `opwest run` names, or else to the terminal; end the program. */
 void opwest_input_changed(const struct opwest_input_change *change)

@@ -32,6 +32,32 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 	LOG_ERR("%s: %s of device %s returned %d", model, hook, device, (int)code);
 }
 
+#ifdef CONFIG_THREAD_STACK_INFO
+/* The fill pattern of unused stack. */
+#define FILLED    0xa5U
+/* The maximum bytes that the measuring function uses below its variables. */
+#define OWN_STACK 64U
+
+uint32_t __noinline opwest_stack_measure(void (*call)(void))
+{
+	volatile uint8_t here = 0U;
+	/* Above the word that CONFIG_STACK_SENTINEL checks in each switch of threads. */
+	const uintptr_t lowest = k_current_get()->stack_info.start +
+				 (IS_ENABLED(CONFIG_STACK_SENTINEL) ? sizeof(uint32_t) : 0U);
+	const uintptr_t top = (uintptr_t)&here - OWN_STACK;
+	uintptr_t at;
+
+	/* Not memset(): it would fill its own frame. */
+	for (at = lowest; at < top; at++) {
+		*(volatile uint8_t *)at = FILLED;
+	}
+	call();
+	for (at = lowest; at < top && *(volatile uint8_t *)at == FILLED; at++) {
+	}
+	return (uint32_t)((uintptr_t)&here - at);
+}
+#endif
+
 #ifdef CONFIG_OPWEST_STACK_GUARD
 /*
  * The message of a fatal error, also without CONFIG_LOG. The system stops as with Zephyr's own

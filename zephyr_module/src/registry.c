@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <opwest/buffers.h>
 #include <opwest/registry.h>
+#include <opwest/status.h>
 
 /*
  * The hash must be the one in generator/opwest/render/perfect_hash.py: FNV-1a over the name, then

@@ -78,7 +78,7 @@ class ImageBuilder:
         self._add_operators()
 
     def _add_runtime(self, first: Sequence[str]) -> None:
-        own = ["buffers.c", "status.c", *(["state.c"] if self.model.states else [])]
+        own = ["status.c", *(["state.c"] if self.model.states else [])]
         for source in own:
             self._add(self.runtime / "src" / source, ["-DOPWEST_BUNDLE_RUNTIME", *first])
         image = self.runtime / "bundle" / "image"

@@ -33,7 +33,6 @@ EMULATION_SOURCES = (
 """Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
     "accelerator.c",
-    "buffers.c",
     "device_calls.c",
     "device_launches.c",
     "device_ownership.c",

@@ -69,7 +69,7 @@ def render_project(
             variants=variants,
         )
         if layout == "application":
-            of_model |= suite_files(render, model, plan, has_variants=bool(variants))
+            of_model |= suite_files(render, model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))

@@ -58,25 +58,15 @@ def suite_application(
     return {f"tests/{model.name}/{path}": content for path, content in files.items()}
 
 
-def suite_files(
-    render: Renderer, model: Model, plan: MemoryPlan, *, has_variants: bool = False
-) -> dict[PurePosixPath, bytes]:
-    """Return the suite and its vectors, by path inside the model's directory; of a variant, only the suite.
-
-    `has_variants` is whether the model is the base of variants.
-    """
+def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
+    """Return the suite and its vectors, by path inside the model's directory; of a variant, only the suite."""
     common = {"model": model.name, "manifest": manifest_name(model)}
     vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
-    contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {f"{model.name}_suite.c": _suite(render, model, plan, common, vectors)}
-    if model.variant is None:
-        files["suite.cmake"] = render(
-            "models/model/tests/suite.cmake", model=model.name, files=list(contents), has_variants=has_variants
-        )
     if arrays and model.variant is None:
         files["vectors.S"] = render("models/model/tests/vectors.S", **common, arrays=arrays)
-        files |= {f"vectors/{file}": content for file, content in contents.items()}
+        files |= {f"vectors/{file}": content for array in arrays for file, content in array["contents"].items()}
     return {PurePosixPath("tests") / path: content for path, content in files.items()}
 
 

@@ -48,8 +48,8 @@ FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
-            *_headers("buffers", "input_check", "model", "port", "profile", "registry", "stack", "status"),
-            *_sources("buffers.c", "input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_headers("model", "port", "profile", "registry", "status"),
+            *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "syscalls": Feature(_sources("syscalls_zephyr.h")),
@@ -161,7 +161,7 @@ FEATURES: Mapping[str, Feature] = {
         option="CONFIG_OPWEST_BUNDLE_FLASH_EMUL",
         compatible="opwest,flash-emul",
     ),
-    "sources": Feature(("scripts/check_operators.py", "scripts/effects.py", "scripts/effects.txt")),
+    "sources": Feature(("scripts/check_operators.py", "scripts/effects.py")),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""

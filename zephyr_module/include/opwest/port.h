@@ -203,6 +203,24 @@ void opwest_port_log_failure(const char *model, uint16_t step, int32_t code);
  */
 void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code);
 
+#ifdef CONFIG_THREAD_STACK_INFO
+/** Bytes of an exception during the measurement of a stack, and of the measurement itself. */
+#define OPWEST_STACK_UNSURE 256U
+
+/**
+ * @brief Call a function and measure its stack. Zephyr only.
+ *
+ * Fills the unused stack of the current thread, calls the function, and searches for the lowest
+ * written byte. Threads of simulators that are host programs use stacks of the host, which cannot
+ * be measured.
+ *
+ * @param call The function.
+ *
+ * @return Bytes from here to the lowest written byte, at most OPWEST_STACK_UNSURE above the need
+ */
+uint32_t opwest_stack_measure(void (*call)(void));
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief Measurement of the parts of a model's run: CONFIG_OPWEST_PROFILE.
+ * @brief The points of a model's run: their measurement, and the comparison of the inputs of steps.
  *
- * The counts are in the workspace. Without the option the image contains none of this, and the
- * code of run is unchanged.
+ * CONFIG_OPWEST_PROFILE: measurement. The counts are in the workspace.
+ *
+ * CONFIG_OPWEST_CHECK_INPUTS: comparison, for tests. Arguments with direction `in` are copied to the
+ * heap before a step, constants too, and compared when the step has ended; those of an asynchronous
+ * step after the wait for its device. Bytes that the step may write as another argument
+ * (`in_place`) are not compared.
+ *
+ * Without the options the image contains none of this, and the code of run is unchanged.
  */
 #ifndef OPWEST_PROFILE_H_
 #define OPWEST_PROFILE_H_
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#ifdef CONFIG_OPWEST_CHECK_INPUTS
-#include <opwest/input_check.h>
-#endif
 #include <opwest/model.h>
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
 #include <zephyr/sys/iterable_sections.h>
@@ -23,7 +28,7 @@
 extern "C" {
 #endif
 
-/** The kinds of measured points. */
+/** The kinds of points. */
 enum opwest_point_kind {
 	/** The whole run: checks, opening and closing devices, and all other points. Point 0. */
 	OPWEST_POINT_RUN = 0,
@@ -39,7 +44,7 @@ enum opwest_point_kind {
 	OPWEST_POINT_COPY = 5,
 };
 
-/** A measured part of run: constant. */
+/** A part of run: constant. */
 struct opwest_point {
 	/** The operator; for OPWEST_POINT_WAIT the device, for OPWEST_POINT_RUN the model. */
 	const char *name;
@@ -102,7 +107,7 @@ struct opwest_profiled {
 #endif
 
 #ifdef CONFIG_OPWEST_CHECK_INPUTS
-/** Begin a run whose inputs are compared: see opwest/input_check.h. */
+/** Begin a run whose inputs are compared. */
 #define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace)                                   \
 	opwest_input_check_run(details, inputs, outputs, workspace)
 #else
@@ -203,6 +208,82 @@ uint64_t opwest_profile_frequency(void);
  * @return Its name ("wait"), or NULL if there is no such kind
  */
 const char *opwest_point_kind_name(uint32_t kind);
+
+/** An input that an operator wrote. */
+struct opwest_input_change {
+	const char *operator_name;
+	/** The argument, with direction `in`. */
+	const struct opwest_tensor *argument;
+	/** Its first element that changed, in C order. */
+	uint32_t element;
+	uint16_t step;
+	/** The element before the step. */
+	const void *before;
+	/** The element after it; NULL if the memory is read-only, and the write ended the program. */
+	const void *after;
+};
+
+/**
+ * @brief Begin a run: the memory of its tensors. Called by generated code.
+ *
+ * @param details   The metadata of the model.
+ * @param inputs    The structure of inputs; NULL: the run is not compared.
+ * @param outputs   The structure of outputs; NULL: the run is not compared.
+ * @param workspace The workspace, whose first members are the pools; NULL: the run is not compared.
+ */
+void opwest_input_check_run(const struct opwest_details *details, const void *inputs,
+			    const void *outputs, const void *workspace);
+
+/**
+ * @brief Begin a point: copy the inputs of its step.
+ *
+ * @param points The points of the model.
+ * @param index  The point.
+ */
+void opwest_input_check_begin(const struct opwest_point *points, uint32_t index);
+
+/**
+ * @brief End a point: compare the inputs of the steps that it completes.
+ *
+ * @param points The points of the model.
+ * @param index  The point.
+ */
+void opwest_input_check_end(const struct opwest_point *points, uint32_t index);
+
+/**
+ * @brief Return the number of steps compared since the start. Without memory for a copy a step is
+ * left out.
+ *
+ * @return Steps
+ */
+uint32_t opwest_input_check_count(void);
+
+/**
+ * @brief Find the argument of a running step that contains an address, after a fault there.
+ *
+ * @param address The address.
+ * @param change  The change, without @ref opwest_input_change.after.
+ *
+ * @retval true  @p change is set.
+ * @retval false No input of a running step is there.
+ */
+bool opwest_input_check_find(const void *address, struct opwest_input_change *change);
+
+/**
+ * @brief Print a change: "step 0 (f) wrote its input 'x': element 3 was 1, is 2".
+ *
+ * @param text   The text, terminated.
+ * @param size   Its size, bytes.
+ * @param change The change.
+ */
+void opwest_input_change_print(char *text, size_t size, const struct opwest_input_change *change);
+
+/**
+ * @brief Called for the first change of each step. A test can define it; on Zephyr the default prints the change.
+ *
+ * @param change The change.
+ */
+void opwest_input_changed(const struct opwest_input_change *change);
 
 #ifdef __cplusplus
 }

@@ -180,7 +180,7 @@ class Code:
         return lines
 
     def overlap(self, register: str, memory: Memory, other: Memory) -> list[str]:
-        """Set a register to whether two ranges overlap: opwest_overlap() of opwest/buffers.h."""
+        """Set a register to whether two ranges overlap: opwest_overlap() of opwest/status.h."""
         (start, size), (begin, room) = self._range(memory), self._range(other)
         bits = f"i{self.bits}"
         return [

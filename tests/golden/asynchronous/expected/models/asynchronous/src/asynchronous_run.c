@@ -9,7 +9,6 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
-#include <opwest/buffers.h>
 #include <asynchronous.h>
 
 #include "asynchronous_internal.h"

@@ -8,7 +8,6 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
-#include <opwest/buffers.h>
 #include <accelerated.h>
 
 #include "accelerated_internal.h"

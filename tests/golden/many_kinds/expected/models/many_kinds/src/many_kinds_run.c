@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <many_kinds.h>
 
 #include "many_kinds_internal.h"

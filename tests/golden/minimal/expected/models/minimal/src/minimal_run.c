@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <minimal.h>
 
 #include "minimal_internal.h"

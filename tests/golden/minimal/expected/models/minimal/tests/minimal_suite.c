@@ -18,12 +18,12 @@
 #endif
 #include <minimal.h>
 #ifdef CONFIG_OPWEST_CHECK_INPUTS
-#include <opwest/input_check.h>
+#include <opwest/profile.h>
 #endif
 #if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) && \
 	!defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_SUITE_MEASURES_STACK
-#include <opwest/stack.h>
+#include <opwest/port.h>
 #endif
 
 /* The fill byte of memory before use: no result may depend on it. */

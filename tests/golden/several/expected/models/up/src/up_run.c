@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <up.h>
 
 #include "up_internal.h"

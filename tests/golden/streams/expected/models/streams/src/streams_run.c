@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <opwest/buffers.h>
 #include <streams.h>
 
 #include "streams_internal.h"

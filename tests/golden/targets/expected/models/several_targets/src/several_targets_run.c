@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <several_targets.h>
 
 #include "several_targets_internal.h"

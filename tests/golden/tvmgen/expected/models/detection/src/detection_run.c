@@ -8,7 +8,6 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
-#include <opwest/buffers.h>
 #include <detection.h>
 
 #include "detection_internal.h"

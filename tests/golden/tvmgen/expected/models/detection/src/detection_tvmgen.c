@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <opwest/buffers.h>
 #include <opwest/port.h>
 #include <detection.h>
 #ifdef __ZEPHYR__

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <adder.h>
 
 #include "adder_internal.h"

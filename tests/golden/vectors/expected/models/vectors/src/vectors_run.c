@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include <opwest/buffers.h>
 #include <vectors.h>
 
 #include "vectors_internal.h"
