@@ -245,26 +245,15 @@ def test_records_of_earlier_versions_have_no_positions(project, capsys):
     assert "manifest.yaml: error: objects/any/op.c has writable state" in capsys.readouterr().err
 
 
-def build_step(folder, *rows):
+def build_step(folder, *rows, script=SCRIPT):
     """Run the check as the build of Zephyr does; return its exit code and messages."""
     (folder / "rows.txt").write_text(
         "".join(f"{folder / name}\tm.yaml:{at}\t{permits}\n" for name, at, permits in rows)
     )
-    words = [
-        "--model",
-        "m",
-        "--library",
-        "lib",
-        "--sources",
-        "rows.txt",
-        "--commands",
-        "all.json",
-        "--record",
-        "r.json",
-        "--libc",
-        "host",
-    ]
-    done = subprocess.run([sys.executable, SCRIPT, *words], cwd=folder, capture_output=True, text=True, check=False)
+    options = "--model m --library lib --sources rows.txt --commands all.json --record r.json --libc host"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    program = [sys.executable, script, *options.split()]
+    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
@@ -316,21 +305,6 @@ def test_build_step_adds_no_file_to_the_application(tmp_path):
     subprocess.run(["gcc", "-c", "op.c", "-o", "lib.dir/op.o"], cwd=tmp_path, check=True)
     entry = {"directory": str(tmp_path), "file": f"{tmp_path}/op.c", "command": "gcc -c op.c -o lib.dir/op.o"}
     (tmp_path / "all.json").write_text(json.dumps([entry]))
-    words = [
-        "--model",
-        "m",
-        "--library",
-        "lib",
-        "--sources",
-        "rows.txt",
-        "--commands",
-        "all.json",
-        "--record",
-        "r.json",
-    ]
-    (tmp_path / "rows.txt").write_text(f"{tmp_path}/op.c\tm.yaml:1\t-\n")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    program = [sys.executable, scripts / SCRIPT.name, *words, "--libc", "host"]
-    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "calls 'rand'" in done.stderr
+    code, text = build_step(tmp_path, ("op.c", "1:1", "-"), script=scripts / SCRIPT.name)
+    assert code == 1 and "calls 'rand'" in text
     assert sorted(scripts.iterdir()) == before
