@@ -8,7 +8,7 @@ instruction are not decoded. The instructions of inline assembly in C sources ar
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from opwest.objects.calls import Code, UndecodedError, code_of
@@ -88,26 +88,31 @@ def _of_function(code: Code) -> Iterator[HiddenInstruction]:
     """Yield the instructions of a function, one for each effect.
 
     Compilers save, change and restore the control word of the x87 around conversions, and the flags of RISC-V around
-    quiet comparisons: a function that restores the environment has no effect.
+    quiet comparisons: a function that restores the environment has no effect. On x86 that applies to the x87 and to
+    MXCSR.
     """
-    changes: list[str] = []
-    saved = False
+    changes: dict[bool, list[str]] = {False: [], True: []}  # of MXCSR: True
+    saved: set[bool] = set()
     seen: set[str] = set()
     for mnemonic, operands in code.instructions():
         text = f"{mnemonic} {operands}".strip()
         effect = effect_of(mnemonic, operands)
+        is_mxcsr = mnemonic.endswith("mxcsr")
         if effect is None:
-            saved = saved or _saves_fenv(mnemonic, operands)
-        elif saved and mnemonic == "fldenv":  # restores all of it
-            changes.clear()
+            if _saves_fenv(mnemonic, operands):
+                saved.add(is_mxcsr)
+        elif is_mxcsr in saved and mnemonic == "fldenv":  # restores all of the x87
+            changes[False].clear()
         elif effect == "fenv":
             if not (saved and mnemonic in _FLAGS):
-                changes.append(text)
+                changes[is_mxcsr].append(text)
         elif effect not in seen:
             seen.add(effect)
             yield HiddenInstruction(code.function, text, effect)
-    if changes and not (saved and len(changes) % 2 == 0):
-        yield HiddenInstruction(code.function, changes[0], "fenv")
+    for is_mxcsr, texts in changes.items():
+        if texts and not (is_mxcsr in saved and len(texts) % 2 == 0):
+            yield HiddenInstruction(code.function, texts[0], "fenv")
+            break
 
 
 def effect_of(mnemonic: str, operands: str) -> str | None:
@@ -131,11 +136,9 @@ def effect_of(mnemonic: str, operands: str) -> str | None:
 
 
 def _saves_fenv(mnemonic: str, operands: str) -> bool:
-    return mnemonic in _STORES_FENV or (mnemonic in _READS and any(one in _FENV_REGISTERS for one in _names(operands)))
-
-
-def _names(operands: str) -> Iterable[str]:
-    return (one.strip().lower() for one in operands.split(","))
+    names = [one.strip().lower() for one in operands.split(",")]
+    is_read = mnemonic in _READS and not _FENV_REGISTERS.isdisjoint(names[1:])
+    return mnemonic in _STORES_FENV or (is_read and _PLAIN_REGISTERS.fullmatch(names[0]) is None)
 
 
 def _of_source(text: bytes) -> tuple[HiddenInstruction, ...]:

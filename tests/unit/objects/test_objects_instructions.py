@@ -87,6 +87,12 @@ def test_instructions_of_inline_assembly(case: str) -> None:
         (X64, ("fnstcw (%rsp)", "fldcw 4(%rsp)"), ["fenv"]),
         (X64, ("fnstenv (%rsp)", "fldcw 32(%rsp)", "fldenv (%rsp)"), []),
         (X64, ("fldenv (%rsp)",), ["fenv"]),
+        # fesetround() of C libraries, and llvm.set.rounding: one change of each register.
+        (X64, ("fnstcw (%rsp)", "fldcw (%rsp)", "stmxcsr (%rsp)", "ldmxcsr (%rsp)"), ["fenv"]),
+        (X64, ("stmxcsr (%rsp)", "ldmxcsr (%rsp)", "fnstenv (%rsp)", "fldenv (%rsp)"), ["fenv"]),
+        (X64, ("stmxcsr (%rsp)", "fldcw 4(%rsp)", "fldcw (%rsp)"), ["fenv"]),
+        # The result of a comparison is no copy of FPSCR.
+        (M4, ("vmrs apsr_nzcv, fpscr", "vmsr fpscr, r3", "vmsr fpscr, r2"), ["fenv"]),
         (RV32, ("frflags a4", "fsflags a4"), []),
     ],
 )
