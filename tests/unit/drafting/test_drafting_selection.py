@@ -14,6 +14,7 @@ from opwest.diagnostics import OpwestError
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
+from requirements_support import need
 from scaling import check_linear
 
 F = "int f(const int *x, int *y) { return *y = *x; }"
@@ -159,6 +160,8 @@ def test_effects_require_a_decision(tmp_path: Path, suffix: str) -> None:
         "#include <stdlib.h>\nint f(const int *x, int *y);\n"
         "int f(const int *x, int *y) { int *volatile p = malloc(8); *p = *x; *y = *p + rand(); free(p); return 0; }\n"
     )
+    if suffix == "ll":
+        need("llvmlite")
     path = tmp_path / f"f.{suffix}"
     if suffix == "o":
         path = compile_object(tmp_path, text)
