@@ -58,6 +58,15 @@ DATA = (
     # Bytes of a pool, or of a view of an input or output, are used as elements: the planner aligned them.
     r".*\((const )?u?(int|float|double)[a-z0-9_]* \*\)\(void \*\)\((pool_|\(uint8_t \*\)(in|out)puts->).*",
 )
+_RUN = ("inputs", "outputs", "workspace")
+
+
+def _memory(*names: str) -> str:
+    """Return the pattern of a line whose untyped pointers have these names."""
+    other = r"(?:(?!\bvoid \*).)*"
+    return rf"{other}(?:\bconst void \*(?:const \*)?(?:{'|'.join(names)})\b{other})+"
+
+
 # Signatures of the system: of threads, whose only argument is cast in the first line; of ztest's hooks, whose
 # fixture is unused here.
 SYSTEM = {
@@ -72,11 +81,11 @@ SYSTEM = {
         r"\(void \*\)runner, NULL, NULL, config->priority, OPTIONS, K_NO_WAIT\);",
     ),
     # Ranges of memory: only their addresses and sizes are used.
-    "/status.h": (r".*\bconst void \*\w+.*",),
-    "/status.c": (r".*\bconst void \*.*",),
+    "/status.h": (_memory("a", "b", *_RUN, "other_inputs", "other_outputs"),),
+    "/status.c": (_memory("buffer", "others", "at", *_RUN, "other_inputs", "other_outputs"),),
     "/registry.c": (r"(static const void \*memory_of\(|const void \*const memory = memory_of\().*",),
     # The comparison of inputs finds tensors by the metadata, and compares their bytes.
-    "/profile.h": (r".*\bconst void \*\w+.*",),
+    "/profile.h": (_memory("before", "after", "address", *_RUN),),
     "/input_check.c": (r".*\bconst void \*.*",),
     "port_input_check_host.c": (r"static void faulted\(int number, siginfo_t \*info, void \*registers\)",),
     # The handler of fatal errors is Zephyr's; the type of the frame has two names in its versions.

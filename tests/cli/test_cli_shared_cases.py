@@ -106,9 +106,9 @@ def test_convention_of_another_float_abi(case, source, floats, options, opwest):
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        ("host-run-exit/exit0", "exit"),
-        ("host-run-exit/exit3", "exit"),
-        ("host-run-exit/retmin", "-2147483648"),
+        ("host-run-exit/exit0", "the program exited with code 0 in step 0 (f)"),
+        ("host-run-exit/exit3", "the program exited with code 3 in step 0 (f)"),
+        ("host-run-exit/retmin", "in step 0 (f): the operator returned -2147483648"),
     ],
     indirect=["case"],
 )
@@ -123,11 +123,8 @@ def test_ends_of_operators(case, expected, opwest):
 
 
 @pytest.mark.parametrize("case", ["one-workspace-two-threads"], indirect=True)
-def test_two_threads(case, opwest):
-    source = Path(shutil.copytree(ROOT / "examples" / "digits", case / "digits"))
-    run([sys.executable, "compile_operators.py"], source)
-    assert opwest("generate", source / "manifest.yaml", "-o", case / "app").code == 0
-    text = script(case, APP=case / "app")
+def test_two_threads(case, digits_app):
+    text = script(case, APP=digits_app)
     assert "two threads, one workspace: wrong 0 + 0, refused " in text
     assert re.search(r"digits_open\(&ws,&dv\) +0\n.*digits_open\(&ws,&dv\) +-114\n", text, re.DOTALL)
 

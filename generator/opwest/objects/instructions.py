@@ -91,26 +91,26 @@ def _of_function(code: Code) -> Iterator[HiddenInstruction]:
     quiet comparisons: a function that restores the environment has no effect. On x86 that applies to the x87 and to
     MXCSR.
     """
-    changes: dict[bool, list[str]] = {False: [], True: []}  # of MXCSR: True
-    saved: set[bool] = set()
+    changes: dict[str, list[str]] = {"fpu": [], "sse": []}
+    saved: set[str] = set()
     seen: set[str] = set()
     for mnemonic, operands in code.instructions():
         text = f"{mnemonic} {operands}".strip()
         effect = effect_of(mnemonic, operands)
-        is_mxcsr = mnemonic.endswith("mxcsr")
+        unit = "sse" if mnemonic.endswith("mxcsr") else "fpu"
         if effect is None:
             if _saves_fenv(mnemonic, operands):
-                saved.add(is_mxcsr)
-        elif is_mxcsr in saved and mnemonic == "fldenv":  # restores all of the x87
-            changes[False].clear()
+                saved.add(unit)
+        elif "fpu" in saved and mnemonic == "fldenv":  # restores all of the x87
+            changes["fpu"].clear()
         elif effect == "fenv":
             if not (saved and mnemonic in _FLAGS):
-                changes[is_mxcsr].append(text)
+                changes[unit].append(text)
         elif effect not in seen:
             seen.add(effect)
             yield HiddenInstruction(code.function, text, effect)
-    for is_mxcsr, texts in changes.items():
-        if texts and not (is_mxcsr in saved and len(texts) % 2 == 0):
+    for unit, texts in changes.items():
+        if texts and not (unit in saved and len(texts) % 2 == 0):
             yield HiddenInstruction(code.function, texts[0], "fenv")
             break
 
