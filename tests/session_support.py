@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from compiler_cache import use_compiler_cache
+
 VARIABLE = "OPWEST_TESTS_SESSION"
 """The directory of the session; the processes of pytest-xdist inherit the variable."""
 
@@ -18,6 +20,7 @@ VARIABLE = "OPWEST_TESTS_SESSION"
 def begin_session() -> None:
     """Create the directory of the session."""
     os.environ[VARIABLE] = tempfile.mkdtemp(prefix="opwest-tests-")
+    use_compiler_cache(session_folder())
 
 
 def end_session() -> None:

@@ -72,9 +72,10 @@ def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) ->
 def compile_all(
     work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]
 ) -> None:
-    """Compile sources to objects in `work` with unique names."""
+    """Compile sources to objects in `work` with unique names: one at a time, as ccache requires."""
     work.mkdir(parents=True, exist_ok=True)
-    run([compiler, *flags, *options, "-c", *sources], work)
+    for source in sources:
+        run([compiler, *flags, *options, "-c", source], work)
 
 
 def runtime_objects(sources: Sequence[Path], compiler: str, flags: Sequence[str]) -> list[Path]:

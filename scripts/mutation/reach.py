@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest that records which tests reach each line of opwest, and each C file of the Zephyr module.
+
+It runs under coverage.py, whose contexts are the tests, and the fixtures and shared results that several tests use.
+The recording stands alone, so that it works with the tests of an older commit:
+`coverage run --rcfile=RC -m pytest -p reach`, with OPWEST_REACH, the directory of its output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+
+_FOLDER = Path(os.environ["OPWEST_REACH"])
+_ROOT = Path(os.environ["OPWEST_REACH_TREE"])
+_SOURCES = {path.name: f"zephyr_module/src/{path.name}" for path in (_ROOT / "zephyr_module" / "src").glob("*.[ch]")}
+_BUILDERS = ("west", "cmake", "ninja", "twister", "make")
+_CHILD = "COVERAGE_PROCESS_CONFIG"
+
+
+class _Record:
+    """The contexts of this process: the tests, and what they share."""
+
+    def __init__(self) -> None:
+        self.current = ""
+        self.shared: dict[str, set[str]] = defaultdict(set)
+        self.sources: dict[str, set[str]] = defaultdict(set)
+        self.seconds: dict[str, float] = {}
+        """The processor time of each test and its child processes, which other load does not change."""
+        self.outcomes: dict[str, str] = {}
+
+    def enter(self, context: str) -> str:
+        """Attribute what follows to a context; return the one before."""
+        before, self.current = self.current, context
+        measured = coverage.Coverage.current()
+        if measured is not None:
+            measured.switch_context(context)
+            measured.config.context = context
+            os.environ[_CHILD] = measured.config.serialize()
+        return before
+
+    @contextlib.contextmanager
+    def within(self, context: str) -> Iterator[None]:
+        """Attribute a part to what the current context and others share."""
+        self.shared[self.current].add(context)
+        before = self.enter(context)
+        try:
+            yield
+        finally:
+            self.enter(before)
+
+
+_record = _Record()
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen":
+        words = [os.fsdecode(word) for word in [arguments[0] or "", *(arguments[1] or [])] if word is not None]
+        if any(Path(word).name in _BUILDERS for word in words[:4]):
+            _record.sources[_record.current].update(_SOURCES.values())
+        for word in words:
+            if name := _SOURCES.get(Path(word).name):
+                _record.sources[_record.current].add(name)
+
+
+sys.addaudithook(_audit)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share the context of results that are made once in a session."""
+    for plugin in config.pluginmanager.get_plugins():
+        if hasattr(plugin, "_measure_children"):
+            plugin._measure_children = lambda measured: None
+    with contextlib.suppress(ImportError):
+        import session_support
+
+        made_once = session_support.made_once
+
+        def recorded(key: str, make: Callable[[Path], None]) -> Path:
+            context = f"shared:{key}"
+            _record.shared[_record.current].add(context)
+
+            def make_in_context(folder: Path) -> None:
+                with _record.within(context):
+                    make(folder)
+
+            return made_once(key, make_in_context)
+
+        session_support.made_once = recorded
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Attribute a test to its context, with empty caches: a cached result has no lines."""
+    _clear_caches()
+    _record.enter(item.nodeid)
+    started = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        _record.seconds[item.nodeid] = sum(os.times()[:4]) - started
+        _record.enter("")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
+    """Attribute a fixture of several tests to a context of its own."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with _record.within(f"fixture:{fixturedef.baseid}:{fixturedef.argname}"):
+        return (yield)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Record the shared fixtures of each test."""
+    for item in items:
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        for fixtures in definitions.values():
+            for one in fixtures:
+                if one.scope != "function":
+                    _record.shared[item.nodeid].add(f"fixture:{one.baseid}:{one.argname}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Record the result of a test."""
+    if report.when == "call" or report.outcome != "passed":
+        _record.outcomes[report.nodeid] = report.outcome
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the records of this process; the process that distributes the tests runs none."""
+    if not _record.outcomes or (not hasattr(session.config, "workerinput") and session.config.getoption("-n", None)):
+        return
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    found = {
+        "shared": {name: sorted(values) for name, values in _record.shared.items()},
+        "sources": {name: sorted(values) for name, values in _record.sources.items()},
+        "seconds": _record.seconds,
+        "outcomes": _record.outcomes,
+    }
+    (_FOLDER / f"reach-{os.getpid()}.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+_wrapper = type(functools.lru_cache(lambda: None))
+_known: dict[int, list[Any]] = {}
+
+
+def _clear_caches() -> None:
+    count = len(sys.modules)
+    if count not in _known:
+        _known.clear()
+        _known[count] = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, _wrapper) and str(getattr(one, "__module__", "")).startswith("opwest")
+        ]
+    for one in _known[count]:
+        one.cache_clear()
