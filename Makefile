@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make demo   the digits example, from C operators to a classified image
-# make test   lint, types, and the tests that need only Python and a C compiler: 10 minutes on 2 cores
+# make test   lint, types, and the tests that need only Python and a C compiler: 3 minutes on 2 cores
+# make test-times  the slowest 20 tests of the last make test and make test-rest
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make test-pythons  a part of the tests under Python 3.12, 3.13 and 3.14, where these are installed
@@ -60,6 +61,8 @@ LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 -
 PIP := --quiet --disable-pip-version-check --no-compile
 # The tests of a file share what they build. The order is that of tests/conftest.py.
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# COVERAGE=1 measures the coverage, which doubles the time of tests in Python: CI does it once, over both tiers.
+RUN := $(BIN)/$(if $(COVERAGE),coverage run,python)
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests of opwest where packages of single features cannot be installed, and the modules of these packages.
@@ -71,37 +74,42 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo test test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
+.PHONY: demo test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
 
+# mypy runs beside the tests: with the cache of an earlier run, it ends first.
 test: $(VENV)/.installed-dev
-	@echo "== lint and types"
+	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
-	@$(BIN)/mypy
-	@echo "== tests"
+	@echo "== types and tests"
 	@rm -rf build/coverage && mkdir -p build/coverage
-	@$(BIN)/coverage run $(PYTEST) --tier=host
-	@echo "== coverage"
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage json --quiet
-	@$(BIN)/python scripts/check_coverage.py --tier=host build/coverage/coverage.json
+	@$(BIN)/mypy >build/mypy.txt & types=$$!; \
+	$(RUN) $(PYTEST) --tier=host; status=$$?; \
+	wait $$types || { status=1; echo "== types"; }; \
+	cat build/mypy.txt; \
+	exit $$status
+
+# The slowest tests of the last make test and make test-rest.
+test-times:
+	@$(PYTHON) scripts/test_times.py
 
 test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-# The coverage includes that of make test.
+# With COVERAGE=1 for both, the coverage includes that of make test.
 test-rest: $(VENV)/.installed-all
 	@echo "== remaining tests"
-	@mkdir -p build/coverage
-	@$(BIN)/coverage run $(PYTEST) --tier=rest
+	@$(RUN) $(PYTEST) --tier=rest
+ifdef COVERAGE
 	@echo "== coverage"
-	@$(BIN)/coverage combine --quiet --append
+	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet
-	@$(BIN)/python scripts/check_coverage.py --tier=all build/coverage/coverage.json
+	@$(BIN)/python scripts/check_coverage.py build/coverage/coverage.json
+endif
 	@$(MAKE) --no-print-directory test-without-packages
 
 # All other features also work where llvmlite, west or smpclient cannot be installed.

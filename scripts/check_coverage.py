@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the coverage of generator/ by the tests: lines and branches per directory.
 
-Usage: check_coverage.py --tier=host|all coverage.json (of `coverage json`). Exit code 1 if the tests
-reach a smaller share of the lines or branches than LEAST.
+Usage: check_coverage.py coverage.json (of `coverage json`). Exit code 1 if the tests reach a smaller share of the
+lines or branches than LEAST.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from pathlib import Path
 LEAST = {"lines": 92.0, "branches": 85.0}
 """Per cent."""
 PACKAGE = "generator/opwest/"
-REST = ("importers",)
-"""Directories that `make test` does not cover: only `make test-rest` runs their tests."""
 OPTIONAL = {"importers/tvm": "tvm"}
 """Directories that require an optional package."""
 COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
@@ -27,7 +25,6 @@ COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 def main() -> int:
     """Print the table; exit with 1 below the minimum."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tier", choices=("host", "all"), required=True)
     parser.add_argument("file", type=Path)
     given = parser.parse_args()
     files = json.loads(given.file.read_text(encoding="utf-8"))["files"]
@@ -35,7 +32,7 @@ def main() -> int:
     for name, found in files.items():
         folder = Path(name.replace("\\", "/").rpartition(PACKAGE)[2]).parent.as_posix()
         folders[folder] = [a + found["summary"][key] for a, key in zip(folders[folder], COUNTS, strict=True)]
-    left_out = {folder: why for folder in folders if (why := reason_left_out(folder, given.tier))}
+    left_out = {folder: why for folder in folders if (why := reason_left_out(folder))}
     total = [sum(row[i] for folder, row in folders.items() if folder not in left_out) for i in range(4)]
     print(f"{'':<16}{'lines':>8}{'reached':>9}{'branches':>10}{'reached':>9}")
     for folder, row in sorted(folders.items()):
@@ -50,10 +47,8 @@ def main() -> int:
     return int(faults > 0)
 
 
-def reason_left_out(folder: str, tier: str) -> str | None:
-    """Return why a directory does not count in a tier, None if it does."""
-    if tier == "host" and folder.split("/")[0] in REST:
-        return "make test-rest runs its tests"
+def reason_left_out(folder: str) -> str | None:
+    """Return why a directory does not count, None if it does."""
     if folder in OPTIONAL and importlib.util.find_spec(OPTIONAL[folder]) is None:
         return f"{OPTIONAL[folder]} is not installed"
     return None

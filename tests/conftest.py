@@ -20,7 +20,8 @@ from session_support import begin_session, end_session
 TESTS = Path(__file__).resolve().parent
 REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "models", "npu_model", "release", "zephyr")
 """Directories that only `make test-rest` runs."""
-PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
+RESULTS = TESTS.parent / "build" / "tests"
+PASSED = RESULTS / "passed.txt"
 """The tests that the last `make test` passed."""
 WITH_CHILDREN = (
     *("test_llvm_child.py", "test_llvm_compile.py", "test_llvm_read.py"),  # LLVM runs in a child process
@@ -33,6 +34,7 @@ _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """The variable by which coverage.py starts in a child process."""
 _coverage = os.environ.get(_COVERAGE)
 _passed: list[str] = []
+_seconds: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,16 +102,29 @@ def no_internal_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opwest.cli.main.unexpected", fail)
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Count the tests that need more than this tier uses as deselected: a skip means that something is missing."""
+    left = report.skipped and isinstance(report.longrepr, tuple) and LEFT in report.longrepr[2]
+    return ("deselected", "", "") if left else None
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Record a passed test; with pytest-xdist, in the controller process."""
-    if Tier.name == "host" and report.when == "call" and report.passed and "PYTEST_XDIST_WORKER" not in os.environ:
+    """Record the time of a test, and that it passed; with pytest-xdist, in the controller process."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    _seconds[_line(report.nodeid)] += report.duration
+    if Tier.name == "host" and report.when == "call" and report.passed:
         _passed.append(_line(report.nodeid))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the list of passed tests."""
-    if Tier.name == "host" and not hasattr(session.config, "workerinput"):
-        PASSED.parent.mkdir(parents=True, exist_ok=True)
+    """Write the times of the tests (scripts/test_times.py), and the list of passed tests."""
+    if hasattr(session.config, "workerinput") or Tier.name == "all":
+        return
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    times = "".join(f"{seconds:.3f} {test}\n" for test, seconds in _seconds.most_common())
+    (RESULTS / f"times_{Tier.name}.txt").write_text(times, encoding="utf-8")
+    if Tier.name == "host":
         PASSED.write_text("".join(f"{line}\n" for line in _passed), encoding="utf-8")
 
 
@@ -119,15 +134,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         reasons[reason.removeprefix("Skipped: ")] += 1
-    left = {reason: count for reason, count in reasons.items() if reason.startswith(LEFT)}
-    for title, rows in (
-        ("left to `make test-rest`", {reason.removeprefix(LEFT): count for reason, count in left.items()}),
-        ("skipped", {reason: count for reason, count in reasons.items() if reason not in left}),
-    ):
-        if rows:
-            terminalreporter.section(title)
-            for reason, count in sorted(rows.items(), key=lambda row: (-row[1], row[0])):
-                terminalreporter.line(f"{count:>5}  {' '.join(reason.split())}")
+    if reasons:
+        terminalreporter.section("skipped")
+        for reason, count in sorted(reasons.items(), key=lambda row: (-row[1], row[0])):
+            terminalreporter.line(f"{count:>5}  {' '.join(reason.split())}")
 
 
 def _measure_children(measured: bool) -> None:
