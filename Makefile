@@ -28,7 +28,8 @@
 #             applications of imports with this model as their NPU; prints a table of these
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
 # make mutated-tvm  300 damaged files through TVM's import of float models
-# make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
+# make mutation  300 random mutants of generator/ and zephyr_module/src against the tests of CI that reach them; prints the
+#             share killed by package, and the survivors: hours. ARGUMENTS="--count 50 --only generator/opwest/plan" for others
 # make pass-mutants  240 mutants of the passes between operators, against the proof of an import and runtimes: 20 to 40
 #             minutes on 2 cores; scripts/mutation_survivors.md judges the survivors. ARGUMENTS="--seed 1 --count 50" for others
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
@@ -268,7 +269,7 @@ clean:
 pass-mutants: $(VENV)/.installed-all
 	@$(BIN)/python tests/graphs/mutants.py $(ARGUMENTS)
 
-# Mutation testing of the planning, checking and lock modules: too slow for `make test`.
-mutation: $(VENV)/.installed-dev
-	@$(BIN)/python -m pip install $(PIP) 'mutmut==3.8.*'
-	@nice -n 10 $(BIN)/python scripts/mutation.py
+# A record of the tests takes twice their time: it is made again after `rm -r build/mutation`.
+mutation: $(VENV)/.installed-all
+	@test -f build/mutation/reached.db || $(BIN)/python scripts/mutation record
+	@$(BIN)/python scripts/mutation $(ARGUMENTS)
