@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
 from golden_support import PROJECTS, copy_project
 
+pytestmark = pytest.mark.usefixtures("read_once")
 MANIFESTS = [(project, manifest) for project, manifests in PROJECTS.items() for manifest in manifests]
 RESTRICTED = {"dtype", "direction", "convention", "scalar", "driver", "switching", "power", "async", "latency_us"}
 RESTRICTED |= {"memory_planner", "order", "queue_depth", "returns", "coherent", "bits", "machine", "cycles", "repeat"}

@@ -16,6 +16,7 @@ from reached_errors import Reached
 from requirements_support import need
 from workshop import Workshop
 
+pytestmark = pytest.mark.usefixtures("read_once")
 OUTPUT = "app"
 
 
