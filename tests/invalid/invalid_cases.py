@@ -23,14 +23,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
 FIRST, SECOND = "manifest.yaml", "second.yaml"
 HEADER = re.compile(r"(base|case) (\w+)(?: \((\d+) errors\))?:(?: (.+))?")
-CHANGE = ("~ ", "  ", "- ", "+ ", "! ", "@@")
+CHANGES = "~ -+!@"
+"""The first characters of changes; the output begins with another one."""
 
 
 class TableError(Exception):
@@ -79,7 +80,7 @@ class Case(NamedTuple):
 
     def rewrite(self, printed: str) -> Case:
         """Write the output into the table; return the new case. Other cases of the file may have moved."""
-        text = re.sub(r"(?m)^opwest: \d+ errors\n|^manifest\.yaml:(?=\d+:\d+: )", "", printed)
+        text = re.sub(rf"(?m)^opwest: \d+ errors\n|^{FIRST}:(?=\d+:\d+: )", "", printed)
         lines = self.path.read_text(encoding="utf-8").splitlines()
         now = next(case for case in read(self.path)[1] if case.id == self.id)
         lines[now.output.start : now.output.stop] = text.splitlines()
@@ -110,16 +111,18 @@ def read(path: Path) -> tuple[list[Base], list[Case]]:
         end = next((at for at in range(index, len(lines)) if not lines[at]), len(lines))
         block = [Row(f"{path.name}:{at + 1}", lines[at]) for at in range(index, end)]
         index = end
+        for row in block:
+            if HEADER.fullmatch(row.text):
+                raise TableError(f"{row.place}: expected an empty line before this line")
+            if kind == "base" and not row.text.startswith("  "):
+                raise TableError(f"{row.place}: a line of a base is indented by two characters")
         if kind == "base":
-            for row in block:
-                if not row.text.startswith("  "):
-                    raise TableError(f"{row.place}: a line of a base is indented by two characters")
             bases.append(Base(f"{path.stem}/{name}", "".join(f"{row.text[2:]}\n" for row in block)))
             continue
         if not bases or text is None:
             raise TableError(f"{place}: {'no description' if bases else 'no base above the case'}")
-        count = next((at for at, row in enumerate(block) if not row.text.startswith((*CHANGE, "second:"))), len(block))
-        rows, output = block[:count], range(end - len(block) + count, end)
+        rows = list(takewhile(lambda row: row.text[0] in CHANGES or row.text == "second:", block))
+        output = range(end - len(block) + len(rows), end)
         split = next((at for at, row in enumerate(rows) if row.text == "second:"), None)
         changes, second = (rows, None) if split is None else (rows[:split], rows[split + 1 :])
         expected = "".join(f"{lines[at]}\n" for at in output)
@@ -141,7 +144,7 @@ def find(name: str) -> Case:
 
 def changed(base: str, rows: Sequence[Row]) -> str:
     """Return a base with all changes; bytes that are no UTF-8 are surrogates."""
-    edits = sorted(_edit(base, rows) for rows in _groups(rows))
+    edits = sorted((_edit(base, rows) for rows in _groups(rows)), key=lambda edit: edit[:2])
     for (_, end, _, _), (start, _, _, place) in pairwise(edits):
         if start < end:
             raise TableError(f"{place}: two changes of one line")
@@ -153,15 +156,15 @@ def changed(base: str, rows: Sequence[Row]) -> str:
 def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Yield the rows of each change: lines that remain, lines that are removed, lines that are added."""
     group: list[Row] = []
-    order = {"  ": 0, "- ": 1, "+ ": 2, "! ": 2}
+    order = {" ": 0, "-": 1, "+": 2, "!": 2}
     for row in rows:
-        mark = row.text[:2]
-        if group and (mark not in order or order[mark] < order[group[-1].text[:2]]):
+        mark = row.text[0]
+        if group and (mark not in order or order[mark] < order[group[-1].text[0]]):
             yield group
             group = []
-        if mark == "~ ":
+        if mark == "~":
             yield [row]
-        elif mark != "@@":
+        elif mark != "@":
             group.append(row)
     if group:
         yield group
@@ -170,17 +173,19 @@ def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
 def _edit(base: str, rows: list[Row]) -> tuple[int, int, str, str]:
     """Return the start and the end of a part of the base, and its replacement."""
     place = rows[0].place
-    if rows[0].text.startswith("~ "):
+    if rows[0].text[0] == "~":
         old, arrow, new = rows[0].text[2:].partition(" => ")
         if not arrow or base.count(old) != 1:
             fault = f"'{old}' occurs {base.count(old)} times in the base" if arrow else "expected `~ OLD => NEW`"
             raise TableError(f"{place}: {fault}")
         start = base.index(old)
         return start, start + len(old), new, place
-    kept, removed = ("".join(f"{row.text[2:]}\n" for row in rows if row.text[:2] == mark) for mark in ("  ", "- "))
+    kept, removed = ("".join(f"{row.text[2:]}\n" for row in rows if row.text[0] == mark) for mark in " -")
     added = "".join(
         _escaped(row.text[2:]) if row.text[0] == "!" else row.text[2:] + "\n" for row in rows if row.text[0] in "+!"
     )
+    if not removed + added:
+        raise TableError(f"{place}: no line is removed or added")
     if not kept + removed:
         return len(base), len(base), added, place
     found = [match.start() for match in re.finditer(f"(?m)^(?={re.escape(kept + removed)})", base)]

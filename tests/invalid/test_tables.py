@@ -22,7 +22,8 @@ def table(folder: Path, case: str, base: str = BASE) -> Path:
     ("changes", "expected"),
     [
         ("~ a: 1 => a: 2\n~ c: => e:\n", "a: 2\nb: 2\ne: 1\nd: 2\n"),
-        ("  b: 2\n+ e: 3\n+ f: 3\n", "a: 1\nb: 2\ne: 3\nf: 3\nc: 1\nd: 2\n"),
+        ("  b: 2\n+ e: 3\n+\n+ f: 3\n", "a: 1\nb: 2\ne: 3\n\nf: 3\nc: 1\nd: 2\n"),
+        ("+ z: 3\n~ a: => e:\n+ f: 3\n", "e: 1\nb: 2\nc: 1\nd: 2\nz: 3\nf: 3\n"),
         ("+ e: 3\n- a: 1\n@@\n- c: 1\n- d: 2\n+ d: 1\n", "b: 2\nd: 1\ne: 3\n"),
         ("  a: 1\n- b: 2\n  c: 1\n+ x: 1\n", "a: 1\nc: 1\nx: 1\nd: 2\n"),
         (r"! {{a# * 3}}\x09\xe9{{\n- * 2}}" + "\n", "a: 1\nb: 2\nc: 1\nd: 2\na0a1a2\t\udce9\n-\n-\n"),
@@ -43,6 +44,8 @@ def test_changes(tmp_path: Path, changes: str, expected: str) -> None:
         ("case x: X.\n~ a: 1\n" + OUTPUT, "area.cases:8: expected `~ OLD => NEW`"),
         ("case x: X.\n- a: 1\n+ a: 2\n~ a: => e:\n" + OUTPUT, "area.cases:8: two changes of one line"),
         ("case x: X.\n" + OUTPUT + "\ncase x: X.\n", "area.cases:10: duplicate case 'x'"),
+        ("case x: X.\n  a: 1\n" + OUTPUT, "area.cases:8: no line is removed or added"),
+        ("case x: X.\n" + OUTPUT + "case y: Y.\n", "area.cases:9: expected an empty line before this line"),
         ("case x:\n" + OUTPUT, "area.cases:7: no description"),
         ("caes x: X.\n", "area.cases:7: neither `base NAME: TEXT` nor `case NAME: TEXT`: caes x: X."),
         ("base two: B.\na: 1\n", "area.cases:8: a line of a base is indented by two characters"),
