@@ -14,6 +14,7 @@ from invalid_cases import BASES, CASES, Base, Case
 from opwest.cli.main import main
 from reached_errors import Reached
 from requirements_support import need
+from tracing import untraced
 from workshop import Workshop
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -59,7 +60,8 @@ def test_invalid_input(
     )
     assert printed == expected, f"{case.place}: other output; if that is meant: pytest tests/invalid --rewrite"
 
-    assert main(["generate", *manifests, "-o", OUTPUT]) == 1
+    with untraced() if len(reached.cases) > 1 else contextlib.nullcontext():  # it reaches what check reaches
+        assert main(["generate", *manifests, "-o", OUTPUT]) == 1
     assert capsys.readouterr() == ("", printed), f"{case.place}: generate and check report different faults"
     assert not (workshop.folder / OUTPUT).exists()
 
