@@ -24,7 +24,9 @@ from opwest.request import Request
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
 from golden_support import PROJECTS, copy_project
+from tracing import untraced
 
+pytestmark = pytest.mark.usefixtures("read_once")
 MANIFESTS = [(project, manifest) for project, manifests in PROJECTS.items() for manifest in manifests]
 RESTRICTED = {"dtype", "direction", "convention", "scalar", "driver", "switching", "power", "async", "latency_us"}
 RESTRICTED |= {"memory_planner", "order", "queue_depth", "returns", "coherent", "bits", "machine", "cycles", "repeat"}
@@ -90,7 +92,9 @@ def test_faulty_value_has_no_consequences(project: str, manifest: str, tmp_path:
             changed = spoilt(text, value)
             if changed is not None:
                 path.write_text(changed)
-                found = [(fault.message, fault.location.line if fault.location else 0) for fault in errors(manifests)]
+                with untraced() if tried else contextlib.nullcontext():  # the first fault reaches the same code
+                    faults = errors(manifests)
+                found = [(fault.message, fault.location.line if fault.location else 0) for fault in faults]
                 tried[value.kind] = (value.line, found)
     # An alias repeats a fault, at the place of its anchor.
     wrong = {kind: found for kind, (line, found) in tried.items() if {at for _, at in found} != {line}}

@@ -11,10 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from invalid_cases import find
 from opwest.cli.main import main
 from opwest.manifest.arrays import ArrayError, read_array
 from opwest.manifest.load import MAX_BYTES
-from test_invalid import HERE, prepare
+from test_invalid import prepare
 from workshop import Workshop
 
 
@@ -66,16 +67,16 @@ def test_constant_without_read_permission(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(workshop.folder)  # the fixture above restores the directory
-    first, second = (prepare(HERE / name, workshop)[0] for name in ("shape/missing_model.yaml", "yaml/empty_file.yaml"))
-    assert main(["check", first, second]) == 1
+    first, second = (find(name).manifests()["manifest.yaml"] for name in ("shape/missing_model", "yaml/empty_file"))
+    assert main(["check", *prepare({"first.yaml": first, "second.yaml": second}, workshop)]) == 1
     printed = capsys.readouterr().err
-    assert first in printed and second in printed
+    assert "first.yaml" in printed and "second.yaml" in printed
     assert printed.endswith("opwest: 2 errors\n")
 
 
 def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(workshop.folder)
-    (name,) = prepare(HERE / "shape/missing_model.yaml", workshop)
+    (name,) = prepare(find("shape/missing_model").manifests(), workshop)
     assert main(["check", "--json", name]) == 1
     out, err = capsys.readouterr()
     assert err == ""
@@ -83,17 +84,18 @@ def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) 
     assert report["ok"] is False and report["result"] is None
     (fault,) = report["diagnostics"]
     assert fault["severity"] == "error"
-    assert fault["location"] == {"file": name, "line": 2, "column": 1}
+    assert fault["location"] == {"file": name, "line": 1, "column": 1}
 
 
 def test_command(workshop: Workshop) -> None:
     """The same with the installed command: exit code 1, no traceback, empty standard output."""
-    (name,) = prepare(HERE / "yaml/unclosed_list.yaml", workshop)
+    case = find("yaml/unclosed_list")
+    (name,) = prepare(case.manifests(), workshop)
     command = [sys.executable, "-m", "opwest", "check", name]
     done = subprocess.run(command, cwd=workshop.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()
+    assert done.stderr == case.printed()
 
 
 def test_named_pipe_as_manifest_is_rejected_without_blocking(tmp_path, capsys):

@@ -206,7 +206,6 @@ _TEXT = {
     "broken.npz": b"PK\x03\x04 not a zip file",
     "broken.npy": b"no array",
     "cut.npy": b"\x93NUMPY\x01\x00",
-    "directory/file": b"",
 }  # fmt: skip
 
 
@@ -350,6 +349,10 @@ def _link(target: str) -> Callable[[Workshop, Path], None]:
     return lambda workshop, path: path.symlink_to(target)
 
 
+def _directory(workshop: Workshop, path: Path) -> None:
+    path.mkdir()
+
+
 def _outside(workshop: Workshop, path: Path) -> None:
     (workshop.folder.parent / "outside.o").write_bytes(workshop.bytes("good.o"))
     path.symlink_to("../../outside.o")
@@ -372,6 +375,7 @@ _DERIVED: dict[str, Callable[[Workshop, Path], None]] = {
     "program.o": _executable,
     "stripped.o": _stripped,
     "outside.o": _outside,
+    "directory": _directory,
     "loop.o": _link("loop.o"),
     "dangling.o": _link("nowhere.o"),
 }

@@ -27,7 +27,7 @@ def test_view_ends_with_its_tensor() -> None:
     text = manifest("relu: [v, y]", inputs=X8, tensors="v: {view_of: x, offset: 4, shape: [4]}")
     assert views(text) == [("v", "x", 4)]
     _, messages, _ = resolved(text.replace("offset: 4", "offset: 5"))
-    assert messages == []  # reported while the names are resolved: tests/invalid/state/view_too_long.yaml
+    assert messages == []  # reported while the names are resolved: view_too_long in tests/invalid/state.cases
 
 
 def test_views_of_views_are_found_in_any_order() -> None:
