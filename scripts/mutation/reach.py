@@ -83,6 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
         if hasattr(plugin, "_measure_children"):
             plugin._measure_children = lambda measured: None
     with contextlib.suppress(ImportError):
+        import tracing
+
+        tracing.untraced = contextlib.nullcontext
+    with contextlib.suppress(ImportError):
         import session_support
 
         made_once = session_support.made_once
