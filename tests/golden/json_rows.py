@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON as text with few lines, and the members of JSON that other documents do not have.
 
-`news` returns the members that are absent or empty in every reference. A new member that has a value in a reference does
-not change it.
+`news` returns the members that are absent or empty in every reference, so that a new member with a value in a reference
+does not change it.
 """
 
 from __future__ import annotations
