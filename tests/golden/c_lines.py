@@ -79,6 +79,10 @@ def _groups(lines: list[str]) -> Iterator[str]:
                 group.append(lines[at].removeprefix(match[1]))
                 at += 1
             between = " | "
+            if at < len(lines) and lines[at] == "/** @} */":
+                group[-1] += " /** @} */"
+                at += 1
+                line = group[0]
         elif _ATTRIBUTE.fullmatch(line):
             group = [line.removesuffix("\\"), lines[at].strip()]
             at += 1

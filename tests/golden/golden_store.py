@@ -14,11 +14,13 @@ file of the reference after substitution of the model's name. The sections:
     === hex PATH = BYTES, === sha256 PATH = SUM, === runtime PATH (a file of zephyr_module/)
 
 The owner is that of the reference if it is not given. Differences compare views of texts: C without the line breaks
-that depend on the lengths of names (c_lines.py), LLVM IR with the profiling run as edits of the run.
+that depend on the lengths of names (c_lines.py) and without usual members of tables (c_tables.py), LLVM IR with the
+profiling run as edits of the run.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c_lines import joined
+from c_tables import Usual, brief_tables, usual_members
 from golden_trees import File
 from json_rows import filled_of, news, text_of
 from line_edits import apply_edits, make_edits
@@ -102,6 +105,9 @@ def compared_form(name: str, tree: Tree) -> dict[str, File]:
 
 def rewrite(name: str, tree: Tree) -> None:
     """Store an emitted tree. Its reference must be stored before."""
+    if name in FULL:
+        _usual.cache_clear()
+        _filled.cache_clear()
     shutil.rmtree(EXPECTED / name, ignore_errors=True)
     if name in FULL:
         lines = [line for path in sorted(tree) for line in _section(path, tree[path], None, store=True)]
@@ -120,12 +126,13 @@ def rewrite(name: str, tree: Tree) -> None:
 
 def view(name: str, tree: Tree) -> dict[str, File]:
     """Return a tree as differences compare it."""
+    usual = _usual()
     filled = {} if name in FULL else {file: _filled(file) for file in ("lock.json", "note.S.json")}
     found = {}
     for path, file in tree.items():
         text = file.text
         if file.form == "text" and path.endswith((".c", ".h")):
-            text = joined(text)
+            text = brief_tables(joined(text), usual)
         elif path.endswith(".ll"):
             text = folded(text)
         elif file.form == "json":
@@ -163,9 +170,21 @@ def differences(name: str, tree: Tree, base: Tree) -> list[str]:
     return lines
 
 
+@functools.cache
+def _usual() -> Usual:
+    return usual_members(*_texts_of_full(".c"))
+
+
+@functools.cache
 def _filled(file: str) -> Filled:
-    trees = [expected(name) for name in FULL]
-    return filled_of(*(json.loads(one.text) for tree in trees for path, one in tree.items() if path.endswith(file)))
+    return filled_of(*map(json.loads, _texts_of_full(file)))
+
+
+def _texts_of_full(end: str) -> list[str]:
+    """Return the texts of the full trees whose paths have an end; C is joined."""
+    files = [item for name in FULL for item in expected(name).items()]
+    texts = [file.text for path, file in files if path.endswith(end) and file.form in ("text", "json")]
+    return list(map(joined, texts)) if end == ".c" else texts
 
 
 def _parts(name: str, paths: Sequence[str], base: Sequence[str]) -> list[Part]:

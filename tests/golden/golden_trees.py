@@ -193,6 +193,7 @@ def _note_rows(note: dict[str, Any], hashes: Mapping[str, str]) -> dict[str, Any
 def _without_hashes(text: str, hashes: Mapping[str, str]) -> str:
     for value, name in hashes.items():
         text = text.replace(value, name)
+    text = text.replace(f"OPWEST_METADATA_VERSION == {layout.METADATA_VERSION},", "OPWEST_METADATA_VERSION == VERSION,")
     version = re.escape(__version__)
     text = re.sub(rf'\[[0-9]+ x i8\] c"{version}\\00"', r'[N x i8] c"VERSION\\00"', text)
     return re.sub(rf'= "{version}";$', '= "VERSION";', text, flags=re.MULTILINE)
