@@ -17,6 +17,7 @@ _PARAGRAPH = re.compile(r"\s*\* +[^\s@].*")
 _UNFINISHED = re.compile(r"(?:[^=!<>]=|\|\||&&|[-+?(])$")
 _MACRO = re.compile(r"(#define [A-Z][A-Z0-9_]*_)[A-Z]+(?:_[0-9])? [^\\]*$")
 _ATTRIBUTE = re.compile(r"\tOPWEST_ALIGNED\(\w+\) \\")
+_MEMBER_COMMENT = re.compile(r"\t+/\*\*.*\*/")
 _LONGEST_COMMENT = 160
 _CONDITION = re.compile(r"\s*(?:if|for|while) \(.*\{$")
 
@@ -64,7 +65,7 @@ def _seam(line: str, following: str) -> str:
 
 
 def _groups(lines: list[str]) -> Iterator[str]:
-    """Join short comments, macros of one prefix, and attributes in macros with the declaration after them."""
+    """Join short comments, macros of one prefix, and comments and attributes with the declaration after them."""
     at = 0
     while at < len(lines):
         group, line, between = [lines[at]], lines[at], " "
@@ -83,6 +84,9 @@ def _groups(lines: list[str]) -> Iterator[str]:
                 group[-1] += " /** @} */"
                 at += 1
                 line = group[0]
+        elif _MEMBER_COMMENT.fullmatch(line) and lines[at].endswith(";"):
+            group.append(lines[at])
+            at += 1
         elif _ATTRIBUTE.fullmatch(line):
             group = [line.removesuffix("\\"), lines[at].strip()]
             at += 1

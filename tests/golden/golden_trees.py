@@ -99,43 +99,55 @@ def _emit_llvm(work: Path) -> Emission:
     return Emission(work, contents | {LOCK: lock.to_bytes()}, planned)
 
 
+class Comparison:
+    """The values of an emission with which its files are compared. Fails if a recomputed value is another one."""
+
+    def __init__(self, emission: Emission) -> None:
+        self.source = emission.source
+        self.lock = json.loads(emission.files[LOCK])
+        assert emission.files[LOCK] == to_json(self.lock), "the lock is not canonical"
+        _check_files(self.lock, emission.files)
+        metadata = self.lock["record"]["metadata"]
+        record = project_record(emission.planned, vendored=True, metadata=metadata)
+        assert self.lock["record"] == json.loads(json.dumps(record)), "the record of the lock is another one"
+        users, own = (dict.fromkeys(self.lock[key], owner) for key, owner in (("user", "user"), ("files", "generator")))
+        self.owners = users | own | {LOCK: "internal"}
+        self.notes = [note_record(model, plan) for model, plan in emission.planned]
+        self.hashes = {model_hash(model): "MODEL_HASH" for model, _ in emission.planned}
+        self.inputs: dict[str, list[Path]] = {}
+        for path in sorted(self.source.rglob("*")):
+            self.inputs.setdefault(path.name, []).extend([path] if path.is_file() else [])
+
+    def file(self, name: str, content: bytes) -> dict[str, File]:
+        """Return a file in the form that is stored; that of a note is two files."""
+        owner = self.owners[name]
+        if name == LOCK:
+            return {name: File(owner, "json", text_of(_lock_rows(self.lock, self.source)))}
+        if name.startswith(RUNTIME):
+            assert content == (MODULE / name.removeprefix(RUNTIME)).read_bytes(), f"{name} differs from zephyr_module/"
+            return {name: File(owner, "runtime", "")}
+        copied = [path for path in self.inputs.get(Path(name).name, ()) if path.read_bytes() == content]
+        if copied:
+            names = [path.relative_to(self.source).as_posix() for path in copied]
+            return {name: File(owner, "copy", _nearest(name, names))}
+        if name.endswith("_metadata.o"):
+            return {f"{name}.ll": File(owner, "text", _without_hashes(content.decode(), self.hashes))}
+        if name.endswith((".bin", ".o")):
+            is_short = len(content) <= _LARGEST_HEX
+            return {name: File(owner, *(("hex", content.hex(" ", 8)) if is_short else ("sha256", digest(content))))}
+        if name.endswith("/note.S"):
+            text, note = _split_note(content.decode())
+            assert note in self.notes, f"the note of {name} is not that of a model"
+            rows = File(owner, "json", text_of(_note_rows(note, self.hashes)))
+            return {name: File(owner, "text", text), f"{name}.json": rows}
+        return {name: File(owner, "text", _without_hashes(content.decode(), self.hashes))}
+
+
 def compared(emission: Emission) -> dict[str, File]:
     """Return the files in the form that is stored. Fails if a recomputed value is another one."""
-    files, source = emission.files, emission.source
-    lock = json.loads(files[LOCK])
-    assert files[LOCK] == to_json(lock), "the lock is not canonical"
-    _check_files(lock, files)
-    metadata = lock["record"]["metadata"]
-    assert lock["record"] == json.loads(json.dumps(project_record(emission.planned, vendored=True, metadata=metadata)))
-    notes = [note_record(model, plan) for model, plan in emission.planned]
-    owners = dict.fromkeys(lock["files"], "generator") | dict.fromkeys(lock["user"], "user") | {LOCK: "internal"}
-    hashes = {model_hash(model): "MODEL_HASH" for model, _ in emission.planned}
-    inputs: dict[str, list[Path]] = {}
-    for path in sorted(source.rglob("*")):
-        inputs.setdefault(path.name, []).extend([path] if path.is_file() else [])
-    found: dict[str, File] = {}
-    for name, content in files.items():
-        owner = owners[name]
-        if name == LOCK:
-            found[name] = File(owner, "json", text_of(_lock_rows(lock, source)))
-        elif name.startswith(RUNTIME):
-            assert content == (MODULE / name.removeprefix(RUNTIME)).read_bytes(), f"{name} is not the file of MODULE"
-            found[name] = File(owner, "runtime", "")
-        elif copied := [path for path in inputs.get(Path(name).name, ()) if path.read_bytes() == content]:
-            found[name] = File(owner, "copy", _nearest(name, [path.relative_to(source).as_posix() for path in copied]))
-        elif name.endswith(("_metadata.o",)):
-            found[f"{name}.ll"] = File(owner, "text", _without_hashes(content.decode(), hashes))
-        elif name.endswith((".bin", ".o")):
-            short = len(content) <= _LARGEST_HEX
-            found[name] = File(owner, *(("hex", content.hex(" ", 8)) if short else ("sha256", digest(content))))
-        elif name.endswith("/note.S"):
-            text, note = _split_note(content.decode())
-            assert note in notes, f"the note of {name} is not that of a model"
-            found[name] = File(owner, "text", text)
-            found[f"{name}.json"] = File(owner, "json", text_of(_note_rows(note, hashes)))
-        else:
-            found[name] = File(owner, "text", _without_hashes(content.decode(), hashes))
-    return found
+    comparison = Comparison(emission)
+    files = [comparison.file(name, content) for name, content in emission.files.items()]
+    return {name: file for part in files for name, file in part.items()}
 
 
 def _nearest(name: str, copies: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def test_golden_json(name, tmp_path, request) -> None:
     assert value == stored(name), f"the report of {name} differs; if that is meant: make golden"
 
 
-@pytest.mark.parametrize("name", ["devices", "tvmgen"])
+@pytest.mark.parametrize("name", ["streams", "tvmgen"])
 def test_a_change_of_any_value_changes_a_brief_report(name) -> None:
     """Every value, also one that a brief report omits; an additional member, and one less."""
     whole, defaults = stored(name), defaults_of(*map(stored, FULL))
@@ -99,7 +99,7 @@ def test_a_change_of_any_value_changes_a_brief_report(name) -> None:
                 part.clear()
                 part.update(kept)
 
-    spoil(whole["models"][0]["steps"])
+    spoil(whole["models"][0]["steps"][:2])
     spoil(whole["models"][0]["pools"])
     assert count > 4
     assert complete(brief(whole, defaults), defaults) == whole
