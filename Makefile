@@ -17,6 +17,7 @@
 #             build/board-sweep.txt and docs/boards.md
 # make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
+# make golden  store the emitted trees and reports of the golden projects, and print what changed
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
@@ -75,7 +76,7 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
+.PHONY: demo golden test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -151,6 +152,9 @@ matrix: $(VENV)/.installed-all
 	exit $$status
 board-sweep: $(VENV)/.installed-dev
 	@$(BIN)/python tests/boards/sweep.py --page docs/boards.md
+
+golden: $(VENV)/.installed-dev
+	@$(BIN)/python tests/golden
 
 bundles: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/bundles tests/unit/board/test_bundle*.py tests/zephyr/test_bundle*.py \

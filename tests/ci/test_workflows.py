@@ -167,7 +167,7 @@ class Runner:
 @pytest.fixture
 def runner(tmp_path):
     """A directory with a manifest, its project, and a report of both as baseline."""
-    shutil.copytree(ROOT / "tests/golden/minimal", tmp_path / "model", ignore=shutil.ignore_patterns("expected"))
+    shutil.copytree(ROOT / "tests/golden/minimal", tmp_path / "model")
     made = Runner(tmp_path)
     for words in (
         ["generate", "model/manifest.yaml", "-o", "app"],

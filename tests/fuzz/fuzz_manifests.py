@@ -60,7 +60,7 @@ def _start_manifest(folder: Path) -> Read:
     for name in _PROJECTS:
         for path in sorted((GOLDEN / name).rglob("*")):
             inner = path.relative_to(GOLDEN / name)
-            if path.is_file() and inner.parts[0] != "expected" and inner.name != "manifest.yaml":
+            if path.is_file() and inner.name != "manifest.yaml":
                 (folder / inner).parent.mkdir(parents=True, exist_ok=True)
                 (folder / inner).write_bytes(path.read_bytes())
     os.chdir(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 import fuzz_paths  # noqa: F401
 from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
-from golden_support import GOLDEN
+from golden_support import lock_of
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.files import ProjectFile
 from opwest.host.arrays import read_runs
@@ -35,7 +35,7 @@ def _words(fault: OpwestError) -> str:
 
 
 def _lock_seeds() -> Sequence[bytes]:
-    found = [(GOLDEN / name / "expected/.opwest/lock.json").read_bytes() for name in ("minimal", "devices")]
+    found = [lock_of(name) for name in ("minimal", "devices")]
     own = Lock({"models": []}, {"a.c": disk.digest(b"a")}, frozenset(["b.c"]), {"b.c": disk.digest(b"b")})
     return [*found, own.to_bytes()]
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fuzz_boards import SEPARATOR, _Shell, smp_answers, start_smp
-from golden_support import GOLDEN
+from golden_support import PROJECTS, lock_of
 from opwest.board.link import Action, LinkError
 from opwest.diagnostics import OpwestError
 from opwest.host.record import check_record
@@ -80,15 +81,18 @@ OPERATOR = ["models", 0, "operators", 0]
 ARGUMENT = '{"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": false, "shape": [4], "size": 8}'
 
 
+@functools.cache
+def lock_of_minimal() -> bytes:
+    return lock_of("minimal")
+
+
 def record() -> dict[str, Any]:
-    return json.loads((GOLDEN / "minimal/expected/.opwest/lock.json").read_text())["record"]
+    return json.loads(lock_of_minimal())["record"]
 
 
-def test_records_that_opwest_writes() -> None:
-    locks = sorted(GOLDEN.glob("*/expected*/.opwest/lock.json"))
-    assert len(locks) >= 7
-    for lock in locks:
-        check_record(json.loads(lock.read_text())["record"], lock.parent)
+@pytest.mark.parametrize("name", PROJECTS)
+def test_records_that_opwest_writes(name: str) -> None:
+    check_record(json.loads(lock_of(name))["record"], Path())
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -39,15 +39,13 @@ PROJECTS = {
 Metadata = Literal["c", "llvm"]
 HOST_TARGETS = ("x86-64", "i386", "aarch64-host")
 
-# Not compared: the runtime is a copy of files of zephyr_module/ (listed in the lock), merge bases are
-# copies of compared files, the origin depends on the path of the project, the mutex has no content, and
-# objects are compared by their checksum in the lock.
-_LEFT_OUT = ("modules/opwest/", ".opwest/bases.json", ".opwest/origin.json", ".opwest/mutex")
+_LEFT_OUT = (".opwest/bases.json", ".opwest/origin.json", ".opwest/mutex")
+"""Not compared: merge bases are copies of compared files, the others depend on the place or have no content."""
 
 
 def copy_project(name: str, folder: Path) -> list[Path]:
     """Copy the manifests of a golden project and their files to a new directory; return the manifests."""
-    shutil.copytree(GOLDEN / name, folder, ignore=shutil.ignore_patterns("expected"))
+    shutil.copytree(GOLDEN / name, folder)
     if name == "targets":
         _write_objects(folder / "objects")
     return [folder / manifest for manifest in PROJECTS[name]]
@@ -93,6 +91,12 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     return app
 
 
+def lock_of(name: str) -> bytes:
+    """Return the lock of a generated golden project."""
+    with tempfile.TemporaryDirectory() as folder:
+        return (generate_project(name, Path(folder)) / ".opwest" / "lock.json").read_bytes()
+
+
 def _write_objects(folder: Path) -> None:
     """Write an object per target, the same bytes everywhere."""
     symbols = [
@@ -114,20 +118,6 @@ def _write_objects(folder: Path) -> None:
 
 
 def emitted(app: Path) -> dict[str, bytes]:
-    """Return the compared files by path: all except the vendored runtime and binary objects."""
-    files = {}
-    for path in sorted(app.rglob("*")):
-        name = path.relative_to(app).as_posix()
-        if path.is_file() and not name.startswith(_LEFT_OUT) and path.suffix != ".o":
-            files[name] = _lock_without_runtime(path) if name == ".opwest/lock.json" else path.read_bytes()
-    return files
-
-
-def _lock_without_runtime(path: Path) -> bytes:
-    """Return the lock without the checksums of the runtime, which changes independently."""
-    lock = json.loads(path.read_bytes())
-    for name in lock["files"]:
-        if name.startswith("modules/opwest/"):
-            lock["files"][name] = "of zephyr_module/"
-    lock.pop("bases", None)
-    return (json.dumps(lock, indent=2, sort_keys=True) + "\n").encode()
+    """Return the compared files of an application by path."""
+    paths = {path.relative_to(app).as_posix(): path for path in sorted(app.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in paths.items() if name not in _LEFT_OUT}

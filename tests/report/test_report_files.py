@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from golden_support import PROJECTS, copy_project
-from opwest.diagnostics import OpwestError
-from opwest.report import data
+from json_rows import text_of
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.report import data, make
 from opwest.report.codec import decode, encode
 from opwest.report.files import is_report, read_report, to_json, write_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
+from report_rows import brief, complete, defaults_of
 from report_support import HOSTILE, example, hostile, model, report_of
 
 EXPECTED = Path(__file__).parent / "expected"
+FULL = ("minimal", "many_kinds")
+"""The reports that are stored completely."""
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +45,64 @@ def test_every_format_is_read_again(report, render, tmp_path) -> None:
     assert read_report(path) == report
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_golden_json(name, tmp_path, request) -> None:
-    from opwest.diagnostics import Diagnostics
-    from opwest.report.make import read_inputs, report_of
+def stored(name: str) -> Any:
+    """Return a stored report: complete, or without the members that the complete ones determine."""
+    value = json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))
+    return value if name in FULL else complete(value, defaults_of(*map(stored, FULL)))
 
+
+@pytest.mark.parametrize("name", sorted(PROJECTS, key=lambda name: name not in FULL))
+def test_golden_json(name, tmp_path, request) -> None:
+    """Checksums are recomputed, not stored. `make golden` stores the reports."""
     faults = Diagnostics()
-    made = report_of(read_inputs(copy_project(name, tmp_path / "source"), faults), [], faults)
-    text = pretty_json(data.Report("VERSION", made.models, made.stale), None)
-    place = EXPECTED / f"{name}.json"
+    manifests = copy_project(name, tmp_path / "source")
+    made = make.report_of(make.read_inputs(manifests, faults), [], faults)
+    value = json.loads(pretty_json(data.Report("VERSION", made.models, made.stale), None))
+    for described, manifest in zip(value["models"], manifests, strict=True):
+        for row in described["inputs"]:
+            assert row["sha256"] == sha256((manifest.parent / row["name"]).read_bytes()).hexdigest(), row["name"]
+            row["sha256"] = "SHA256"
     if request.config.getoption("--rewrite"):
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-    assert json.loads(text) == json.loads(place.read_text(encoding="utf-8"))
+        shown = value if name in FULL else brief(value, defaults_of(*map(stored, FULL)))
+        EXPECTED.mkdir(exist_ok=True)
+        (EXPECTED / f"{name}.json").write_text(text_of(shown), encoding="utf-8")
+    assert value == stored(name), f"the report of {name} differs; if that is meant: make golden"
+
+
+@pytest.mark.parametrize("name", ["streams", "tvmgen"])
+def test_a_change_of_any_value_changes_a_brief_report(name) -> None:
+    """Every value, also one that a brief report omits; an additional member, and one less."""
+    whole, defaults = stored(name), defaults_of(*map(stored, FULL))
+    text = json.dumps(brief(whole, defaults))
+    count = 0
+
+    def spoil(part) -> None:
+        nonlocal count
+        for key in list(part) if isinstance(part, dict) else range(len(part)):
+            old = part[key]
+            if isinstance(old, dict | list) and old:
+                spoil(old)
+                continue
+            for new in (f"{old}x", [1]):
+                part[key] = new
+                assert (
+                    json.dumps(brief(whole, defaults)) != text and complete(brief(whole, defaults), defaults) == whole
+                )
+            part[key] = old
+            count += 1
+        if isinstance(part, dict):
+            for change in ({"new": 1}, {}):
+                kept = dict(part)
+                part.clear()
+                part.update(kept | change if change else dict(list(kept.items())[1:]))
+                assert complete(brief(whole, defaults), defaults) == whole
+                part.clear()
+                part.update(kept)
+
+    spoil(whole["models"][0]["steps"][:2])
+    spoil(whole["models"][0]["pools"])
+    assert count > 4
+    assert complete(brief(whole, defaults), defaults) == whole
 
 
 def test_earlier_report_is_overwritten(tmp_path) -> None:

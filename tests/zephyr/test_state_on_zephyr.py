@@ -26,7 +26,7 @@ PAIRS = sized([("mps2/an385", "llvm")], [(board, metadata) for board in TARGETS 
 def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
     """Return an application whose main() runs the two streams."""
     manifest = tmp_path / "source" / "manifest.yaml"
-    shutil.copytree(streams.PROJECT, manifest.parent, ignore=shutil.ignore_patterns("expected"))
+    shutil.copytree(streams.PROJECT, manifest.parent)
     (manifest.parent / "main.c").write_text(PROGRAM.read_text())
     (manifest.parent / "two_streams.h").write_text(streams.header(FRAMES))
     manifest.write_text(manifest.read_text() + "\napplication:\n  sources: [main.c, two_streams.h]\n")

@@ -46,7 +46,7 @@ def app(opwest: Opwest, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def application(opwest: Opwest, tmp_path: Path) -> Path:
     """Generate an application with a model on the processor, one on accelerators, and the programs of this test."""
     source = tmp_path / "source"
-    ignored = shutil.ignore_patterns("expected", "__pycache__", "objects")
+    ignored = shutil.ignore_patterns("__pycache__", "objects")
     shutil.copytree(streams.PROJECT, source / "streams", ignore=ignored)
     shutil.copytree(EXAMPLE, source / "two_npus", ignore=ignored)
     names = sorted(file.name for file in PROGRAMS.iterdir())

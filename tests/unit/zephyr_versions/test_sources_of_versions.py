@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,11 @@ import pytest
 from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("zephyr_module", "project_template", "examples", "generator/opwest/new_driver/templates", "tests/golden")
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+
+from golden_support import PROJECTS, copy_project, generate_quickly  # noqa: E402
+
+FOLDERS = ("zephyr_module", "project_template", "examples", "generator/opwest/new_driver/templates")
 PROGRAMS = "tests/zephyr/programs"
 SUFFIXES = {".c", ".h", ".S", ".cpp", ".hpp", ".ld", ".jinja", ".inc"}
 GENERATED = re.compile(
@@ -23,23 +28,30 @@ GENERATED = re.compile(
 """Zephyr's headers without `zephyr/`: CONFIG_LEGACY_GENERATED_INCLUDE_PATH and CONFIG_LEGACY_INCLUDE_PATH."""
 
 
-def sources(*folders: str) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def applications(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The golden projects, without the runtime."""
+    work = tmp_path_factory.mktemp("applications")
+    return {name: generate_quickly(copy_project(name, work / name / "source"), work / name) for name in PROJECTS}
+
+
+def sources(*folders: str | Path) -> Iterator[Path]:
     for folder in folders:
         found = [path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file()]
         assert found, folder
         yield from found
 
 
-def test_headers_of_zephyr_have_the_prefix() -> None:
+def test_headers_of_zephyr_have_the_prefix(applications: dict[str, Path]) -> None:
     """The only exceptions are the alternatives for Zephyr 3.4, behind __has_include."""
     wrong = []
-    for path in sources(*FOLDERS, PROGRAMS):
+    for path in sources(*FOLDERS, PROGRAMS, *applications.values()):
         lines = path.read_text(errors="replace").splitlines()
         for number, line in enumerate(lines):
             if GENERATED.search(line) and not any(
                 "__has_include" in before for before in lines[max(number - 4, 0) : number]
             ):
-                wrong.append(f"{path.relative_to(ROOT)}:{number + 1}: {line.strip()}")
+                wrong.append(f"{path}:{number + 1}: {line.strip()}")
     assert wrong == []
 
 
@@ -50,15 +62,16 @@ REMOVED = (
 """Names that Zephyr 4.3, 4.4 and 4.5 removed or deprecated, or whose parameters they changed."""
 
 
-def test_nothing_removed_is_used() -> None:
-    texts = list(sources(*FOLDERS, PROGRAMS)) + [
+def test_nothing_removed_is_used(applications: dict[str, Path]) -> None:
+    folders = (*FOLDERS, PROGRAMS, *applications.values())
+    texts = list(sources(*folders)) + [
         path
-        for folder in (*FOLDERS, PROGRAMS)
+        for folder in folders
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".cmake", ".txt", ".conf", ".overlay", ".yaml", ".yml", ".dtsi") or path.name == "Kconfig"
     ]
     found = {
-        (name, str(path.relative_to(ROOT)))
+        (name, str(path))
         for path in texts
         if path.is_file()
         for name in REMOVED
@@ -75,9 +88,9 @@ MOVED = {"zephyr/fs/nvs.h": "zephyr/kvss/nvs.h"}
 """Headers that Zephyr 4.4 moved, with their new paths."""
 
 
-def test_moved_headers_are_alternatives() -> None:
+def test_moved_headers_are_alternatives(applications: dict[str, Path]) -> None:
     used = set()
-    for path in sources(*FOLDERS, PROGRAMS):
+    for path in sources(*FOLDERS, PROGRAMS, *applications.values()):
         text = path.read_text(errors="replace")
         for old, new in MOVED.items():
             if f"#include <{old}>" in text:
@@ -128,10 +141,10 @@ STANDARDS = ("c11", "c17", "gnu17", "gnu11")
 @pytest.mark.parametrize(
     "golden", ["minimal", "vectors", "devices", "asynchronous", "streams", "conventions", "tvmgen"]
 )
-def test_emitted_sources_compile_as_c17(standard: str, golden: str, tmp_path: Path) -> None:
+def test_emitted_sources_compile_as_c17(standard: str, golden: str, applications: dict[str, Path]) -> None:
     """C17 is the default of Zephyr 4.4; opwest's sources are C11, and compile as both without warnings."""
     need("gcc")
-    app = ROOT / "tests" / "golden" / golden / "expected"
+    app = applications[golden]
     for model in sorted((app / "models").iterdir()):
         files = [path for path in sorted((model / "src").glob("*.c")) if "devicetree" not in path.read_text()]
         assert files
