@@ -4,12 +4,12 @@
 import errno
 import itertools
 import struct
-from pathlib import Path
 
 import pytest
 from c_support import SANITIZED, build, execute
 from golden_support import generate_quickly
 from requirements_support import need_compiler
+from runtime_support import PROGRAMS
 
 # name: (code in enum opwest_dtype, C type, struct format, least, most)
 TYPES = {
@@ -94,7 +94,7 @@ def program(tmp_path_factory):
         "  steps: [{call: t_uint8, args: [x, y]}]\n"
     )
     generate_quickly([work / "manifest.yaml"], work / "app")
-    return build(work / "app", work / "build", Path(__file__).parent / "programs" / "call.c", "gcc", SANITIZED)
+    return build(work / "app", work / "build", PROGRAMS / "call.c")
 
 
 def calls(program, *lines: str) -> list[tuple[int, bytes]]:

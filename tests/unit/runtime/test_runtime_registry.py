@@ -3,12 +3,13 @@
 
 import random
 import string
-from pathlib import Path
 
 import pytest
-from c_support import ROOT, SANITIZED, build, execute, run
+from c_support import SANITIZED, build, execute
+from campaign import sized
 from golden_support import generate_quickly
 from requirements_support import need_compiler
+from runtime_support import PROGRAMS, build_with_runtime
 
 SOURCE = "#include <stdint.h>\nint32_t op(const int8_t *x, int8_t *y);\n"
 SOURCE += "int32_t op(const int8_t *x, int8_t *y)\n{\n\t*y = *x;\n\treturn 0;\n}\n"
@@ -49,7 +50,7 @@ def program_with(work, names: list[str], flags=SANITIZED):
     )
     generate_quickly([work / "manifest.yaml"], work / "app")
     main = work / "find.c"
-    text = (Path(__file__).parent / "programs" / "find.c").read_text()
+    text = (PROGRAMS / "find.c").read_text()
     text = text.replace("MODEL_HEADER", "found.h").replace("REGISTRY", "found_registry")
     main.write_text(text.replace("MODEL", "found_model"))
     return build(work / "app", work / "build", main, "gcc", flags)
@@ -62,12 +63,12 @@ def found(program, names: list[str]) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 1000])
+@pytest.mark.parametrize("count", [1, 2, 3, 10, sized(200, 1000)])
 def test_find(count, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
     names = names_of(count)
     assert len(set(names)) == count
-    program = program_with(tmp_path / "project", names, [*SANITIZED, "-O0"])
+    program = program_with(tmp_path / "project", names)
     assert found(program, names) == list(range(count))
     others = strangers(names)
     assert found(program, others) == [-1] * len(others)
@@ -82,15 +83,10 @@ def test_find_with_32_bits(tmp_path):
 
 
 def test_find_in_an_empty_registry(tmp_path):
-    need_compiler("gcc", SANITIZED, link=True)
     main = tmp_path / "main.c"
     main.write_text(
         "#include <opwest/registry.h>\nint main(void)\n{\n"
         "\tconst struct opwest_registry empty = {NULL, NULL, 0, 0, 0};\n"
         '\treturn opwest_find(&empty, "x") == NULL ? 0 : 1;\n}\n'
     )
-    runtime = ROOT / "zephyr_module"
-    sources = [main, *(runtime / "src" / name for name in ("registry.c", "metadata.c"))]
-    options = [f"-I{runtime / 'include'}", *sources, "-o", tmp_path / "program"]
-    run(["gcc", *SANITIZED, *options], tmp_path)
-    assert execute(tmp_path / "program").returncode == 0
+    assert execute(build_with_runtime(tmp_path, main, ["registry.c", "metadata.c"])).returncode == 0
