@@ -11,7 +11,7 @@ from opwest.plan import memory
 from opwest.plan.blocks import reserved_bytes
 from opwest.plan.memory import plan_memory
 from opwest.plan.schedule import Life, Schedule, plan_schedule
-from plan_support import buffer, model_of, pool
+from plan_support import HARD, buffer, model_of, pool
 
 BOTH = ("fast", "slow")
 
@@ -106,22 +106,14 @@ def test_live_buffers_of_the_peak_are_listed_by_size():
     assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in message
 
 
-# Greedy needs 14 bytes, the best plan 13.
-HARD = {
-    f"b{i}": (size, first, last, ("sram",))
-    for i, (size, first, last) in enumerate(
-        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
-    )
-}
-
-
 def test_possible_better_plan_is_reported():
-    _, (message,) = planned(HARD, [pool(size=13)])
+    rows = {b.name: (b.size, b.first, b.last, ("sram",)) for b in HARD}
+    _, (message,) = planned(rows, [pool(size=13)])
     assert message.endswith(
         "  expected: size: 14 or more\n  hint: increase the size of the pool, or move a tensor to another pool"
         " (lower bound of all plans: 13 bytes)"
     )
-    plan, messages = planned(HARD, [pool(size=13)], planner="search")
+    plan, messages = planned(rows, [pool(size=13)], planner="search")
     assert (messages, plan.pools["sram"].size) == ([], 13)
 
 

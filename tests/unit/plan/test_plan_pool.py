@@ -177,12 +177,6 @@ def test_alignment_is_kept():
     assert plan.offsets["wide"] % 64 == 0 and plan.align == 64 and plan.size == 68
 
 
-def test_peak_names_the_step_and_the_blocks():
-    blocks = [Block("a", 8, 8, 0, 2), Block("b", 16, 8, 2, 3), Block("c", 4, 4, 3, 9)]
-    most = peak(blocks)
-    assert (most.step, most.size, [block.name for block in most.blocks]) == (2, 24, ["a", "b"])
-
-
 def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
@@ -197,89 +191,3 @@ def test_a_long_chain_is_planned_quickly():
         sys.settrace(tracer)
     assert took < 2
     assert plan.size == plan.lower_bound
-
-
-A = Block("A", 16, 8, 0, 2)
-
-
-@pytest.mark.parametrize(
-    ("other", "offset"),
-    [
-        (Block("B", 16, 8, 0, 2), 0),  # the same offset and lifetime
-        (Block("B", 16, 8, 2, 4), 8),  # begins inside, in the last step of A
-        (Block("B", 16, 8, 2, 2), 0),
-        (Block("B", 8, 8, 1, 1), 8),  # inside
-        (Block("B", 8, 8, 0, 0), 0),
-        (Block("B", 64, 8, 1, 1), 0),  # around
-    ],
-)
-@pytest.mark.parametrize("base", [0, 8, 24])
-def test_verify_rejects_overlaps(other, offset, base):
-    offsets = {"A": base, "B": base + offset}
-    for blocks in ([A, other], [other, A]):
-        with pytest.raises(PlanError, match=r"(A|B) at \d+ overlaps (A|B) at \d+"):
-            verify(blocks, offsets, 1000)
-        assert brute_force(blocks, offsets, 1000)
-
-
-def test_verify_rejects_an_overlap_from_below():
-    low = Block("low", 24, 8, 2, 5)
-    with pytest.raises(PlanError, match="overlaps"):
-        verify([A, low], {"A": 16, "low": 0}, 100)
-
-
-def test_verify_rejects_an_overlap_among_many():
-    blocks = [Block(f"b{i}", 8, 8, 0, 50) for i in range(20)] + [Block("new", 16, 8, 30, 31)]
-    offsets = {f"b{i}": 8 * i for i in range(20)}
-    for at in range(0, 160, 8):
-        with pytest.raises(PlanError, match="new at"):
-            verify(blocks, {**offsets, "new": at}, 1000)
-    verify(blocks, {**offsets, "new": 160}, 176)
-
-
-@pytest.mark.parametrize(
-    ("other", "offset"),
-    [
-        (Block("B", 16, 8, 3, 4), 0),  # the next step: the memory is free again
-        (Block("B", 16, 8, 0, 2), 16),  # side by side
-        (Block("B", 8, 8, 1, 2), 16),
-    ],
-)
-def test_verify_accepts_neighbours(other, offset):
-    verify([A, other], {"A": 0, "B": offset}, 32)
-
-
-def test_verify_rejects_misaligned_blocks():
-    for offset in (1, 4, 12):
-        with pytest.raises(PlanError, match=f"A is at {offset}, not a multiple of 8"):
-            verify([A], {"A": offset}, 100)
-
-
-def test_verify_rejects_blocks_outside_the_pool():
-    with pytest.raises(PlanError, match="A ends at 24, outside 23 bytes"):
-        verify([A], {"A": 8}, 23)
-    with pytest.raises(PlanError, match="A is at -8"):
-        verify([A], {"A": -8}, 100)
-    verify([A], {"A": 8}, 24)
-
-
-def test_verify_rejects_blocks_without_offset():
-    with pytest.raises(PlanError, match="B has no offset"):
-        verify([A, Block("B", 8, 8, 9, 9)], {"A": 0}, 100)
-
-
-@settings(max_examples=sized(80, 300), deadline=None, derandomize=True, database=None)
-@given(problems(), st.randoms(use_true_random=False))
-def test_verify_agrees_with_brute_force(blocks, generator):
-    """Randomly modified plans: `verify` agrees with brute force."""
-    plan = plan_pool(blocks)
-    offsets = dict(plan.offsets)
-    for block in blocks:
-        if generator.random() < 0.3:
-            offsets[block.name] = generator.choice([0, block.align, 8, 3, plan.size - block.size])
-    try:
-        verify(blocks, offsets, plan.size)
-        accepted = True
-    except PlanError:
-        accepted = False
-    assert accepted == (brute_force(blocks, offsets, plan.size) == [])

@@ -5,7 +5,6 @@ import projects
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.packing.problem import Block, Share
-from opwest.packing.verify import PlanError, verify
 from opwest.plan.sharing import merged
 
 SOURCE = """#include <stdint.h>
@@ -59,17 +58,6 @@ def test_chain_in_place_needs_one_buffer(tmp_path, planner):
     assert places(tmp_path, steps, planner=planner) == ({"a": 0, "b": 0, "c": 0}, 64)
 
 
-def test_no_share_if_a_later_step_reads_the_argument(tmp_path):
-    steps = ["call: op, args: [x, a]", "call: op, args: [a, b]", "call: two, args: [b, a, y]"]
-    _, size = places(tmp_path, steps)
-    assert size == 128
-
-
-def test_no_share_if_another_argument_is_the_same_tensor(tmp_path):
-    steps = ["call: op, args: [x, a]", "call: two, args: [a, a, b]", "call: op, args: [b, y]"]
-    assert places(tmp_path, steps)[1] == 128
-
-
 def test_only_inputs_in_the_workspace_are_shared(tmp_path):
     steps = ["call: op, args: [x, a]", "call: op, args: [a, y]"]
     assert places(tmp_path, steps) == ({"a": 0}, 64)
@@ -81,68 +69,6 @@ def test_constants_are_unchanged(tmp_path):
     constants = "constants: {w: {file: w.bin, dtype: int8, shape: [64], pool: sram}}\nmemory: {sram: {}}\n"
     steps = ["call: two, args: [w, x, a]", "call: op, args: [a, y]"]
     assert places(tmp_path, steps, constants=constants)[1] == 128
-
-
-def test_devices_in_place(tmp_path):
-    steps = [
-        "call: op, args: [x, a]",
-        "call: start, device: left, args: [a, b]",
-        "call: start, device: left, args: [b, c]",
-        "call: op, args: [c, y]",
-    ]
-    assert places(tmp_path, steps) == ({"a": 0, "b": 0, "c": 0}, 64)
-
-
-def test_no_share_if_another_device_may_still_read(tmp_path):
-    def steps(second):
-        return [
-            "call: op, args: [x, a]",
-            "call: start, device: left, args: [a, b]",
-            f"call: start, device: {second}, args: [a, c]",
-            "call: two, args: [b, c, y]",
-        ]
-
-    # On one device c is written when b was: then a is free. On two devices a is still read.
-    assert places(tmp_path, steps("left"))[1] == 128
-    assert places(tmp_path, steps("right"))[1] == 192
-
-
-A, B = Block("a", 8, 1, 0, 2), Block("b", 8, 1, 2, 4)
-SHARE = Share("a", "b", 2)
-
-
-def test_oracle_accepts_declared_behaviour():
-    verify([A, B], {"a": 0, "b": 0}, 8, [SHARE])
-    third = Block("c", 4, 1, 4, 4)
-    verify([A, B, third], {"a": 0, "b": 0, "c": 0}, 8, [SHARE, Share("b", "c", 4)])
-
-
-@pytest.mark.parametrize(
-    ("blocks", "offsets", "shares"),
-    [
-        ([A, B], (0, 0), []),
-        ([A, B], (0, 0), [Share("b", "a", 2)]),
-        ([A, B], (0, 0), [Share("a", "b", 3)]),
-        ([A, B], (0, 4), [SHARE]),
-        ([Block("a", 8, 1, 0, 5), B], (0, 0), [SHARE]),
-        ([A, Block("b", 8, 1, 1, 4)], (0, 0), [SHARE]),
-        ([Block("a", 8, 1, 3, 3), B], (0, 0), [SHARE]),
-        ([A, B, Block("c", 8, 1, 2, 2)], (0, 0, 0), [SHARE]),
-        ([A, B, Block("c", 8, 1, 2, 2)], (0, 0, 7), [SHARE]),
-        ([A, B, Block("c", 8, 1, 2, 3)], (0, 0, 0), [SHARE, Share("x", "c", 2)]),
-    ],
-)
-def test_oracle_rejects_undeclared_behaviour(blocks, offsets, shares):
-    places = {block.name: offset for block, offset in zip(blocks, offsets, strict=True)}
-    with pytest.raises(PlanError, match="overlaps"):
-        verify(blocks, places, 16, shares)
-
-
-def test_cyclic_shares_terminate():
-    blocks = [Block("a", 8, 1, 2, 2), Block("b", 8, 1, 2, 2), Block("c", 8, 1, 2, 2)]
-    circle = [Share("a", "b", 2), Share("b", "a", 2)]
-    with pytest.raises(PlanError, match="c at 0 overlaps"):
-        verify(blocks, dict.fromkeys("abc", 0), 8, circle)
 
 
 def test_merged_blocks_have_the_largest_size_alignment_and_lifetime():
