@@ -302,7 +302,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(200), use(1600))
+    check_linear(use(100), use(800))
 
 
 def test_names_and_relocations_bound_the_time(tmp_path: Path) -> None:

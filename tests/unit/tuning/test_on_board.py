@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning on boards."""
 
+import contextlib
 import functools
+import io
 import json
 import subprocess
-import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from opwest.board.candidates import BoardRunner
 from opwest.board.progress import Progress
+from opwest.cli.main import main
 from opwest.importers.folder import write_folder
 from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.table import Table
@@ -76,10 +78,9 @@ def on_host(folder):
 
 
 def opwest(*words):
-    command = [sys.executable, "-m", "opwest", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main([*map(str, words)]) == 0
+    return printed.getvalue()
 
 
 def planted(change):
