@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from opwest.objects.cppsource import needs_library, read_cpp_source, with_headers
 from opwest.objects.facts import CSource, ObjectError
 from opwest.objects.inspect import inspect_object
@@ -196,21 +197,21 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(200), use(1600))
+    check_linear(use(100), use(800))
 
 
 def test_damaged_text_causes_no_exception(tmp_path: Path) -> None:
     whole = "\n".join(text for text, *_ in (*FUNCTIONS, *MANGLED, *VARIABLES)).encode()
     chance = random.Random(1)
     path = tmp_path / "x.cpp"
-    samples = [whole[:n] for n in range(0, len(whole), 23)]
-    for _ in range(100):
+    samples = [whole[:n] for n in range(0, len(whole), sized(61, 23))]
+    for _ in range(sized(40, 100)):
         damaged = bytearray(whole)
         for _ in range(20):
             damaged[chance.randrange(len(damaged))] = chance.choice(b"{}()[];*#\"'/\\\n\xff\x01=,:<>R")
         samples.append(bytes(damaged))
     repeated = ["(", "{", "namespace a {", 'extern "C" {', "template <", "a::", 'R"(', "<", "::", "1'", "class A {"]
-    samples += [text.encode() * 5_000 for text in repeated]
+    samples += [text.encode() * sized(2_000, 5_000) for text in repeated]
     for sample in samples:
         path.write_bytes(sample)
         started = time.process_time()

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from elf_writer import archive_of, arm_object, build_elf
 from objects_factory import compile_object, make_archive
 from opwest.objects.facts import ObjectError
@@ -16,7 +17,7 @@ from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.rename import rename_symbols
 from opwest.objects.report import as_json, as_text
 
-FLIPS = 400
+FLIPS = sized(120, 400)
 
 
 def survive(path: Path, content: bytes) -> None:

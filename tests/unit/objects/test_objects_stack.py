@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from elf_writer import build_elf
 from objects_factory import compile_object
 from opwest.objects.cfi import cfi_frames
@@ -261,7 +262,7 @@ def test_damaged_tables(samples: list[bytes]) -> None:
     chance = random.Random(1)
     slowest = 0.0
     for content in samples:
-        for _ in range(500):
+        for _ in range(sized(150, 500)):
             damaged = bytearray(content[: chance.randrange(len(content))] if chance.random() < 0.1 else content)
             for _ in range(chance.choice((1, 4, 60))):
                 if damaged:
@@ -300,7 +301,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(200), use(1600))
+    check_linear(use(100), use(800))
 
 
 def test_object_without_symbols() -> None:

@@ -63,8 +63,8 @@ def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
 
 def test_copy_of_all_templates(tmp_path):
     shutil.copytree(resource("project_template"), tmp_path / "template")
-    _, plain = source_and_app(tmp_path / "plain")
-    _, app = source_and_app(tmp_path, template=tmp_path / "template")
+    _, plain = source_and_app(tmp_path / "plain", "many_kinds")
+    _, app = source_and_app(tmp_path, "many_kinds", template=tmp_path / "template")
     assert tree(plain, own=False) == tree(app, own=False)
     assert update(app)[1] == ""
 
@@ -126,15 +126,6 @@ def test_templates_may_include_each_other_and_ours(tmp_path, folder):
     _, app = source_and_app(tmp_path, template=template)
     expected = (plain / "prj.conf").read_text() + "\nCONFIG_MORE=y # OPWEST_MODEL_MINIMAL\n"
     assert (app / "prj.conf").read_text().replace("\n\n", "\n") == expected.replace("\n\n", "\n")
-
-
-def test_every_template_can_be_replaced_by_its_copy(tmp_path, folder):
-    own = resource("project_template")
-    files = {path.relative_to(own).as_posix(): path.read_text() for path in own.rglob("*.jinja")}
-    template = folder({name: text for name, text in files.items() if not name.startswith("host/")})
-    _, plain = source_and_app(tmp_path / "plain", "many_kinds")
-    _, app = source_and_app(tmp_path, "many_kinds", template=template)
-    assert tree(app, own=False) == tree(plain, own=False)
 
 
 # --- files beside those of project_template
