@@ -55,6 +55,7 @@ def need_tree() -> None:
     need("pykwalify")
 
 
+@pytest.mark.slow
 def test_targets_of_boards_are_those_of_kconfig(tmp_path: Path) -> None:
     need_tree()
     from kconfig_truth import Tree

@@ -266,7 +266,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return draft
 
-    check_linear(use(100), use(800))
+    check_linear(use(50), use(400))
 
 
 @pytest.mark.parametrize(

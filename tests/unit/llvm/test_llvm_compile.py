@@ -19,7 +19,7 @@ from opwest.objects.compat import abi_faults
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import inspect_object
 
-pytestmark = needs_llvmlite
+pytestmark = [needs_llvmlite, pytest.mark.usefixtures("one_child")]
 
 FOREIGN = (
     'target triple = "thumbv7em-unknown-none-eabi"\n'

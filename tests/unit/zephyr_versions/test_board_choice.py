@@ -124,9 +124,9 @@ def test_options_of_the_application(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("board", "targets"),
     [
         ("qemu_riscv32", "rv32imac, rv32imafc"),
-        ("qemu_riscv64", "rv64gc"),
+        pytest.param("qemu_riscv64", "rv64gc", marks=pytest.mark.slow),
         ("mps2/an386", "cortex-m4, cortex-m4f"),
-        ("mps3/corstone300/an547", "cortex-m55f-mve"),
+        pytest.param("mps3/corstone300/an547", "cortex-m55f-mve", marks=pytest.mark.slow),
         ("qemu_cortex_a53", "cortex-a53"),
     ],
 )
