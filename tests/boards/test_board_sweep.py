@@ -4,8 +4,6 @@
 The sample has boards of each architecture, and those whose Kconfig files need a rule of their own.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

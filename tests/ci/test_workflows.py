@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workflows, the action and the templates of .github: their form, their versions, and their commands, run here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

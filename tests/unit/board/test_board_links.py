@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard
-from opwest.board import (
-    link,
-    smp_link,
-)
+from opwest.board import link, smp_link
 from opwest.board.link import Action, LinkError, StoppedError
 from opwest.board.progress import Progress
 from opwest.board.session import check_tensors, find_model, run_model

@@ -2,7 +2,6 @@
 """Records of an image: invalid measurements, and the service of projects with variants."""
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,8 +86,6 @@ def test_invalid_measures_over_smp() -> None:
 
 
 # --- The service of projects with variants: a source for each, and the record of the variant in an image
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "golden"))
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The content of a draft: targets, files, operators, undefined symbols, and the guessed run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The targets, and small modules of IR."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Literal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects from IR: valid for their target, small, and linkable."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import re

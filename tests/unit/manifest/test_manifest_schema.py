@@ -265,9 +265,4 @@ def test_an_entry_contains_its_own_lines() -> None:
 
 def test_writer_indents_the_sections_of_a_variant() -> None:
     lines = writer.variant("dsp", ["cortex-m4"], ["objects:", *writer.object_entry(["dsp.c"])])
-    assert list(lines) == [
-        "  dsp:",
-        "    targets: [cortex-m4]",
-        "    objects:",
-        "      - files: [dsp.c]",
-    ]
+    assert list(lines) == ["  dsp:", "    targets: [cortex-m4]", "    objects:", "      - files: [dsp.c]"]

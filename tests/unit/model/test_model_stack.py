@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The most stack that run can need: sums along calls, unknown parts, and the sizes in configurations."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -84,10 +82,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
             "void *memcpy(void *, const void *, unsigned); int op(int *x, int *y) { memcpy(y, x, *x); return 0; }",
             "memcpy",
         ),
-        (
-            "typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }",
-            "indirect calls of op",
-        ),
+        ("typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }", "indirect calls of op"),
         (
             "static __attribute__((noinline)) int r(int n) { return n < 2 ? n : r(n - 1) * 3 + r(n / 2); }\n"
             "int op(int *x, int *y) { *y = r(*x); return 0; }",
@@ -99,10 +94,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
             "int op(int *x, int *y) { *y = a(*x); return 0; }",
             "the recursion depth of [ab]",
         ),
-        (
-            "int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }",
-            "the frame of op",
-        ),
+        ("int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }", "the frame of op"),
     ],
     ids=["library", "pointer", "recursion", "mutual", "dynamic"],
 )

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Call graphs, decoded from objects of several compilers of one source."""
 
-from __future__ import annotations
-
 import random
 import sys
 from dataclasses import replace

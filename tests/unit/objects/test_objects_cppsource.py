@@ -2,8 +2,6 @@
 
 """C++ sources read without a compiler; an installed compiler must agree."""
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess

@@ -2,8 +2,6 @@
 # ruff: noqa: E501 -- one case a line reads best
 """C sources read without a compiler; an installed compiler must agree."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

@@ -308,10 +308,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 def test_names_and_relocations_bound_the_time(tmp_path: Path) -> None:
     """A long name that many entries share, and sections of relocations over the same bytes, are faults."""
     uses = "\n".join(f"f{n}: nop\n.section .debug_info; .uleb128 3; .long 12; .section .text" for n in range(20_000))
-    for length, fault in (
-        (12_000, "requires too many steps"),
-        (40_000, "more than 16384 bytes"),
-    ):
+    for length, fault in ((12_000, "requires too many steps"), (40_000, "more than 16384 bytes")):
         source = tmp_path / "hostile.s"
         source.write_text(
             ".section .debug_abbrev\n.uleb128 1; .uleb128 0x11; .byte 1; .byte 0, 0\n"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged files end in ObjectError or in a value, quickly; never in another exception."""
 
-from __future__ import annotations
-
 import random
 import struct
 import time
@@ -54,11 +52,9 @@ def flipped(content: bytes, seed: int) -> bytes:
 
 @pytest.fixture(params=["arm", "wide", "archive"])
 def content(request: pytest.FixtureRequest) -> bytes:
-    return {
-        "arm": arm_object(),
-        "wide": build_elf(),
-        "archive": archive_of(arm_object(), build_elf(), build_elf()),
-    }[request.param]
+    return {"arm": arm_object(), "wide": build_elf(), "archive": archive_of(arm_object(), build_elf(), build_elf())}[
+        request.param
+    ]
 
 
 def test_undamaged_files_are_readable(tmp_path: Path) -> None:

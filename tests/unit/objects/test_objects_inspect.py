@@ -64,17 +64,9 @@ def member(path: Path) -> Member:
             ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=soft"],
             Abi("arm", 32, "little", "v8.1-M.mainline", "soft", 5),
         ),
-        (
-            "arm-none-eabi-gcc",
-            ["-mcpu=cortex-m23", "-mthumb"],
-            Abi("arm", 32, "little", "v8-M.baseline", "soft", 5),
-        ),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m23", "-mthumb"], Abi("arm", 32, "little", "v8-M.baseline", "soft", 5)),
         ("arm-none-eabi-gcc", ["-mcpu=cortex-r5", "-marm"], Abi("arm", 32, "little", "v7-R", "soft", 5)),
-        (
-            "arm-none-eabi-gcc",
-            ["-mcpu=cortex-a9", "-marm", "-mbig-endian"],
-            Abi("arm", 32, "big", "v7-A", "soft", 5),
-        ),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-a9", "-marm", "-mbig-endian"], Abi("arm", 32, "big", "v7-A", "soft", 5)),
         (
             "riscv64-unknown-elf-gcc",
             ["-march=rv32imac", "-mabi=ilp32"],
@@ -171,11 +163,7 @@ FAULTS = [
         "before or after main",
     ),
     ("_Thread_local int local; int op(void) { return local++; }", [], "thread-local variables (local)"),
-    (
-        "extern _Thread_local int other; int op(void) { return other++; }",
-        [],
-        "thread-local variables (other)",
-    ),
+    ("extern _Thread_local int other; int op(void) { return other++; }", [], "thread-local variables (other)"),
     (
         "static int a(void) { return 1; } static int (*pick(void))(void) { return a; } "
         'int op(void) __attribute__((ifunc("pick")));',
@@ -248,10 +236,7 @@ def test_archive_refusals(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     cases = {
         "empty.a": (b"!<arch>\n", "the archive is empty"),
-        "text.a": (
-            make_archive(tmp_path / "t.a", [path, tmp_path / "notes.txt"]).read_bytes(),
-            "member notes.txt",
-        ),
+        "text.a": (make_archive(tmp_path / "t.a", [path, tmp_path / "notes.txt"]).read_bytes(), "member notes.txt"),
         "nested.a": (
             make_archive(tmp_path / "n.a", [make_archive(tmp_path / "inner.a", [path])]).read_bytes(),
             "archive member inner.a: not an ELF object: this is an archive",

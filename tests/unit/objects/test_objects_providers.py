@@ -63,8 +63,7 @@ def defined_in(library: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("compiler", "machine", "libc"),
-    [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")],
+    ("compiler", "machine", "libc"), [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")]
 )
 def test_symbol_lists_equal_those_of_the_toolchain(compiler: str, machine: str, libc: str) -> None:
     need(compiler, "nm")

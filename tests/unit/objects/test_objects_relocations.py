@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unresolvable relocations: messages, and the behaviour of linkers with the same objects."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stack per function, compared with the output of compilers (`-fstack-usage`)."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import time

@@ -4,8 +4,6 @@
 `left/conv: a -> b` has the program conv. `=20` at the end is a step of 20 cycles, `=3+20` also a launch of 3 cycles.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -260,11 +260,7 @@ CASES = {
         [device("left", 1)],
         20,
     ),
-    "a queue with room does not": (
-        ["left: in -> a =10", "left: in -> b =10", "in -> c =20"],
-        [device("left", 2)],
-        20,
-    ),
+    "a queue with room does not": (["left: in -> a =10", "left: in -> b =10", "in -> c =20"], [device("left", 2)], 20),
     "loads": (
         ["left/p: in -> a =10", "left/q: in -> b =10", "left/q: in -> c =10"],
         [device("left", switch_cycles=5)],

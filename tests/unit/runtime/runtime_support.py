@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of C programs with files of the runtime, without a generated project."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

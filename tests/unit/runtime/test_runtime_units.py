@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of the runtime in C programs: comparison, profile, service, list of models, port to Zephyr."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -167,13 +165,7 @@ int main(void)
 	return 0;
 }
 """
-HEADERS = {
-    "cache.h": CACHE,
-    "device.h": DEVICE,
-    "kernel.h": KERNEL,
-    "pm/device_runtime.h": POWER,
-    "toolchain.h": "",
-}
+HEADERS = {"cache.h": CACHE, "device.h": DEVICE, "kernel.h": KERNEL, "pm/device_runtime.h": POWER, "toolchain.h": ""}
 CACHED = ["-DCONFIG_DCACHE=1", "-DCONFIG_CACHE_MANAGEMENT=1"]
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands for the user's shell, and the words of commands in variables and build files."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

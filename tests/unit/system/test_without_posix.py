@@ -4,8 +4,6 @@
 This is a simulation on Linux (without_posix/sitecustomize.py), not Windows.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The target of a model on a board, and the messages of `--board` if there is none."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -87,10 +87,7 @@ def test_unreadable_manifest(tmp_path: Path) -> None:
 
 def test_commands_activate_all_groups_and_keep_those_of_the_user(tmp_path: Path) -> None:
     made = workspace(
-        tmp_path,
-        {"opwest/west.yml": OPWEST.read_text()},
-        "opwest",
-        "group-filter = +opwest-nxp,-hal,-opwest-nordic\n",
+        tmp_path, {"opwest/west.yml": OPWEST.read_text()}, "opwest", "group-filter = +opwest-nxp,-hal,-opwest-nordic\n"
     )
     ways = made.ways_to_install(["hal_nordic", "cmsis-nn", "hal_nxp"])
     elements = "+opwest-nxp,-hal,+opwest-nordic,+opwest-cmsis-nn"

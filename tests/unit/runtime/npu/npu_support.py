@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of the test programs of the emulated accelerator, with every sanitizer."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 from pathlib import Path
