@@ -47,10 +47,10 @@ def build_image(work: Path, name: str) -> Path:
     """Build one of programs/ with the functions of images between it and the driver."""
     need_compiler("gcc", SANITIZED, link=True)
     functions = ("dense", "conv2d", "add", "relu", "finish")
-    options = [f"-Dopwest_npu_emul_{one}=image_npu_emul_{one}" for one in functions]
-    options += ["-DCONFIG_OPWEST_BUNDLE_DEVICES=1", *INCLUDE]
-    compile_all(work, [PROGRAMS / f"{name}.c", IMAGE], "gcc", SANITIZED, options)
-    run(["gcc", *SANITIZED, f"{name}.o", "npu_emul.o", *driver_objects(SANITIZED), "-pthread", "-o", name], work)
+    renamed = [f"-Dopwest_npu_emul_{one}=image_npu_emul_{one}" for one in functions]
+    flags = [*SANITIZED, "-DCONFIG_OPWEST_BUNDLE_DEVICES=1"]
+    compile_all(work, [PROGRAMS / f"{name}.c", IMAGE], "gcc", flags, [*renamed, *INCLUDE])
+    run(["gcc", *flags, f"{name}.o", "npu_emul.o", *driver_objects(flags), "-pthread", "-o", name], work)
     return work / name
 
 
