@@ -6,8 +6,6 @@ The evaluated files are those of the board, its SoC and all architectures. Drive
 that only they define is n, as are functions of devicetree. No condition of a target depends on them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ Headers of modules that are absent are empty, and unknown macros are 0: they are
 not depend on them.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -9,8 +9,6 @@ configuration with the emitted Kconfig file; the conditions in the emitted model
 does. The table is written to build/board-sweep.txt. Exit code 1: a prediction is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

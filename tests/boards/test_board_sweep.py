@@ -4,8 +4,6 @@
 The sample has boards of each architecture, and those whose Kconfig files need a rule of their own.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -55,6 +53,7 @@ def need_tree() -> None:
     need("pykwalify")
 
 
+@pytest.mark.slow
 def test_targets_of_boards_are_those_of_kconfig(tmp_path: Path) -> None:
     need_tree()
     from kconfig_truth import Tree

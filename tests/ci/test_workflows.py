@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workflows, the action and the templates of .github: their form, their versions, and their commands, run here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from opwest.cli.main import main
 from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,17 +163,20 @@ class Runner:
         return results["Install opwest"][0] == 0 and any(values[name] for name in names)
 
 
-@pytest.fixture
-def runner(tmp_path):
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
     """A directory with a manifest, its project, and a report of both as baseline."""
-    shutil.copytree(ROOT / "tests/golden/minimal", tmp_path / "model")
-    made = Runner(tmp_path)
-    for words in (
-        ["generate", "model/manifest.yaml", "-o", "app"],
-        ["report", "app", "-o", "baseline.json"],
-    ):
-        subprocess.run([sys.executable, "-m", "opwest", *words], cwd=tmp_path, check=True, capture_output=True)
-    return made
+    folder = tmp_path_factory.mktemp("reported")
+    shutil.copytree(ROOT / "tests/golden/minimal", folder / "model")
+    assert main(["generate", str(folder / "model/manifest.yaml"), "-o", str(folder / "app")]) == 0
+    assert main(["report", str(folder / "app"), "-o", str(folder / "baseline.json")]) == 0
+    return folder
+
+
+@pytest.fixture
+def runner(reported, tmp_path):
+    shutil.copytree(reported, tmp_path, dirs_exist_ok=True)
+    return Runner(tmp_path)
 
 
 INPUTS = {
@@ -219,11 +221,11 @@ def test_action_fails_on_an_invalid_manifest(runner):
     assert results[REPORT][0] == 1
 
 
+@pytest.mark.slow
 def test_action_fails_on_an_exceeded_limit(runner):
     shutil.copytree(ROOT / "tests/golden/asynchronous", runner.folder / "other")
     manifest, baseline = "other/manifest.yaml", runner.folder / "old.json"
-    command = [sys.executable, "-m", "opwest", "report", manifest, "-o", str(baseline)]
-    subprocess.run(command, cwd=runner.folder, check=True, capture_output=True)
+    assert main(["report", str(runner.folder / manifest), "-o", str(baseline)]) == 0
     report = json.loads(baseline.read_text())
     report["models"][0]["pools"][0]["planned"] -= 8
     baseline.write_text(json.dumps(report))
@@ -242,6 +244,7 @@ def test_action_skips_what_is_not_given(runner):
     assert [code for code, _ in results.values()] == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_several_projects_have_no_report(runner):
     shutil.copytree(runner.folder / "app", runner.folder / "second")
     results = runner.run(opwest="", projects="app second")

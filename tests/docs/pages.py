@@ -6,8 +6,6 @@ A comment before a block selects its kind: `<!-- file: NAME -->` writes it, `<!-
 test. Each line of `sh` blocks must succeed; for `console` blocks the output is compared too: `…` matches any text.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator, Mapping

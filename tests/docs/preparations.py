@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that the commands of a page need."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

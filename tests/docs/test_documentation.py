@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README's example works, its error message is current, and generated pages are current."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

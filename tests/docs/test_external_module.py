@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in the form of Zephyr's external modules: its syntax, its headings, its commands and names."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page about `opwest init`: its commands run, and the shown parts of the draft are current."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of the flow: current, readable in light and dark, the same in README.md and on the index page."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/licences.md is current, and the script that writes it reports packages without a licence."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from importlib.metadata import Distribution

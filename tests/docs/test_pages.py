@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of every page are run, here or by a test that the page names, or the page contains a reason."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

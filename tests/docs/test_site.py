@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as a site: strict, complete, without requests to other servers, with a search."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import json

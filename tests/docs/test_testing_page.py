@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/testing.md: its manifest is valid, its workflow has the stated number of parts, the named tests exist."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

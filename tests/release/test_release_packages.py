@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sdist and the wheel: contents, reproducible builds, and installation without a network."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -4,8 +4,6 @@
 Only the browser is required. All events of console, network and errors are recorded.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

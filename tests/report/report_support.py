@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the report: small models and projects."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

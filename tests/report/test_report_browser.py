@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser, at every width and in both schemes, with and without scripts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

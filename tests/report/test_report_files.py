@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report files: reading, damaged files, and protection of other files."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from hashlib import sha256

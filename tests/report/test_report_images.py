@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sizes of a model in a linked image: by symbols, under the names of the manifest."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 

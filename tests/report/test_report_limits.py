@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest report --fail-on`: limits on figures, their forms, messages and exit codes."""
 
-from __future__ import annotations
-
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
-
 from golden_support import copy_project
 from opwest.cli.main import main
 from opwest.diagnostics import Diagnostics

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page and the picture as text: complete, escaped, reproducible, self-contained."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html.parser

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest report --sbom`: valid SPDX 2.3 in both forms, complete, reproducible; error messages."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen records behave like those of dataclasses."""
+"""Records, origins and diagnostics."""
 
 import copy
 import dataclasses
@@ -9,6 +9,10 @@ import opwest.records
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opwest.diagnostics import Diagnostic, Location
+from opwest.objects.origins import Origin, Origins
+
+# --- Frozen records behave like those of dataclasses
 
 
 def made_by(dataclass):
@@ -147,3 +151,58 @@ def test_other_classes_use_dataclasses():
     one.value = 2
     assert one == Mutable(2)
     assert Mutable.__hash__ is None
+
+
+# --- The compilers that are recognized by the symbols of their objects
+
+HALIDE = {"scale", "scale_argv", "scale_metadata"}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "defined", "undefined", "expected"),
+    [
+        ("scale", HALIDE, (), ("Halide", "halide", "scale")),
+        ("scale_argv", HALIDE, (), ("Halide", "halide", "scale")),
+        ("scale_metadata", HALIDE, (), ("Halide", "halide", "scale")),
+        ("scale", {"scale"}, ("halide_malloc",), None),
+        ("scale", {"scale", "scale_argv"}, (), None),
+        ("relu", {"relu", "_mlir_ciface_relu"}, ("memcpy",), ("MLIR", "memref", "_mlir_ciface_relu")),
+        ("_mlir_ciface_relu", {"relu", "_mlir_ciface_relu"}, (), ("MLIR", "memref", "_mlir_ciface_relu")),
+        ("relu", {"relu"}, ("memcpy",), None),
+        ("mul_library_query", {"mul_library_query"}, (), ("IREE", None, "mul_library_query")),
+        ("mul_create", {"mul_create"}, ("iree_vm_module_initialize",), ("IREE", None, "mul_create")),
+        ("__tvm_ffi_main", {"__tvm_ffi_main"}, (), ("TVM", "ffi", "__tvm_ffi_main")),
+        ("add", {"add"}, ("TVMAPISetLastError",), ("TVM", "packed", "add")),
+        ("add", {"add", "__tvm_module_ctx"}, (), ("TVM", "packed", "add")),
+        ("add", {"add"}, ("TVMBackendAllocWorkspace",), None),
+    ],
+)
+def test_origin(
+    symbol: str, defined: set[str], undefined: tuple[str, ...], expected: tuple[str, str | None, str] | None
+) -> None:
+    """An origin follows from the symbols of the object; unknown functions have none."""
+    found = Origins(defined, undefined).of(symbol)
+    assert (found and (found.tool, found.convention, found.symbol)) == expected
+
+
+def test_evidence() -> None:
+    """An origin names what the object contains."""
+    found = Origins(HALIDE, ()).of("scale")
+    assert found == Origin("Halide", "halide", "scale", "defines 'scale_argv' and 'scale_metadata'")
+
+
+# --- Diagnostics as text
+
+
+def test_place_message_expectation_hint() -> None:
+    text = str(Diagnostic("error", "this is wrong", Location("a.yaml", 3, 4), "right", "correct it"))
+    assert text == "a.yaml:3:4: error: this is wrong\n  expected: right\n  hint: correct it"
+    assert str(Diagnostic("note", "look")) == "opwest: note: look"
+
+
+def test_overlong_words_are_shortened_in_the_middle() -> None:
+    """Long words of damaged input are shortened; those of up to 1,000 characters, such as a long path, are not."""
+    path, noise = "p" * 1000, "x" * 400 + "y" * 3000 + "z" * 200
+    text = str(Diagnostic("error", f"type {noise} of {path}", None, noise, noise))
+    cut = "x" * 400 + "…" + "z" * 200
+    assert text == f"opwest: error: type {cut} of {path}\n  expected: {cut}\n  hint: {cut}"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards emulated on pseudo terminals, with the service over SMP or the shell, and with injected faults."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

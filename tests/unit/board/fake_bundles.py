@@ -4,8 +4,6 @@
 The rules of jobs and parts are those of zephyr_module/bundle/zephyr/service.c.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workspace with a script as its west: it records its calls and behaves as configured in its directory."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of one operator: checked arguments, and both transports against boards emulated on pseudo terminals."""
 
-from __future__ import annotations
-
 import argparse
 import struct
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison after each step, over both transports, against boards emulated on pseudo terminals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

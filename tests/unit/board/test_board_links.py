@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both transports against boards emulated on pseudo terminals: correct responses, and one message per fault."""
 
-from __future__ import annotations
-
 import io
-import os
+import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard
+from opwest.board import link, smp_link
+from opwest.board.link import Action, LinkError, StoppedError
+from opwest.board.progress import Progress
+from opwest.board.session import check_tensors, find_model, run_model
+from opwest.board.shell_link import ShellLink
+from opwest.board.smp_link import SmpLink
+from opwest.host.arrays import Runs
+from opwest.render import arguments
+from opwest.render.arguments import ENTRY
 from requirements_support import need
 
 need("smpclient", "serial")
 
-from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
-from opwest.board.link import Action, LinkError, StoppedError  # noqa: E402
-from opwest.board.progress import Progress  # noqa: E402
-from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
-from opwest.board.shell_link import ShellLink  # noqa: E402
-from opwest.board.smp_link import SmpLink  # noqa: E402
-from opwest.host.arrays import Runs  # noqa: E402
 
 X = np.random.default_rng(7).integers(-16000, 16000, SHAPE, dtype=np.int16)
 QUIET = Progress(None)
@@ -53,8 +55,8 @@ def connect() -> Iterator[Connect]:
         return links[-1]
 
     yield make
-    for link in links:
-        link.disconnect()
+    for one in links:
+        one.disconnect()
 
 
 def server(kind: str, model: Model) -> SmpBoard | ShellBoard:
@@ -206,15 +208,6 @@ def test_random_serial_data_times_out(plug: Plug, connect: Connect, noise: bytes
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_random_bytes_cause_no_traceback(plug: Plug, connect: Connect, kind: str) -> None:
-    board = plug(lambda _: os.urandom(700))
-    link = connect(kind, board, timeout=1)
-    with pytest.raises(LinkError) as caught:
-        link.describe()
-    assert board.device in caught.value.message and caught.value.message.isprintable()
-
-
-@pytest.mark.parametrize("kind", ["smp", "shell"])
 def test_locked_service(plug: Plug, connect: Connect, kind: str) -> None:
     model = Model(locked=True)
     link = connect(kind, plug(server(kind, model)))
@@ -308,3 +301,36 @@ def test_truncated_measures_are_requested_again(plug: Plug, connect: Connect) ->
     lost = [3] * 10
     with pytest.raises(LinkError, match="truncated responses to 'opwest measures twice'"):
         link.measures(model)
+
+
+# --- The numbers of the service are the same in the runtime's C and in the host's part
+
+need("smpclient", "serial")
+
+
+RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
+
+
+def numbers(file: str, pattern: str) -> dict[str, int]:
+    text = (RUNTIME / file).read_text(encoding="utf-8")
+    return {name: int(number) for name, number in re.findall(pattern, text)}
+
+
+def test_commands_of_the_group() -> None:
+    commands = numbers("src/service_smp.c", r"COMMAND_(\w+) = (\d+),")
+    names = ("MODEL", "TENSOR", "DATA", "ACTION", "MEASURES", "POINT", "UNTIL", "CALL")
+    assert commands == {name: vars(smp_link)[f"_{name}"] for name in names}
+
+
+def test_actions_version_group_and_entries() -> None:
+    actions = numbers("src/service_internal.h", r"OPWEST_SERVICE_(OPEN|RUN|CLOSE) = (\d+),")
+    assert actions == {action.name: int(action) for action in link.Action}
+    assert numbers("include/opwest/service.h", r"#define (OPWEST_SERVICE_VERSION) (\d+)").popitem()[1] == link.VERSION
+    group = numbers("Kconfig", r"config (OPWEST_SERVICE_SMP_GROUP)\n(?:\t.*\n)*?\tdefault (\d+)")
+    assert group == {"OPWEST_SERVICE_SMP_GROUP": smp_link.DEFAULT_GROUP}
+    assert numbers("src/service_call.c", r"(memory)\[(\d+)U \* index") == {"memory": ENTRY}
+
+
+def test_arguments_are_aligned_to_the_line_of_an_unknown_cache() -> None:
+    lines = numbers("src/port_devices_zephyr.c", r"#define (LARGEST_LINE) (\d+)U")
+    assert lines == {"LARGEST_LINE": arguments.LEAST_ALIGN}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serial devices that are missing, in use, not permitted or not serial devices."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build and flash with a west that only records its calls."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil
@@ -149,8 +147,7 @@ def start(west: FakeWest, build: Build) -> RunningImage:
 
 
 @pytest.mark.parametrize(
-    "output",
-    ["char device redirected to /dev/pts/5 (label con-base)", "uart connected to pseudotty: /dev/pts/5"],
+    "output", ["char device redirected to /dev/pts/5 (label con-base)", "uart connected to pseudotty: /dev/pts/5"]
 )
 def test_device_of_an_image(west: FakeWest, build: Build, output: str) -> None:
     west.tell(run=output)

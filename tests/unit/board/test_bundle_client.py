@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uploads and jobs over connections that lose, repeat, reorder and damage messages; the text of every error."""
 
-from __future__ import annotations
-
 import io
 import random
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `opwest bundle` asks of a board, and what it prints."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -140,11 +138,7 @@ def test_board_without_a_free_slot() -> None:
             "the firmware does not read its version of the format; it reads version 1",
             "opwest of the firmware",
         ),
-        (
-            (2, "format", 4, 2, 0),
-            "the firmware does not read its version of the format",
-            "opwest of the firmware",
-        ),
+        ((2, "format", 4, 2, 0), "the firmware does not read its version of the format", "opwest of the firmware"),
         ((4, "size", 0, 900, 800), "its parts need 900 bytes, there are 800", "larger slot"),
         ((5, "read-back", 0, 0, 0), "the content of the slot differs from the file that was sent", "send the file"),
         ((6, "signature", 0, 0, 1), "no signature is valid for a key of the firmware", "sign the bundle"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles over SMP and over the shell, against boards on pseudo terminals that damage what they receive and send."""
 
-from __future__ import annotations
-
 import fcntl
 import random
 import re

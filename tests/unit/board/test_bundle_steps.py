@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest bundle --check-steps`: results in the bundle, and results that are sent along in parts."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drafts for tests, as text and as YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

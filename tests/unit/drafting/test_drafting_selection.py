@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The content of a draft: targets, files, operators, undefined symbols, and the guessed run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,7 +264,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return draft
 
-    check_linear(use(100), use(800))
+    check_linear(use(50), use(400))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions in a draft: from debug information, C sources and LLVM IR, and without any of these."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of payloads: each fault has its message, and every truncation of a valid payload is a fault."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -99,10 +97,7 @@ def test_every_truncated_payload_is_an_error(length: int) -> None:
             payload([0x90 | 0x4000, 0, STOP]),
             "unknown command 0x4090 at byte 32 of the payload",  # a command of U65
         ),
-        (
-            payload([5 | 3 << 16, STOP]),
-            "the parameter 0x3 of NPU_OP_POOL is invalid, at byte 32 of the payload",
-        ),
+        (payload([5 | 3 << 16, STOP]), "the parameter 0x3 of NPU_OP_POOL is invalid, at byte 32 of the payload"),
         (
             payload([0x10F | 8 << 16, STOP]),
             "the parameter 0x8 of NPU_SET_IFM_REGION is invalid, at byte 32 of the payload",

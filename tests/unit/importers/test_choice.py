@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of variants: the knapsack against all combinations, limits of flash, objectives, costs."""
+"""The choice of implementations, and distances."""
 
 import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from opwest.importers.distances import distance, largest
 from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, choose, constant_bytes
 from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.knapsack import MOST_SUMS, Option, solve
@@ -15,6 +16,8 @@ from opwest.importers.models.emit.registry import candidates
 from opwest.importers.models.ir.program import Program
 from opwest.importers.models.operators.fixed_point import Multiplier, Rounding
 from opwest.tuning import random_layers
+
+# --- The choice of variants: the knapsack against all combinations, limits of flash, objectives, costs
 
 
 def groups_of(random, count, most):
@@ -239,3 +242,19 @@ def test_fully_connected_layers_that_round_once_never_call_cmsis_nn(rounding):
     for processor in ("mla", "dsp", "mve"):
         called = [name for name in candidates(layer, processor, ["cmsis-nn"]) if name.startswith("cmsis-nn")]
         assert len(called) == (rounding is Rounding.TWICE)
+
+
+# --- Magnitudes and distances of outputs with infinities and values that are not numbers
+
+
+def test_largest_finite_magnitude() -> None:
+    assert largest([np.asarray([1, -3, np.inf]), np.asarray([np.nan, 2])]) == 3
+    assert largest([np.asarray([np.nan]), np.zeros(0)]) == 0 and largest([]) == 0
+    assert largest([np.asarray([-128], np.int8)]) == 128
+
+
+def test_distances() -> None:
+    one = np.asarray([1, np.inf, np.inf, np.nan, np.nan, -np.inf], np.float32)
+    other = np.asarray([3, np.inf, -np.inf, np.nan, 0, 0], np.float32)
+    assert distance(one, other).tolist() == [2, 0, np.inf, 0, np.inf, np.inf]
+    assert distance(np.asarray([-128], np.int8), np.asarray([127], np.int8)).tolist() == [255]

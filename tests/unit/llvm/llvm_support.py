@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The targets, and small modules of IR."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from opwest.llvm.api import compile_ir
-from opwest.llvm.facts import CompileOptions
+from opwest.llvm.api import compile_ir, compile_many
+from opwest.llvm.facts import CompileJob, CompileOptions
 from opwest.llvm.target import LlvmTarget
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import TargetAbi
@@ -16,7 +15,7 @@ from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
 from opwest.targets import named_targets
 from requirements_support import need
-from session_support import digest, made_once
+from session_support import made_once
 
 needs_llvmlite = pytest.mark.needs("llvmlite")
 
@@ -55,14 +54,17 @@ def compiled(ir: str | bytes, name: str, **options: object) -> tuple[bytes, Memb
     return made, read_member(f"{name}.o", made)
 
 
-def everything(name: str, **options: object) -> tuple[bytes, Member]:
-    """Return EVERYTHING compiled, once in a session."""
+def everything(name: str, optimize: Literal["size", "speed"] = "size") -> tuple[bytes, Member]:
+    """Return EVERYTHING compiled: for all targets once in a session, by one child process."""
 
     def make(folder: Path) -> None:
-        (folder / "op.o").write_bytes(compiled(EVERYTHING, name, **options)[0])
+        options = CompileOptions(optimize)
+        jobs = [CompileJob(EVERYTHING.encode(), target(each), options, "op.ll") for each in NAMES]
+        for each, content in zip(NAMES, compile_many(jobs), strict=True):
+            assert isinstance(content, bytes), content
+            (folder / f"{each}.o").write_bytes(content)
 
-    key = digest(EVERYTHING, name, repr(CompileOptions(**options)))
-    made = (made_once(f"llvm/{key}", make) / "op.o").read_bytes()
+    made = (made_once(f"llvm/everything_{optimize}", make) / f"{name}.o").read_bytes()
     return made, read_member(f"{name}.o", made)
 
 

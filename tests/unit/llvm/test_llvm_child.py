@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The child process: a crash is an ordinary error, and no other module needs llvmlite."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

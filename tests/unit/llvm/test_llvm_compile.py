@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects from IR: valid for their target, small, and linkable."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import re
@@ -11,12 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from llvm_support import ADD, EVERYTHING, bitcode, compiled, everything, needs_llvmlite, target, tool
-from opwest.llvm.api import compile_ir
-from opwest.llvm.facts import CompileOptions, LlvmError
+from campaign import sized
+from llvm_support import ADD, EVERYTHING, NAMES, abi, bitcode, compiled, everything, needs_llvmlite, target, tool
+from opwest.llvm.api import compile_ir, compile_many, data_layout_of
+from opwest.llvm.facts import CompileJob, CompileOptions, LlvmError
+from opwest.objects.compat import abi_faults
 from opwest.objects.elf import parse_elf
+from opwest.objects.inspect import inspect_object
 
-pytestmark = needs_llvmlite
+pytestmark = [needs_llvmlite, pytest.mark.usefixtures("one_child")]
 
 FOREIGN = (
     'target triple = "thumbv7em-unknown-none-eabi"\n'
@@ -59,11 +60,11 @@ def test_hard_float_arguments_stay_in_fpu_registers(tmp_path: Path):
 
 def test_mve_is_used_only_if_the_target_has_it():
     levels = {"": 0, "f": 0, "f-mvei": 1, "f-mve": 2}
-    for name, level in ((core + suffix, levels[suffix]) for core in ("cortex-m55", "cortex-m85") for suffix in levels):
-        made, _ = compiled(ADD, name, optimize="speed")
-        section = parse_elf(made).find(".ARM.attributes")
+    names = {core + suffix: levels[suffix] for core in ("cortex-m55", "cortex-m85") for suffix in levels}
+    made = compile_many([CompileJob(ADD.encode(), target(name), CompileOptions("speed"), "op.ll") for name in names])
+    for (name, level), content in zip(names.items(), made, strict=True):
         # Tag_MVE_arch is 48, followed by the value; 0 is omitted.
-        data = parse_elf(made).data(section)
+        data = parse_elf(content).data(parse_elf(content).find(".ARM.attributes"))
         assert (bytes([48, 1]) in data, bytes([48, 2]) in data) == (level == 1, level == 2), name
 
 
@@ -273,3 +274,38 @@ def test_compiled_code_computes_the_sum(tmp_path: Path, optimize: str):
     a, b, out = array(*range(64)), array(*(2 * i for i in range(64))), array()
     ctypes.CDLL(str(tmp_path / "op.so")).opwest_add(a, b, out)
     assert list(out) == [4.5 * i for i in range(64)]
+
+
+# --- Objects compiled from IR for every target
+
+
+@pytest.mark.parametrize("optimize", ["size", "speed"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_target_passes_our_own_check(tmp_path: Path, name: str, optimize: str):
+    made, _ = everything(name, optimize=optimize)
+    path = tmp_path / "op.o"
+    path.write_bytes(made)
+    (member,) = inspect_object(path).members
+    assert abi_faults(member.abi, abi(name)) == []
+    assert member.faults == ()
+    assert member.abi.float_abi == abi(name).float_abi
+    assert set(member.defined) == {"add", "scale", "wide", "calls", "table", "names", "zeroed"}
+    assert {"expf", "other"} <= set(member.undefined)
+    assert not any(s.startswith(("__aeabi_unwind", "_GLOBAL_OFFSET", "__gxx")) for s in member.undefined)
+    assert sorted(member.stateful_symbols) == ["counter", "zeroed"]
+
+
+@pytest.mark.parametrize("name", sized(NAMES[::4], NAMES))
+def test_table_has_the_data_layout_of_llvm(name: str):
+    assert data_layout_of(target(name)) == target(name).data_layout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sections_of_each_function_and_variable(name: str):
+    made, _ = everything(name)
+    sections = {s.name: s.size for s in parse_elf(made).sections}
+    relocated = ".data.rel.ro.names" if name in ("x86-64", "aarch64-host") else ".rodata.names"
+    assert {".text.add", ".text.calls", ".rodata.table", ".data.counter", ".bss.zeroed", relocated} <= sections.keys()
+    assert all(sections.get(shared, 0) == 0 for shared in (".text", ".data", ".rodata", ".bss", ".sdata"))
+    assert not any(s.startswith((".eh_frame", ".ARM.exidx", ".ARM.extab")) for s in sections)
+    assert (".note.GNU-stack" in sections) == ("-linux-" in target(name).triple)

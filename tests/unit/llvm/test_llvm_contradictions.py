@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """IR for another target is rejected with both names, without llvmlite."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts about IR, and error messages for rejected files."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps on printed IR, without llvmlite."""
 
-from __future__ import annotations
-
 import pytest
 from opwest.llvm import text as ir
 
@@ -33,11 +31,7 @@ def test_attributes_of_other_machines_are_dropped_without_empty_groups():
         'attributes #1 = { "opwest" }\n'
     )
     assert "uwtable(sync)" in ir.without_foreign_attributes(before, keep_unwind=True)
-    assert ir.target_attributes(before) == {
-        "target-cpu=cortex-m4",
-        "target-features=+vfp4,+thumb-mode",
-        "tune-cpu=x",
-    }
+    assert ir.target_attributes(before) == {"target-cpu=cortex-m4", "target-features=+vfp4,+thumb-mode", "tune-cpu=x"}
 
 
 def test_renames_do_not_change_strings_comments_and_locals():

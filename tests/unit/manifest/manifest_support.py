@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of this directory."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings and notes of `check` for valid manifests, and manifests without any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps as YAML, resolved without the rest of a manifest, and their diagnostics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of element types against the schema, the table in C and numpy; a new row changes no other type."""
+"""Element types: the tables, calling conventions, and elements of types that numpy lacks."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,10 +14,18 @@ from opwest.drafting.from_ir import from_ir
 from opwest.drafting.from_source import from_source
 from opwest.importers.mlf.c_text import arrays, functions
 from opwest.llvm.facts import IrFunction, IrParameter, IrUse
+from opwest.manifest.arrays import Array
+from opwest.model.conventions import CONVENTIONS, FFI, PACKED, UNPACKED, ConventionName, convention_of
 from opwest.model.dtypes import DLPACK_CODES, DTYPES, Dlpack, dtype_of_c, dtype_of_ir, dtype_of_packed
+from opwest.model.elements import converted, elements_of, numbers_from, numbers_of, reference_of
 from opwest.objects.csource import read_c_source
 from opwest.objects.dwarf import DwarfType
+from opwest.render.c.conventions import arrays_c
+from opwest.render.llvm.conventions import arrays_ir
+from opwest.render.records.descriptors import halide_type
 from requirements_support import need
+
+# --- The table of element types against the schema, the table in C and numpy; a new row changes no other type
 
 ROWS = list(DTYPES.values())
 KINDS = {"int": "SIGNED", "uint": "UNSIGNED", "bool": "BOOLEAN"}
@@ -130,3 +139,135 @@ def test_new_row_does_not_change_other_types(like):
     finally:
         DTYPES.clear()
         DTYPES.update(real)
+
+
+# --- The calling conventions: one object for each name of the schema; C and IR for those with arrays
+
+
+def test_names_are_those_of_the_schema():
+    schema = json.loads((ROOT / "schemas" / "device-manifest.schema.json").read_text())
+    assert list(get_args(ConventionName)) == schema["$defs"]["convention"]["enum"]
+    assert [convention.name for convention in CONVENTIONS] == list(get_args(ConventionName))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+def test_conventions_with_arrays_are_printed_as_c_and_ir(convention):
+    assert convention_of(convention.name) is convention
+    assert (arrays_c(convention.name) is None) == (convention.arrays is None)
+    assert (arrays_ir(convention.name) is None) == (convention.arrays is None)
+    if convention.arrays is not None:
+        assert (ROOT / "zephyr_module" / "include" / convention.arrays.header).is_file()
+
+
+def test_unknown_convention_is_rejected():
+    for function in (convention_of, arrays_c, arrays_ir):
+        with pytest.raises(AssertionError):
+            function("third")
+
+
+def test_types_passed_by_value():
+    rejected = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
+    assert rejected == {(c.name, d.name) for c in CONVENTIONS if c is not UNPACKED for d in DTYPES.values() if d.bits}
+    assert UNPACKED.passes_scalar(DTYPES["float16"])
+
+
+def test_packed_bool_has_one_bit():
+    for dtype in DTYPES.values():
+        assert FFI.arrays.dlpack(dtype) == dtype.dlpack
+        is_bool = dtype.name == "bool"
+        assert (PACKED.arrays.dlpack(dtype) == dtype.dlpack) == (not is_bool)
+        if is_bool:
+            assert (PACKED.arrays.dlpack(dtype).code, PACKED.arrays.dlpack(dtype).bits) == ("kDLUInt", 1)
+
+
+@pytest.mark.parametrize("convention", [c for c in CONVENTIONS if c.descriptors], ids=lambda c: c.name)
+def test_headers_of_descriptors(convention):
+    assert convention.arrays is None
+    assert (ROOT / "zephyr_module" / "include" / convention.descriptors.header).is_file()
+
+
+def test_element_types_of_halide():
+    """halide_type_t of HalideRuntime.h: code, bits, lanes; Bool() is an unsigned integer of one bit."""
+    found = {name: [value.value for _, value in halide_type(dtype).values] for name, dtype in DTYPES.items()}
+    codes = {"int": 0, "uint": 1, "float": 2, "bool": 1}
+    for name, dtype in DTYPES.items():
+        code = 4 if name == "bfloat16" else codes[dtype.kind]
+        assert found[name] == [code, 1 if name == "bool" else 8 * dtype.size, 1], name
+
+
+def test_sizes_of_arrays():
+    """Two tensors and three values: 48 bytes per DLTensor, 8 or 16 per value; packed has padded type codes."""
+    assert PACKED.arrays.bytes(2, 3) == 2 * 48 + 4 * 8 + 8
+    assert FFI.arrays.bytes(2, 3) == 2 * 48 + 4 * 16
+
+
+# --- Elements of types that numpy lacks, against numpy's half precision, which covers every case
+
+HALF = replace(DTYPES["float16"], name="half_bits", numpy="uint16")
+"""float16 as if numpy did not have it."""
+EVERY = np.arange(1 << 16, dtype=np.uint16)
+
+
+def test_bits_are_numbers():
+    np.testing.assert_array_equal(numbers_of(EVERY, HALF), EVERY.view(np.float16).astype(np.float32))
+    assert np.signbit(numbers_of(np.array([0x8000], np.uint16), HALF)).all()
+
+
+def test_numbers_are_rounded_as_numpy_rounds_halves():
+    halves = EVERY.view(np.float16)
+    near = np.sort(halves[np.isfinite(halves)].astype(np.float64))
+    middle = (near[1:] + near[:-1]) / 2  # ties
+    for numbers in (near, middle, np.nextafter(middle, 1e9), np.array([65519.9, 65520.0, -1e30, 1e-30, np.inf, -0.0])):
+        with np.errstate(over="ignore"):
+            expected = numbers.astype(np.float16)
+        got, rounded = elements_of(numbers, HALF)
+        np.testing.assert_array_equal(got, expected.view(np.uint16))
+        assert rounded == np.count_nonzero(expected.astype(np.float64) != numbers)
+
+
+def test_nan_is_preserved():
+    got, rounded = elements_of(np.array([np.nan], np.float32), HALF)
+    assert np.isnan(numbers_of(got, HALF)).all() and rounded == 0
+
+
+@pytest.mark.parametrize("dtype", ["u2", ">u2", "V2"])
+def test_bit_patterns_are_not_converted(dtype):
+    bits = np.array([[0x3C00, 0x4000]], np.uint16)
+    given = bits.view(dtype) if dtype == "V2" else bits.astype(dtype)
+    got, rounded = elements_of(given, HALF)
+    assert got.dtype == np.uint16 and got.shape == (1, 2) and rounded == 0
+    np.testing.assert_array_equal(got, bits)
+    np.testing.assert_array_equal(reference_of(given, HALF), [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", "uint32", "V4", "complex64", "bool"])
+def test_other_arrays_are_rejected(dtype):
+    assert elements_of(np.zeros(2, dtype), HALF) is None
+    assert elements_of(np.zeros(2, dtype), DTYPES["float64"]) is None
+
+
+def test_numpy_types_are_not_converted():
+    given = np.array(1.5, ">f4")
+    got, rounded = elements_of(given, DTYPES["float32"])
+    assert got.shape == () and got.dtype == np.float32 and got == 1.5 and rounded == 0
+    assert numbers_of(got, DTYPES["float32"]) is got
+    assert elements_of(np.zeros(2), DTYPES["float32"]) is None
+    assert reference_of(given, DTYPES["float16"]) is given
+
+
+def test_files_are_converted_in_little_endian():
+    ones = Array(b"\0\x3c\0\x40", "uint16", (2,))
+    assert converted(ones, HALF) == (replace(ones, dtype="half_bits"), 0)
+    assert converted(replace(ones, dtype="void16"), HALF) == (replace(ones, dtype="half_bits"), 0)
+    raw = replace(ones, dtype=None, shape=None)
+    assert converted(raw, HALF) == (raw, 0)
+    floats = Array(np.array([1, 2.0001], "<f4").tobytes(), "float32", (2,))
+    assert converted(floats, HALF) == (replace(ones, dtype="half_bits"), 1)
+    assert converted(floats, DTYPES["float64"]) is None
+    assert converted(replace(floats, dtype="str64"), HALF) is None
+
+
+def test_numbers_of_rows_with_a_pitch():
+    content = np.arange(2 * 3 * 5 - 2, dtype=np.int16).tobytes()
+    found = numbers_from(content, DTYPES["int16"], [2, 3, 3], 5)
+    np.testing.assert_array_equal(found, np.arange(30, dtype=np.int16).reshape(2, 3, 5)[..., :3])

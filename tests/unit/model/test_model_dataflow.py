@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolution of valid steps: bindings, intermediate tensors, scratch memory, accesses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dataflow_support import DEVICES, MARK, Y, manifest, resolved, types

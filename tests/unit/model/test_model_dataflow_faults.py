@@ -4,8 +4,6 @@
 Each case lists all of its diagnostics, in the order of the marks in its manifest.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -203,10 +201,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         manifest("relu: [x, t]", "relu: [t, §t]", "relu: [t, y]"),
         [ALIASED.format("data", "result")],
     ),
-    "one tensor is written twice": (
-        manifest("both: [x, t, §t]", "relu: [t, y]"),
-        [ALIASED.format("result", "more")],
-    ),
+    "one tensor is written twice": (manifest("both: [x, t, §t]", "relu: [t, y]"), [ALIASED.format("result", "more")]),
     "one tensor is written and read": (
         manifest("relu: [x, t]", "backwards: [t, §t]", "relu: [t, y]"),
         [ALIASED.format("result", "data")],
@@ -305,10 +300,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ["error: output 'z' is never written\n  expected: a step that writes it"],
     ),
     "a tensor that is grown is read": (manifest("relu: [x, t]", "grow: [t]", "relu: [x, y]"), []),
-    "a tensor that is read before it is written again": (
-        manifest("relu: [x, t]", "relu: [t, y]", "relu: [x, t]"),
-        [],
-    ),
+    "a tensor that is read before it is written again": (manifest("relu: [x, t]", "relu: [t, y]", "relu: [x, t]"), []),
 }
 
 

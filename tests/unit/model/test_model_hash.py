@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hash of a model changes with its behaviour only."""
 
-from __future__ import annotations
-
 import re
 
 import projects

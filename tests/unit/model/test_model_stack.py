@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The most stack that run can need: sums along calls, unknown parts, and the sizes in configurations."""
 
-from __future__ import annotations
-
 import re
-import shutil
 from pathlib import Path
 
 import projects
 import pytest
 from c_support import compile_all, golden_app, includes
+from campaign import sized
 from objects_factory import compile_object
 from opwest.cli.summary import summary, summary_json
 from opwest.diagnostics import Diagnostics, OpwestError
@@ -84,10 +82,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
             "void *memcpy(void *, const void *, unsigned); int op(int *x, int *y) { memcpy(y, x, *x); return 0; }",
             "memcpy",
         ),
-        (
-            "typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }",
-            "indirect calls of op",
-        ),
+        ("typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }", "indirect calls of op"),
         (
             "static __attribute__((noinline)) int r(int n) { return n < 2 ? n : r(n - 1) * 3 + r(n / 2); }\n"
             "int op(int *x, int *y) { *y = r(*x); return 0; }",
@@ -99,10 +94,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
             "int op(int *x, int *y) { *y = a(*x); return 0; }",
             "the recursion depth of [ab]",
         ),
-        (
-            "int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }",
-            "the frame of op",
-        ),
+        ("int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }", "the frame of op"),
     ],
     ids=["library", "pointer", "recursion", "mutual", "dynamic"],
 )
@@ -165,6 +157,18 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
     assert stack_size([model]) == 7424
 
 
+@pytest.fixture(scope="module")
+def applications(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Model]]:
+    """Projects with few and many arguments, devices, and asynchronous operators."""
+    found = []
+    for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
+        work = tmp_path_factory.mktemp(golden)
+        app = golden_app(golden, work)
+        ((model, _),) = projects.check([work / "source" / "manifest.yaml"], Diagnostics())
+        found.append((app, model))
+    return found
+
+
 @pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])
 @pytest.mark.parametrize(
     ("compiler", "flags", "pointer"),
@@ -178,21 +182,22 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_stack_allowance_for_run_is_sufficient(
-    compiler: str, flags: list[str], pointer: int, profile: list[str], tmp_path: Path
+    compiler: str,
+    flags: list[str],
+    pointer: int,
+    profile: list[str],
+    applications: list[tuple[Path, Model]],
+    tmp_path: Path,
 ) -> None:
+    """Without optimization, where frames are largest, and with -Os and -O2: for each project one of them."""
     need_compiler(compiler, flags)
-    checked = 0
-    for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
-        app = golden_app(golden, tmp_path / golden)
-        ((model, _),) = projects.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
+    for number, (app, model) in enumerate(applications):
         allowed = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * max(len(s.operator.args) + 1 for s in model.steps)
         source = app / "models" / model.name / "src" / f"{model.name}_run.c"
-        for optimize in ("-O0", "-Os", "-O2"):
-            work = tmp_path / golden / optimize
+        other = ("-Os", "-O2")[(number + len(profile)) % 2]
+        for optimize in sized(("-O0", other), ("-O0", "-Os", "-O2")):
+            work = tmp_path / model.name / optimize
             compile_all(work, [source], compiler, [*flags, *profile, optimize, "-fstack-usage"], includes(app))
             name = f"{model.name}_run{'_profiled' if profile else ''}"
             used = read_su(work / f"{source.stem}.su")[name].bytes + (pointer if compiler == "clang" else 0)
-            assert used <= allowed, (golden, optimize)
-            checked += 1
-            shutil.rmtree(work)
-    assert checked == 15
+            assert used <= allowed, (model.name, optimize)

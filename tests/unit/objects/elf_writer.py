@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small ELF writer for classes and byte orders that no installed compiler supports."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 
@@ -60,20 +58,7 @@ def build_elf(
     layout = "HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH"
     entry = 64 if wide else 40
     header = struct.pack(
-        order + layout,
-        kind,
-        machine,
-        1,
-        0,
-        0,
-        table,
-        flags,
-        header_size,
-        0,
-        0,
-        entry,
-        len(rows),
-        len(rows) - 1,
+        order + layout, kind, machine, 1, 0, 0, table, flags, header_size, 0, 0, entry, len(rows), len(rows) - 1
     )
     return ident + header + bytes(body) + headers
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headers that operators include: copied with the model, and inputs of the build that generates it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build attributes besides the calling convention, and their comparison with targets."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which objects link for which targets."""
 
-from __future__ import annotations
-
 import pytest
 from opwest.objects.compat import TargetAbi, abi_faults, isa_extensions, runs_on
 from opwest.objects.facts import Abi, FloatAbi

@@ -2,14 +2,12 @@
 # ruff: noqa: E501 -- one case a line reads best
 """C sources read without a compiler; an installed compiler must agree."""
 
-from __future__ import annotations
-
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from objects_factory import compile_object
 from opwest.objects.facts import CFunction, CSource, ObjectError
 from opwest.objects.inspect import inspect_object
@@ -165,26 +163,18 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(200), use(1600))
+    check_linear(use(100), use(800))
 
 
-def test_damaged_text_causes_no_exception(tmp_path: Path) -> None:
-    whole = "\n".join(text for text, *_ in FUNCTIONS).encode()
-    chance = random.Random(1)
+def test_deeply_nested_text_causes_no_exception(tmp_path: Path) -> None:
+    """tests/fuzz has other damaged texts."""
     path = tmp_path / "x.c"
-    samples = [whole[:n] for n in range(0, len(whole), 7)]
-    for _ in range(150):
-        damaged = bytearray(whole)
-        for _ in range(20):
-            damaged[chance.randrange(len(damaged))] = chance.choice(b"{}()[];*#\"'/\\\n\xff\x01=,")
-        samples.append(bytes(damaged))
     repeated = ["(", "{", "#if X\n", "int a[", "*", "\\\n", "asm(", "f(a) b;", "A(", "#/*", '"', "static "]
-    samples += [text.encode() * 5_000 for text in repeated]
-    for sample in samples:
-        path.write_bytes(sample)
+    for text in repeated:
+        path.write_text(text * sized(2_000, 5_000), encoding="latin-1")
         started = time.process_time()
         try:
             inspect_object(path)
         except ObjectError as fault:
             assert fault.message
-        assert time.process_time() - started < 20
+        assert time.process_time() - started < 20, text

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures from debug information, and how they are compared."""
+"""Signatures and structures from debug information, and how signatures are compared."""
 
-from __future__ import annotations
-
-import random
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,9 +12,12 @@ from objects_factory import compile_object
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
 from opwest.objects.dwarf_types import POINTER_TO_CONST
 from opwest.objects.elf import parse_elf
-from opwest.objects.inspect import read_member
+from opwest.objects.facts import ObjectFile
+from opwest.objects.inspect import inspect_object, read_member
 from requirements_support import need
 from scaling import check_linear
+
+# --- Signatures from debug information, and how they are compared
 
 SOURCE = """
 #ifdef __riscv
@@ -243,35 +243,6 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     ]
 
 
-def test_damaged_debug_sections(samples: list[bytes]) -> None:
-    """Bits are changed only in the debug sections and their relocations; every result is a value."""
-    chance = random.Random(3)
-    slowest, reported = 0.0, 0
-    for content in samples:
-        member = read_member("x.o", content)
-        spans = [
-            (s.offset, s.size)
-            for s in parse_elf(content).sections
-            if s.name.rsplit(".", 1)[-1].startswith("debug_") and s.size
-        ]
-        for _ in range(sized(40, 150)):
-            damaged = bytearray(content)
-            for _ in range(chance.choice((1, 1, 3, 30))):
-                start, size = chance.choice(spans)
-                damaged[start + chance.randrange(size)] = chance.choice((0, 0xFF, 0x80, chance.randrange(256)))
-            started = time.process_time()
-            object.__setattr__(member, "content", bytes(damaged))
-            result = signatures(member)
-            slowest = max(slowest, time.process_time() - started)
-            if isinstance(result, dict):
-                reported += 1
-                for signature in result.values():
-                    assert str(signature) and compare(signature, "status", WANTED) is not None
-            else:
-                assert result.startswith("signature not checked: ")
-    assert slowest < 2 and reported
-
-
 def test_truncated_debug_sections(samples: list[bytes]) -> None:
     for content in samples:
         member = read_member("x.o", content)
@@ -301,16 +272,13 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(200), use(1600))
+    check_linear(use(100), use(800))
 
 
 def test_names_and_relocations_bound_the_time(tmp_path: Path) -> None:
     """A long name that many entries share, and sections of relocations over the same bytes, are faults."""
     uses = "\n".join(f"f{n}: nop\n.section .debug_info; .uleb128 3; .long 12; .section .text" for n in range(20_000))
-    for length, fault in (
-        (12_000, "requires too many steps"),
-        (40_000, "more than 16384 bytes"),
-    ):
+    for length, fault in ((12_000, "requires too many steps"), (40_000, "more than 16384 bytes")):
         source = tmp_path / "hostile.s"
         source.write_text(
             ".section .debug_abbrev\n.uleb128 1; .uleb128 0x11; .byte 1; .byte 0, 0\n"
@@ -389,3 +357,64 @@ def test_namespaces_and_second_names(tmp_path: Path) -> None:
 def test_const_in_names_of_pointers(name: str, const: bool) -> None:
     """Rust and Zig record const in the name of a pointer type."""
     assert bool(POINTER_TO_CONST.match(name)) is const
+
+
+# --- Sizes and alignments of structures, from debug information, against those of the compiler
+
+STRUCTURES = {
+    "bytes": "char a[3]; unsigned char b;",
+    "halves": "short a; char b;",
+    "wide": "char a; long long b;",
+    "doubles": "char a; double b[2]; float c;",
+    "pointers": "char a; void (*f)(int); const int *p;",
+    "nested": "char a; struct { short x; struct { int y; } z[2]; } b;",
+    "unions": "char a; union { char c; long long d; } b;",
+    "bits": "unsigned a : 3; unsigned b : 7; char c;",
+    "enums": "enum { A, B } a; _Bool b;",
+    "empty": "char a[0]; short b;",
+    "complex": "float _Complex a[2];",
+    "set": "char a; int b __attribute__((aligned(32)));",
+    "vectors": "float a; ints_t b;",
+    "short_vectors": "const shorts_t a[2]; char b;",
+    "typed": "char a; index_t b; const volatile index_t c;",
+}
+FLAGS = [
+    ("gcc", []), ("gcc", ["-m32"]), ("clang", []), ("arm-none-eabi-gcc", ["-mcpu=cortex-m4", "-mthumb"]),
+    ("riscv64-unknown-elf-gcc", ["-march=rv32imac", "-mabi=ilp32", "-msmall-data-limit=0"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("compiler", "flags"), FLAGS)
+def test_sizes_and_alignments(tmp_path: Path, compiler: str, flags: list[str]) -> None:
+    """The sizes and alignments of structures are those that the compiler uses."""
+    lines = ["typedef long long index_t;"]
+    lines.append("typedef int ints_t __attribute__((vector_size(16)));")
+    lines.append("typedef short shorts_t __attribute__((vector_size(8)));")
+    for name, members in STRUCTURES.items():
+        lines += [
+            f"struct {name} {{ {members} }}; int use_{name}(struct {name} *s) {{ return !s; }}",
+            f"const unsigned char facts_{name}[] = {{ sizeof(struct {name}), _Alignof(struct {name}) }};",
+        ]
+    lines.append("typedef struct { char a; short b; } __attribute__((packed)) tight;")
+    lines.append("int use_tight(const tight *s) { return !s; } const unsigned char facts_tight[] = { 3, 1 };")
+    lines.append("struct opaque; int use_opaque(struct opaque *s) { return !s; }")
+    path = compile_object(tmp_path, "\n".join(lines), compiler, [*flags, "-g", "-O0", "-fno-pic", "-fdata-sections"])
+    item = inspect_object(path)
+    assert isinstance(item, ObjectFile)
+    found = signatures(item.members[0])
+    assert isinstance(found, dict)
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        expected = {
+            name: tuple(elf.get_section_by_name(f".rodata.facts_{name}").data()[:2]) for name in (*STRUCTURES, "tight")
+        }
+    seen = {}
+    for name in expected:
+        target = found[f"use_{name}"].parameters[0].target
+        assert target is not None
+        seen[name] = (target.size, target.align)
+    assert seen == expected
+    opaque = found["use_opaque"].parameters[0].target
+    assert opaque is not None and (opaque.size, opaque.align) == (0, 1)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of objects: symbols, sizes, ABI, and reasons why some cannot be linked."""
-
-from __future__ import annotations
+"""Facts of objects: symbols, sizes, state, ABI, and reasons why some cannot be linked."""
 
 import io
 import os
@@ -13,9 +11,11 @@ from pathlib import Path
 import pytest
 from elf_writer import build_elf
 from elftools.elf.elffile import ELFFile
+from judgements import compare_judgements
 from objects_factory import compile_object, make_archive
 from opwest.objects.facts import Abi, Member, ObjectError, ObjectFile, Sizes
 from opwest.objects.inspect import inspect_object, read_member
+from opwest.objects.judgement import state_of
 from requirements_support import need
 from tracing import untraced
 
@@ -64,17 +64,9 @@ def member(path: Path) -> Member:
             ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=soft"],
             Abi("arm", 32, "little", "v8.1-M.mainline", "soft", 5),
         ),
-        (
-            "arm-none-eabi-gcc",
-            ["-mcpu=cortex-m23", "-mthumb"],
-            Abi("arm", 32, "little", "v8-M.baseline", "soft", 5),
-        ),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m23", "-mthumb"], Abi("arm", 32, "little", "v8-M.baseline", "soft", 5)),
         ("arm-none-eabi-gcc", ["-mcpu=cortex-r5", "-marm"], Abi("arm", 32, "little", "v7-R", "soft", 5)),
-        (
-            "arm-none-eabi-gcc",
-            ["-mcpu=cortex-a9", "-marm", "-mbig-endian"],
-            Abi("arm", 32, "big", "v7-A", "soft", 5),
-        ),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-a9", "-marm", "-mbig-endian"], Abi("arm", 32, "big", "v7-A", "soft", 5)),
         (
             "riscv64-unknown-elf-gcc",
             ["-march=rv32imac", "-mabi=ilp32"],
@@ -171,11 +163,7 @@ FAULTS = [
         "before or after main",
     ),
     ("_Thread_local int local; int op(void) { return local++; }", [], "thread-local variables (local)"),
-    (
-        "extern _Thread_local int other; int op(void) { return other++; }",
-        [],
-        "thread-local variables (other)",
-    ),
+    ("extern _Thread_local int other; int op(void) { return other++; }", [], "thread-local variables (other)"),
     (
         "static int a(void) { return 1; } static int (*pick(void))(void) { return a; } "
         'int op(void) __attribute__((ifunc("pick")));',
@@ -248,10 +236,7 @@ def test_archive_refusals(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     cases = {
         "empty.a": (b"!<arch>\n", "the archive is empty"),
-        "text.a": (
-            make_archive(tmp_path / "t.a", [path, tmp_path / "notes.txt"]).read_bytes(),
-            "member notes.txt",
-        ),
+        "text.a": (make_archive(tmp_path / "t.a", [path, tmp_path / "notes.txt"]).read_bytes(), "member notes.txt"),
         "nested.a": (
             make_archive(tmp_path / "n.a", [make_archive(tmp_path / "inner.a", [path])]).read_bytes(),
             "archive member inner.a: not an ELF object: this is an archive",
@@ -325,3 +310,62 @@ def test_ten_thousand_functions(tmp_path: Path) -> None:
         one = member(path)
         assert time.process_time() - started < 1.5
     assert len(one.defined) == 10_000
+
+
+# --- Sections that are state, and those that only look like it
+
+HEAD = (
+    ' .globl count\n .type count,%function\n .section .ramfunc,"awx"\ncount:\n .long 0x12345678\n .size count,.-count\n'
+)
+VARIABLE = " .type n,%object\n .size n,4\nn: .long 0\n"
+
+
+def assembled(folder: Path, text: str) -> Member:
+    need("gcc")
+    path = folder / "one.o"
+    command = ["gcc", "-c", "-x", "assembler", "-", "-o", path]
+    subprocess.run(command, input=text, text=True, check=True, capture_output=True)
+    compare_judgements(path)
+    item = inspect_object(path)
+    assert isinstance(item, ObjectFile)
+    return item.members[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "code"),
+    [
+        (HEAD, "none", 4),
+        (HEAD + VARIABLE, "4 bytes: n", 4),
+        (HEAD + " .zero 64\n", "64 bytes: unnamed data", 4),
+        (HEAD + " .zero 8\n .type f,%function\nf: .long 1\n .size f,4\n", "none", 16),  # padding
+        (HEAD.replace(" .size count,.-count\n", "") + " .zero 64\n", "none", 68),  # assembly without sizes
+        (' .section .ram,"awx"\n' + VARIABLE, "4 bytes: n", 0),
+        (' .section .ram,"awx"\nlabel: .long 0\n', "4 bytes: label", 0),
+        (' .section .ram,"awx",%nobits\n .type n,%object\n .size n,4\nn: .zero 4\n', "4 bytes: n", 0),
+        (' .section .ram,"awx"\nlabel:\n', "none", 0),
+        (HEAD.replace("awx", "ax"), "none", 4),
+        (" .data\nempty:\n .bss\nnothing:\n", "none", 0),
+        (' .section .data.rel.ro.local,"aw"\nt: .quad t\n', "none", 0),
+        (' .section .data.rel.local.DW.ref.rust_eh_personality,"aw"\n .quad t\n', "none", 0),
+        (' .section .data.rel.local,"aw"\nt: .quad t\n', "8 bytes: t", 0),
+    ],
+)
+def test_state_of_sections(tmp_path: Path, text: str, state: str, code: int) -> None:
+    """Variables in sections for code are state; code in RAM, relocated constants and empty sections are not."""
+    found = assembled(tmp_path, text)
+    assert str(state_of(found)) == state
+    assert found.sizes.code == code
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "arm-none-eabi-gcc"])
+def test_state_of_compiled_sections(tmp_path: Path, compiler: str) -> None:
+    """A variable is state, and a function is not, in a section with the flags of both."""
+    need(compiler)
+    comment = "@" if compiler.startswith("arm") else "#"
+    place = f'__attribute__((section(".fast,\\"awx\\",%progbits {comment}")))'
+    variable = f"{place} static int counter;\nint count(int *y); int count(int *y) {{ *y = ++counter; return 0; }}\n"
+    function = f"{place} int count(int *y); int count(int *y) {{ *y = 1; return 0; }}\n"
+    for text, state in ((variable, "4 bytes: counter"), (function, "none")):
+        item = inspect_object(compile_object(tmp_path, text, compiler))
+        assert isinstance(item, ObjectFile)
+        assert str(state_of(item.members[0])) == state

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions with hidden effects: in objects of each machine, and in the inline assembly of C sources."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects in which many entries refer to the same bytes are refused in a time that their size bounds."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output of `opwest inspect`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

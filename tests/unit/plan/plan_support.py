@@ -4,8 +4,7 @@
 `left/conv: a -> b` has the program conv. `=20` at the end is a step of 20 cycles, `=3+20` also a launch of 3 cycles.
 """
 
-from __future__ import annotations
-
+import itertools
 import random
 import re
 
@@ -15,6 +14,7 @@ from opwest.model.devices import Device, Program
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
 from opwest.model.suite import Suite
+from opwest.packing.problem import Block
 
 HERE = Location("m.yaml", 1, 1)
 _STEP = re.compile(
@@ -163,3 +163,26 @@ def random_steps(seed, most=9):
         device = rng.choice(["", "", "left: ", "left: ", "right: ", "right! "])
         texts.append(f"{device}{' '.join(reads)} -> {' '.join(writes)}".rstrip() + rng.choice(["", "", "*"]))
     return texts
+
+
+HARD = [
+    Block(f"b{i}", size, 1, first, last)
+    for i, (size, first, last) in enumerate(
+        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
+    )
+]
+"""Blocks for which greedy needs 14 bytes, the best plan 13; the peak has 13."""
+
+
+def least(blocks):
+    """Return the minimum size of all plans: some order of placing blocks as low as possible reaches it."""
+    best = sum(b.size + b.align for b in blocks)
+    for order in itertools.permutations(blocks):
+        placed = []
+        for block in order:
+            beside = [(o, o + b.size) for o, b in placed if b.first <= block.last and block.first <= b.last]
+            offsets = {0, *(-(-end // block.align) * block.align for _, end in beside)}
+            free = [o for o in offsets if all(o + block.size <= a or z <= o for a, z in beside)]
+            placed.append((min(free), block))
+        best = min(best, max(o + b.size for o, b in placed))
+    return best

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact search: results against brute force, the budget, and the effect of pruning."""
 
-import itertools
 import random
 import sys
 
@@ -10,20 +9,7 @@ from opwest.packing import canonical
 from opwest.packing.canonical import Outcome, _recursion, pack
 from opwest.packing.problem import Block
 from opwest.packing.verify import verify
-
-
-def least(blocks):
-    """Return the minimum size of all plans: some order of placing blocks as low as possible reaches it."""
-    best = sum(b.size + b.align for b in blocks)
-    for order in itertools.permutations(blocks):
-        placed = []
-        for block in order:
-            beside = [(o, o + b.size) for o, b in placed if b.first <= block.last and block.first <= b.last]
-            offsets = {0, *(-(-end // block.align) * block.align for _, end in beside)}
-            free = [o for o in offsets if all(o + block.size <= a or z <= o for a, z in beside)]
-            placed.append((min(free), block))
-        best = min(best, max(o + b.size for o, b in placed))
-    return best
+from plan_support import HARD, least
 
 
 def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
@@ -55,15 +41,6 @@ def test_few_blocks(aligns):
     for seed in range(25):
         blocks = random_blocks(seed, 2 + seed % 5, aligns)
         check(blocks, least(blocks))
-
-
-# Of 7 blocks: greedy needs 14 bytes, the best plan 13.
-HARD = [
-    Block(f"b{i}", size, 1, first, last)
-    for i, (size, first, last) in enumerate(
-        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
-    )
-]
 
 
 def limit_runs(monkeypatch, nodes):

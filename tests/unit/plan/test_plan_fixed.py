@@ -92,10 +92,7 @@ def test_pools_have_plans_of_their_own():
     _, plan, messages = planned({"fast": {"a": 0}, "sram": {"b": 0, "c": 1}}, buffers=buffers, pools=pools)
     assert messages == [] and plan.homes == {"a": "fast", "b": "sram", "c": "sram"}
     _, _, messages = planned({"fast": {"a": 0, "c": 1}, "sram": {"b": 0, "a": 1}}, buffers=buffers, pools=pools)
-    assert messages == [
-        "fast:2:1: error: 'c' has an offset in pool 'fast'",
-        "sram:2:1: error: duplicate offset of 'a'",
-    ]
+    assert messages == ["fast:2:1: error: 'c' has an offset in pool 'fast'", "sram:2:1: error: duplicate offset of 'a'"]
 
 
 def test_missing_and_unknown_tensors():

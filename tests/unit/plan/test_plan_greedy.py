@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greedy planning against a plain implementation that tries every byte in every order."""
 
+import itertools
 import random
+import sys
+import time
 
 import pytest
 from opwest.packing import greedy
 from opwest.packing.greedy import _highest, _lowest, _place, _Placed, plan_pool
 from opwest.packing.problem import Block, Peak, PoolPlan, peak
+from opwest.packing.verify import PlanError, verify
 
 
 def random_blocks(seed, most=10):
@@ -140,3 +144,58 @@ def test_peak_beside_every_step(seed):
     alive = [sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20)]
     most = peak(blocks)
     assert (most.size, most.step) == (max(alive), alive.index(max(alive)))
+
+
+def chain(sizes):
+    """Tensor i is written in step i and read in step i + 1."""
+    return [Block(f"t{i}", size, 8, i, i + 1) for i, size in enumerate(sizes)]
+
+
+def test_every_small_chain_reaches_the_lower_bound():
+    for sizes in itertools.product([8, 24, 64], repeat=5):
+        plan = plan_pool(chain(sizes))
+        assert plan.size == plan.lower_bound, sizes
+
+
+@pytest.mark.parametrize("skip", [8, 64, 200])
+@pytest.mark.parametrize("branch", [8, 64, 200])
+def test_diamonds_reach_the_lower_bound(skip, branch):
+    """A chain of residual blocks: t is alive beside the branch until both are added."""
+    blocks = []
+    for turn in range(4):
+        at = 3 * turn
+        blocks += [
+            Block(f"t{turn}", skip, 8, at, at + 3),
+            Block(f"a{turn}", branch, 8, at + 1, at + 2),
+            Block(f"b{turn}", skip, 8, at + 2, at + 3),
+        ]
+    plan = plan_pool(blocks)
+    assert plan.size == plan.lower_bound
+
+
+def test_pool_overflow_missed_by_tvm():
+    """A pool of 100 bytes: A (100) and B (60) are disjoint in time, C (30) overlaps both. No plan fits."""
+    blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2)]
+    plan = plan_pool(blocks)
+    assert plan.size == plan.lower_bound == 130
+    assert plan.offsets["C"] >= 60
+    with pytest.raises(PlanError, match="overlaps"):
+        verify(blocks, {"A": 0, "B": 0, "C": 60}, 100)
+    with pytest.raises(PlanError, match="outside"):
+        verify(blocks, plan.offsets, 100)
+
+
+def test_a_long_chain_is_planned_quickly():
+    generator = random.Random(1)
+    blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
+    tracer = sys.gettrace()
+    sys.settrace(None)  # measure the planner without coverage, which takes two thirds of the time
+    try:
+        start = time.process_time()
+        plan = plan_pool(blocks)
+        verify(blocks, plan.offsets, plan.size)
+        took = time.process_time() - start
+    finally:
+        sys.settrace(tracer)
+    assert took < 2
+    assert plan.size == plan.lower_bound

@@ -3,15 +3,16 @@
 
 import random
 
+import projects
 import pytest
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.packing.problem import PoolPlan
 from opwest.packing.verify import PlanError
 from opwest.plan import memory
 from opwest.plan.blocks import reserved_bytes
 from opwest.plan.memory import plan_memory
 from opwest.plan.schedule import Life, Schedule, plan_schedule
-from plan_support import buffer, model_of, pool
+from plan_support import HARD, buffer, model_of, pool
 
 BOTH = ("fast", "slow")
 
@@ -106,22 +107,14 @@ def test_live_buffers_of_the_peak_are_listed_by_size():
     assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in message
 
 
-# Greedy needs 14 bytes, the best plan 13.
-HARD = {
-    f"b{i}": (size, first, last, ("sram",))
-    for i, (size, first, last) in enumerate(
-        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
-    )
-}
-
-
 def test_possible_better_plan_is_reported():
-    _, (message,) = planned(HARD, [pool(size=13)])
+    rows = {b.name: (b.size, b.first, b.last, ("sram",)) for b in HARD}
+    _, (message,) = planned(rows, [pool(size=13)])
     assert message.endswith(
         "  expected: size: 14 or more\n  hint: increase the size of the pool, or move a tensor to another pool"
         " (lower bound of all plans: 13 bytes)"
     )
-    plan, messages = planned(HARD, [pool(size=13)], planner="search")
+    plan, messages = planned(rows, [pool(size=13)], planner="search")
     assert (messages, plan.pools["sram"].size) == ([], 13)
 
 
@@ -239,3 +232,62 @@ def test_random_buffers_keep_to_their_pools():
         most = max(alive, key=lambda together: sum(row[0] for row in together))
         if "fast" in small:
             assert all(row[3] == ("fast",) for row in most), "all movable buffers of the peak were moved"
+
+
+# --- Planning of a whole model: pools one by one, and the message if one is too small
+
+SOURCE = """#include <stdint.h>
+int32_t op(const int8_t *x, int8_t *y);
+int32_t op(const int8_t *x, int8_t *y)
+{
+	*y = *x;
+	return 0;
+}
+"""
+
+
+def planned_memory(work, memory, tensors="", size=100):
+    """Return the plan of a chain of four tensors of `size` bytes."""
+    (work / "op.c").write_text(SOURCE)
+    shape = f"dtype: int8, shape: [{size}]"
+    (work / "manifest.yaml").write_text(
+        f"version: 1\nmodel: chained\nobjects: [{{files: [op.c]}}]\n{memory}\n"
+        f"operators: {{op: {{args: [{{name: x, {shape}}}, {{name: y, {shape}, direction: out}}]}}}}\n"
+        f"run:\n  inputs: {{x: {{{shape}}}}}\n  outputs: {{y: {{{shape}}}}}\n{tensors}"
+        "  steps:\n    - {call: op, args: [x, a]}\n    - {call: op, args: [a, b]}\n"
+        "    - {call: op, args: [b, c]}\n    - {call: op, args: [c, d]}\n    - {call: op, args: [d, y]}\n"
+    )
+    faults = Diagnostics()
+    ((_, plan),) = projects.check([work / "manifest.yaml"], faults)
+    return plan
+
+
+def test_default_pool_is_as_large_as_needed(tmp_path):
+    plan = planned_memory(tmp_path, "")
+    assert {name: pool.size for name, pool in plan.pools.items()} == {"sram": 208}
+    assert plan.place("a") == plan.place("c") != plan.place("b")
+
+
+def test_pools_are_planned_independently(tmp_path):
+    memory = "memory: {one: {size: 1KiB}, two: {align: 64}, three: {size: 1}}"
+    tensors = "  tensors: {b: {pool: two}, d: {align: 256}}\n"
+    plan = planned_memory(tmp_path, memory, tensors)
+    assert list(plan.pools) == ["one", "two"]
+    assert plan.pools["two"].size == 128 and plan.pools["two"].align == 64
+    assert plan.pools["one"].align == 256 and plan.place("d")[1] % 256 == 0
+
+
+@pytest.mark.parametrize(("size", "fits"), [("208", True), ("1KiB", True), ("207", False), ("1", False)])
+def test_pool_that_is_too_small(tmp_path, size, fits):
+    memory = f"memory: {{tight: {{size: {size}}}}}"
+    if fits:
+        assert planned_memory(tmp_path, memory).pools["tight"].size == 208
+        return
+    with pytest.raises(OpwestError) as caught:
+        planned_memory(tmp_path, memory)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == (
+        f"pool 'tight' is too small: 208 bytes required, {size} available; live at the peak, step 1: a (104), b (104)"
+    )
+    assert fault.expected == "size: 208 or more"
+    assert fault.location.line == 4

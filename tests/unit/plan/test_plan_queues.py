@@ -40,11 +40,7 @@ WAITS = {
         device("left", 2),
         [[], [], ["left 0 1"], [], ["left 3"]],
     ),
-    "a synchronous step needs a place": (
-        ["left: in -> a", "left! in -> b"],
-        device("left", 1),
-        [[], ["left 0"], []],
-    ),
+    "a synchronous step needs a place": (["left: in -> a", "left! in -> b"], device("left", 1), [[], ["left 0"], []]),
     "a synchronous step with room": (["left: in -> a", "left! in -> b"], device("left", 2), [[], [], ["left 0"]]),
     "another agent needs a step that remains": (
         ["left: in -> a", "left: in -> b", "left: in -> c", "b -> out", "a -> out"],
@@ -173,11 +169,7 @@ ORDERS = {
         [device("left"), device("right")],
         [1, 0, 2, 3],
     ),
-    "a launch before a full queue": (
-        [*many(2), "in -> a", "left: in -> b"],
-        [device("left", 2)],
-        [0, 1, 2, 3],
-    ),
+    "a launch before a full queue": ([*many(2), "in -> a", "left: in -> b"], [device("left", 2)], [0, 1, 2, 3]),
     "the first program of a device costs nothing": (
         ["left/p: in -> a", "right/p: in -> b", "left/p: in -> c"],
         [device("left"), device("right")],

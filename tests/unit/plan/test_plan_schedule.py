@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules: waits, lifetimes and order in small cases, and random ones against a plain implementation."""
+"""Schedules: waits, lifetimes, order and latency in small cases, and random ones against a plain implementation."""
 
 import pytest
+from opwest.plan.latency import Latency
 from opwest.plan.schedule import Life, plan_schedule
-from plan_support import buffer, model_of, random_steps
+from plan_support import buffer, device, model_of, random_steps
 
 
 def waits(schedule):
@@ -226,34 +227,63 @@ class Plain:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_random_steps_equal_the_reference(seed):
-    texts = random_steps(seed)
-    schedule = plan_schedule(model_of(*texts))
-    plain = Plain(schedule.steps)
-    done = []
-    ends = {}
-    for step, before in zip(schedule.steps, schedule.syncs, strict=False):
-        needed = plain.needed(done, step)
-        assert {sync.device for sync in before} == needed
-        for sync in before:
-            running = plain.launched(done, sync.device)
-            assert sync.steps == tuple(s.index for s in running)
-            ends.update(dict.fromkeys(sync.steps, step.index - 1))
-        done.append((step, needed))
-    for sync in schedule.syncs[-1]:
-        assert sync.steps == tuple(s.index for s in plain.launched(done, sync.device))
-    left = {d for d in ("left", "right") if plain.launched(done, d)}
-    assert len(schedule.syncs) == len(texts) + 1 and {s.device for s in schedule.syncs[-1]} == left
-    ends.update({i: len(texts) - 1 for sync in schedule.syncs[-1] for i in sync.steps})
-    for name, life in schedule.lives.items():
-        users = [s.index for s in schedule.steps if any(b.name == name for b in s.bindings)]
-        assert life == Life(min(users), max(ends.get(index, index) for index in users))
-
-
-@pytest.mark.parametrize("seed", range(150))
 def test_random_orders_equal_the_reference(seed):
     texts = random_steps(seed)
     model = model_of(*texts, reorder=True)
     launching = any(step.operator.is_async for step in model.steps)
     expected = Plain(model.steps).order() if launching else list(range(len(texts)))
     assert order(plan_schedule(model)) == expected
+
+
+# --- The bound on the latency in small cases; tests/accelerators/test_random_queues.py compares it with simulations
+
+
+def bound(*steps, devices=()):
+    return plan_schedule(model_of(*steps, devices=devices)).latency
+
+
+CASES = {
+    "nothing": ([], [], 0),
+    "the processor": (["in -> a =3", "a -> b =4"], [], 7),
+    "a synchronous step": (["in -> a =3", "left! a -> b =10"], [device("left")], 13),
+    "a launched step alone": (["left: in -> a =2+10"], [device("left")], 12),
+    "beside the processor": (["left: in -> a =2+10", "in -> b =7", "a b -> out =1"], [device("left")], 13),
+    "the processor is slower": (["left: in -> a =2+10", "in -> b =70", "a b -> out =1"], [device("left")], 73),
+    "a queue in order": (["left: in -> a =1+10", "left: in -> b =1+10", "in -> c =3"], [device("left")], 21),
+    "two devices at once": (
+        ["left: in -> a =1+10", "right: in -> b =1+20", "a b -> out =5"],
+        [device("left"), device("right")],
+        27,
+    ),
+    "a full queue stops the processor": (
+        ["left: in -> a =10", "left: in -> b =10", "in -> c =10"],
+        [device("left", 1)],
+        20,
+    ),
+    "a queue with room does not": (["left: in -> a =10", "left: in -> b =10", "in -> c =20"], [device("left", 2)], 20),
+    "loads": (
+        ["left/p: in -> a =10", "left/q: in -> b =10", "left/q: in -> c =10"],
+        [device("left", switch_cycles=5)],
+        40,
+    ),
+    "a synchronous step behind a launched one": (
+        ["left: in -> a =10", "left! in -> b =5", "in -> c =1"],
+        [device("left")],
+        16,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bounds(case):
+    steps, devices, expected = CASES[case]
+    assert bound(*steps, devices=devices) == Latency(expected, ())
+
+
+def test_steps_without_cycles_are_listed():
+    assert bound("in -> a =3", "a -> b", "left: b -> c", devices=[device("left")]) == Latency(None, (1, 2))
+
+
+def test_steps_without_cycles_have_the_numbers_of_the_order_of_execution():
+    steps = ["in -> a", "left: in -> b =4"]
+    assert plan_schedule(model_of(*steps, devices=[device("left")], reorder=True)).latency.unknown == (1,)

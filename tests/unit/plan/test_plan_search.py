@@ -2,7 +2,6 @@
 """The search: never worse than greedy, optimal on small problems, the same everywhere."""
 
 import csv
-import itertools
 import os
 import sys
 import time
@@ -17,27 +16,10 @@ from opwest.packing.canonical import MOST_BLOCKS, Outcome, pack
 from opwest.packing.planner import plan_pool
 from opwest.packing.problem import Block, PoolPlan
 from opwest.packing.verify import verify
+from plan_support import HARD, least
 from requirements_support import skip_here
 
 MINIMALLOC = Path(os.environ.get("OPWEST_MINIMALLOC", Path(__file__).resolve().parents[4] / "shared" / "minimalloc"))
-
-
-def least(blocks):
-    """Return the least size of any plan, by trying every order of placing blocks at their lowest offsets."""
-    best = sum(b.size + b.align for b in blocks)
-    for order in itertools.permutations(blocks):
-        placed = []
-        for block in order:
-            offset = 0
-            beside = [(o, b) for o, b in placed if b.first <= block.last and block.first <= b.last]
-            while True:
-                wall = [o + b.size for o, b in beside if o < offset + block.size and offset < o + b.size]
-                if not wall:
-                    break
-                offset = -(-max(wall) // block.align) * block.align
-            placed.append((offset, block))
-        best = min(best, max(o + b.size for o, b in placed))
-    return best
 
 
 def tiny(most, aligns):
@@ -48,29 +30,13 @@ def tiny(most, aligns):
     )
 
 
-def islands(blocks):
-    """Return the blocks with connected lifetimes in the form of the search's input."""
-    return search._islands(blocks)
-
-
-@settings(max_examples=70, deadline=None, derandomize=True, database=None)
+@settings(max_examples=sized(30, 70), deadline=None, derandomize=True, database=None)
 @given(tiny(6, [1, 2, 4]))
 def test_small_problems_are_solved_to_the_optimum(blocks):
     plan = search.plan_pool(blocks)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size == least(blocks)
     assert plan.size <= greedy.plan_pool(blocks).size
-
-
-@settings(max_examples=70, deadline=None, derandomize=True, database=None)
-@given(tiny(6, [1, 4]))
-def test_capacity_below_the_optimum_is_proven_to_be_too_small(blocks):
-    best = least(blocks)
-    for capacity, fits in ((best, True), (best - 1, False)):
-        outcomes = [pack(island, capacity, 10_000) for island in islands(blocks)]
-        assert all(o.offsets is not None for o in outcomes) == fits
-        assert any(o.proven for o in outcomes) != fits
-        assert all(o.proven == (o.offsets is None) for o in outcomes)
 
 
 @st.composite
@@ -100,19 +66,6 @@ def test_never_worse_than_greedy_and_always_valid(blocks):
     assert kept.size <= first.size
 
 
-# Greedy needs 14 bytes, the best plan 13.
-HARD = [
-    Block(f"b{i}", size, 1, first, last)
-    for i, (size, first, last) in enumerate(
-        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
-    )
-]
-
-
-def test_search_finds_what_greedy_misses():
-    assert (greedy.plan_pool(HARD).size, search.plan_pool(HARD).size, least(HARD)) == (14, 13, 13)
-
-
 def test_no_blocks():
     assert plan_pool([], "search") == plan_pool([], "greedy") == PoolPlan({}, 0, 1, 0)
 
@@ -122,14 +75,6 @@ def test_requested_planner_is_used(monkeypatch):
     monkeypatch.setattr(search, "plan_pool", lambda blocks: expected)
     assert plan_pool(HARD, "search") is expected
     assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
-
-
-def test_block_larger_than_the_capacity_needs_no_search():
-    assert pack([Block("a", 5, 1, 0, 0)], 4, 100) == Outcome(None, True, 0)
-
-
-def test_one_block_is_placed_at_the_bottom():
-    assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
 
 
 @pytest.mark.whole
@@ -152,18 +97,6 @@ def test_budget_ends_the_search():
     assert (outcome.offsets, outcome.proven, outcome.nodes) == (None, False, 700)
 
 
-def test_blocks_apart_in_time_are_planned_apart():
-    blocks = [
-        Block(f"{part}{b.name}", b.size, 1, b.first + at, b.last + at)
-        for part, at in (("a", 0), ("b", 50))
-        for b in HARD
-    ]
-    assert [len(group) for group in islands(blocks)] == [len(HARD), len(HARD)]
-    plan = search.plan_pool(blocks)
-    verify(blocks, plan.offsets, plan.size)
-    assert plan.size == least(HARD)
-
-
 def tables(name):
     """Return a problem of the MiniMalloc paper and its capacity."""
     found = sorted(MINIMALLOC.glob(f"{name}.*.csv"))
@@ -176,7 +109,7 @@ def tables(name):
     return blocks, int(found[0].name.split(".")[1])
 
 
-@pytest.mark.parametrize("name", ["example", "B", "C", "J"])
+@pytest.mark.parametrize("name", ["example", "B", "C", pytest.param("J", marks=pytest.mark.slow)])
 def test_problems_of_the_minimalloc_paper(name):
     blocks, capacity = tables(name)
     plan = search.plan_pool(blocks, capacity, budget=60_000)

@@ -95,8 +95,8 @@ def test_any_line_keeps_its_tokens(parts):
     assert tokens(fit(line)) == tokens(line)
 
 
-def test_line_of_a_megabyte_takes_linear_time():
-    long, half = ("int a[] = {" + "12345, " * count + "};" for count in (40_000, 20_000))
+def test_long_line_takes_linear_time():
+    long, half = ("int a[] = {" + "12345, " * count + "};" for count in (16_000, 8_000))
 
     def least(line):
         """Return the least time of some runs: others can contain a collection of all objects of the process."""

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emitted identifiers: clashes are faults with a position, and accepted names compile."""
 
+import itertools
+import json
+
 import projects
 import pytest
+import yaml
 from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
 from opwest.diagnostics import Diagnostics, OpwestError
@@ -19,15 +23,16 @@ int32_t {symbol}(const int8_t *x, int8_t *y)
 ARGS = "[{name: x, dtype: int8, shape: [1]}, {name: y, dtype: int8, shape: [1], direction: out}]"
 
 
-def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between="t", pool="p", constant=None):
+def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between="t", pool="p", constant=None, more=()):
     """Write a manifest with these names and return it."""
     work.mkdir(parents=True, exist_ok=True)
     (work / "op.c").write_text(SOURCE.format(symbol=symbol))
     (work / "one.bin").write_bytes(b"1")
     constants = f"constants: {{{constant}: {{file: one.bin}}}}\n" if constant else ""
+    operators = ", ".join(f"{name}: {{symbol: {symbol}, args: {ARGS}}}" for name in [operator, *more])
     (work / "manifest.yaml").write_text(
         f"version: 1\nmodel: {model}\nobjects: [{{files: [op.c]}}]\nmemory: {{{pool}: {{}}}}\n"
-        f"operators: {{{operator}: {{symbol: {symbol}, args: {ARGS}}}}}\n{constants}"
+        f"operators: {{{operators}}}\n{constants}"
         f"run:\n  inputs: {{{x}: {{dtype: int8, shape: [1]}}}}\n  outputs: {{{y}: {{dtype: int8, shape: [1]}}}}\n"
         f"  steps:\n    - {{call: {operator}, args: [{x}, {between}]}}\n"
         f"    - {{call: {operator}, args: [{between}, {y}]}}\n"
@@ -122,30 +127,43 @@ WORDS = "status failed usable entries displacements steps pools devices inputs o
 WORDS += " operators transfer align buffer step code dev args"
 
 
-@pytest.mark.parametrize("word", WORDS.split())
-def test_words_of_the_templates_are_valid_names(word, tmp_path):
-    """As a model, an operator, a symbol, a tensor: accepted names must compile."""
-    kinds = [
-        {"model": word, "symbol": "kernel", "operator": word},
-        {"model": "m1", "symbol": word, "operator": "open", "constant": word},
-        {"model": "m2", "x": word, "between": "x"},
-        {"model": "m3", "y": word, "pool": "pool"},
-        {"model": "m4", "between": word, "pool": word} if word != "status" else {"model": "m4", "between": word},
-    ]
-    manifests = [manifest(tmp_path / str(number), **names) for number, names in enumerate(kinds)]
-    accepted = [path for path in manifests if not faults_of(path)]
-    assert accepted
-    compiles(tmp_path, *accepted)
+def test_words_of_the_templates_are_names_of_models(tmp_path):
+    words = WORDS.split()
+    compiles(tmp_path, *[manifest(tmp_path / word, model=word, symbol="kernel", operator=word) for word in words])
 
 
-CLASHES = [("args", "run"), ("call", "run"), ("args", "open"), ("call", "close"), ("args", "registry"), ("run", "op")]
-
-
-@pytest.mark.parametrize(("model", "operator"), CLASHES)
-def test_model_names_that_clash_with_file_scope_names(model, operator, tmp_path):
-    path = manifest(tmp_path / "source", model=model, operator=operator)
-    if not faults_of(path):
-        compiles(tmp_path, path)
+@pytest.mark.parametrize("kind", ["symbol", "input", "output", "tensor"])
+def test_words_of_the_templates_are_names_in_models(kind, tmp_path):
+    """Operators, their symbols and constants; inputs; outputs; pools and tensors between steps."""
+    words = WORDS.split()
+    symbols = words if kind == "symbol" else ["op"]
+    (tmp_path / "op.c").write_text("".join(SOURCE.format(symbol=symbol) for symbol in symbols))
+    (tmp_path / "one.bin").write_bytes(b"1")
+    tensor = {"dtype": "int8", "shape": [1]}
+    inputs = words if kind == "input" else ["x"]
+    outputs = words if kind == "output" else ["y"]
+    calls = {
+        "symbol": [(word, [word, "y"]) for word in words],
+        "input": [("op", [word, "y"]) for word in words],
+        "output": [("op", ["x", word]) for word in words],
+        "tensor": [("op", pair) for pair in itertools.pairwise(["x", *words, "y"])],
+    }
+    document = {
+        "version": 1,
+        "model": "m",
+        "objects": [{"files": ["op.c"]}],
+        "operators": {symbol: {"symbol": symbol, "args": yaml.safe_load(ARGS)} for symbol in symbols},
+        "memory": {word: {} for word in words if kind == "tensor" and word != "status"},
+        "constants": {word: {"file": "one.bin"} for word in words if kind == "symbol"},
+        "run": {
+            "inputs": dict.fromkeys(inputs, tensor),
+            "outputs": dict.fromkeys(outputs, tensor),
+            "steps": [{"call": operator, "args": list(arguments)} for operator, arguments in calls[kind]],
+        },
+    }
+    path = tmp_path / "manifest.yaml"
+    path.write_text(json.dumps({key: value for key, value in document.items() if value}))
+    compiles(tmp_path, path)
 
 
 @pytest.mark.parametrize("name", ["EIO", "EINVAL", "INT8_MAX", "UINT16_MAX"])
@@ -155,10 +173,24 @@ def test_macros_of_the_headers_that_emitted_files_include(name, tmp_path):
         compiles(tmp_path, path)
 
 
-def test_all_pairs_of_short_names_compile_or_are_faults(tmp_path):
+SHORT = ["a", "open", "model", "input", "constant", "pool"]
+PAIRS = {
+    "file scope": {"args": ["run", "open", "registry"], "call": ["run", "close"], "run": ["op"]},
+    "prefixes": dict.fromkeys(SHORT[:3], SHORT),
+}
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_pairs_of_short_names_compile_or_are_faults(pairs, tmp_path):
     """Models and operators named with words of prefixes: the compiler agrees with the generator."""
-    words = ["a", "open", "model", "input", "constant", "pool"]
-    for operator in words:
-        work = tmp_path / operator
-        manifests = [manifest(work / model, model=model, operator=operator, constant="constant") for model in words[:3]]
-        compiles(work, *[path for path in manifests if not faults_of(path)])
+    manifests = []
+    for model, operators in pairs.items():
+        accepted = [
+            name
+            for name in operators
+            if not faults_of(manifest(tmp_path / model / name, model=model, operator=name, constant="constant"))
+        ]
+        if accepted:
+            joint = {"model": model, "operator": accepted[0], "more": accepted[1:], "constant": "constant"}
+            manifests.append(manifest(tmp_path / model, **joint))
+    compiles(tmp_path, *manifests)

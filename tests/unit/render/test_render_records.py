@@ -1,13 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records check their values; both printers print the same record."""
+"""What templates print: records, notes, stops, variants and perfect hashes."""
+
+import random
+import re
+import string
+from pathlib import Path
+from typing import Any
 
 import pytest
+from c_support import ROOT, execute, run
+from golden_support import copy_project, generate_project
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
 from opwest.model.dtypes import DTYPES
+from opwest.model.model import Model
+from opwest.objects.image import NOTE_SHAPE
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Cache, Call, Wait, measured
+from opwest.render.arguments import argument_memory, operator_rows
 from opwest.render.c.printer import c_definitions, c_layout
+from opwest.render.literals import c_string
 from opwest.render.llvm.printer import Printer, ir_member, ir_struct_type
+from opwest.render.note import note_record
+from opwest.render.perfect_hash import find, perfect_hash
 from opwest.render.records import layout
 from opwest.render.records.types import Abi, Field, Nested, Scalar, Struct, Table, offsets, size_and_alignment
 from opwest.render.records.values import NULL, Definition, Number, Record, Reference, Text
+from opwest.render.stops import stops
+from opwest.write.writer import read_record
+from projects import check
+from requirements_support import need_compiler
+
+# --- Records check their values; both printers print the same record
 
 POOL = {"name": Text("sram"), "size": Number(64), "align": Number(8)}
 
@@ -98,3 +124,264 @@ def test_members_are_addressed_by_name():
     assert ir_member("%a", outer, "%p", "one", "x", index="%i").endswith("ptr %p, i32 %i, i32 2, i32 0")
     with pytest.raises(KeyError):
         ir_member("%a", outer, "%p", "two")
+
+
+# --- The note of a model has the members that `opwest inspect` reads, and no other
+
+
+def deviations(value: Any, shape: Any, where: str) -> list[str]:
+    """Return the places where a value has other members or types than a shape."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict) or value.keys() != shape.keys():
+            return [where]
+        return [fault for key, inner in shape.items() for fault in deviations(value[key], inner, f"{where}.{key}")]
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return [where]
+        return [fault for item in value for fault in deviations(item, shape[0], f"{where}[]")]
+    return [] if type(value) is shape else [where]
+
+
+@pytest.mark.parametrize("project", ["devices", "many_kinds", "asynchronous", "tvmgen"])
+def test_note_and_reader_have_the_same_members(project: str, tmp_path: Path) -> None:
+    for model, plan, *_ in check(copy_project(project, tmp_path / "source"), Diagnostics()):
+        assert deviations(note_record(model, plan), NOTE_SHAPE, "note") == []
+
+
+def test_every_list_of_the_note_has_items_in_a_project(tmp_path: Path) -> None:
+    records = [
+        note_record(model, plan)
+        for project in ("devices", "many_kinds", "targets")
+        for model, plan, *_ in check(copy_project(project, tmp_path / project), Diagnostics())
+    ]
+    pools = [pool for record in records for pool in record["pools"]]
+    lists = {key for key, shape in NOTE_SHAPE.items() if isinstance(shape, list)}
+    assert {key for record in records for key in lists if record[key]} == lists
+    assert {key for pool in pools for key in ("reach", "regions", "buffers") if pool[key]} == {
+        *("reach", "regions", "buffers")
+    }
+
+
+# --- The stops of `opwest run --check-steps`, and the memory of `opwest call`
+
+
+class OnePlace:
+    """A plan that puts all buffers at the same place."""
+
+    def __init__(self, plan: MemoryPlan) -> None:
+        self.schedule = plan.schedule
+
+    def place(self, name: str) -> tuple[str, int]:
+        return "shared", 0
+
+
+def planned(folder: Path) -> tuple[Model, MemoryPlan]:
+    found: tuple[Model, MemoryPlan] = next(iter(check(copy_project("asynchronous", folder / "source"), Diagnostics())))
+    return found
+
+
+def test_results_are_complete_after_waits_and_invalidation(tmp_path: Path) -> None:
+    model, plan = planned(tmp_path)
+    todo = measured(model, plan)
+    found = stops(model, plan)
+    assert sorted({step for stop in found for _, step in stop.writes}) == list(range(len(model.steps)))
+    assert [stop.point for stop in found] == sorted({stop.point for stop in found})
+    waits = 0
+    for stop in found:
+        last = todo[stop.point - 1]
+        following = todo[stop.point] if stop.point < len(todo) else None
+        assert not (isinstance(following, Cache) and following.operation == "invalidate")
+        for _, step in stop.writes:
+            operator = model.steps[step].operator
+            if operator.is_async and model.steps[step].device:
+                done = [a for a in todo[: stop.point] if isinstance(a, Wait) and step in a.steps]
+                assert done and not (isinstance(last, Call) and last.step.operator.is_async)
+                waits += 1
+    assert waits
+
+
+def test_results_that_a_later_step_may_overwrite_are_left_out(tmp_path: Path) -> None:
+    model, plan = planned(tmp_path)
+    kept = {write for stop in stops(model, OnePlace(plan)) for write in stop.writes}  # type: ignore[arg-type]
+    whole = {write for stop in stops(model, plan) for write in stop.writes}
+    assert kept < whole
+    buffers = {buffer.name for buffer in model.buffers}
+    synchronous = {
+        (tensor, step)
+        for tensor, step in whole
+        if not (model.steps[step].operator.is_async and model.steps[step].device) or tensor not in buffers
+    }
+    assert synchronous <= kept, "they are complete before any later step"
+
+
+def test_arguments_of_any_operator_fit_without_overlap(tmp_path: Path) -> None:
+    model, _ = planned(tmp_path)
+    memory = argument_memory(model)
+    rows = operator_rows(model)
+    assert [row["name"] for row in rows] == [operator.name for operator in model.operators]
+    for row, operator in zip(rows, model.operators, strict=True):
+        end = 8 * len(row["args"])
+        assert len(row["args"]) <= memory.count
+        for argument in row["args"]:
+            if not argument["scalar"]:
+                assert argument["offset"] >= end and argument["offset"] % memory.align == 0
+                end = argument["offset"] + argument["size"]
+        assert end <= memory.size
+        types = {device.name: device.type for device in model.devices}
+        assert all(types[name] == operator.device_type or operator.device_type is None for name in row["devices"])
+
+
+# --- The selection of variants: the files of each, options that only one requires, and the record
+
+MODEL = "models/adder"
+
+
+def test_sizes_differ_and_headers_have_one_name(tmp_path) -> None:
+    app = generate_project("variants", tmp_path)
+    found = {}
+    for name in ("", "/variants/mla", "/variants/dsp", "/variants/mve"):
+        text = (app / f"{MODEL}{name}/include/adder.h").read_text()
+        found[name.rpartition("/")[2]] = re.findall(r"#define (ADDER_POOL_\w+_SIZE) (\w+)", text)
+    assert found == {
+        "": [],
+        "mla": [],
+        "dsp": [("ADDER_POOL_FAST_SIZE", "96U")],
+        "mve": [("ADDER_POOL_SRAM_SIZE", "256U")],
+    }
+
+
+def test_options_of_one_variant_are_not_in_the_configuration(tmp_path) -> None:
+    app = generate_project("variants", tmp_path)
+    assert "CONFIG_CRC" not in (app / "prj.conf").read_text() + (app / "tests/adder/prj.conf").read_text()
+    text = (app / f"{MODEL}/Kconfig").read_text()
+    sections = {section.split("\n")[0]: section for section in text.split("\nconfig ")[1:]}
+    assert [name for name, section in sections.items() if "imply CRC" in section] == ["OPWEST_MODEL_ADDER_VARIANT_DSP"]
+    assert "CONFIG_CRC" in (app / f"{MODEL}/variants/dsp/model.cmake").read_text()
+
+
+def test_an_option_of_all_variants_is_in_the_configuration(tmp_path) -> None:
+    (manifest,) = copy_project("variants", tmp_path / "source")
+    text = manifest.read_text()
+    externals = "externals:\n  - {symbol: crc32_ieee, from: Zephyr, kconfig: CONFIG_CRC}\n"
+    manifest.write_text(text.replace("constants:\n", f"{externals}constants:\n", 1))
+    assert main(["generate", str(manifest), "-o", str(tmp_path / "app")]) == 0
+    assert "CONFIG_CRC=y" in (tmp_path / "app/prj.conf").read_text()
+    assert "imply CRC" not in (tmp_path / f"app/{MODEL}/Kconfig").read_text()
+
+
+def test_the_record_has_the_inputs_of_all_variants(tmp_path) -> None:
+    app = generate_project("variants", tmp_path)
+    (record,) = read_record(app)["models"]
+    assert set(record["inputs"]) == {
+        "manifest.yaml",
+        "constants.npz",
+        *(f"operators/{name}.c" for name in ("base", "mla", "dsp", "mve")),
+    }
+    assert [variant["variant"] for variant in record["variants"]] == ["mla", "dsp", "mve"]
+
+
+def test_buffers_of_main_are_aligned_for_all_variants(tmp_path) -> None:
+    main_c = (generate_project("variants", tmp_path) / "src/main.c").read_text()
+    assert "OPWEST_ALIGNED(16) static int32_t adder_input_x" in main_c
+
+
+def test_regeneration_removes_a_variant(tmp_path) -> None:
+    app = generate_project("variants", tmp_path)
+    manifest = tmp_path / "source/manifest.yaml"
+    text = manifest.read_text()
+    manifest.write_text(text[: text.index("  mve:\n")])
+    assert main(["update", str(app)]) == 0
+    assert (app / f"{MODEL}/variants/dsp").is_dir()
+    assert not (app / f"{MODEL}/variants/mve").exists()
+    assert "mve" not in (app / f"{MODEL}/model.cmake").read_text()
+
+
+def test_check_and_plan_show_variants(tmp_path, capsys) -> None:
+    (manifest,) = copy_project("variants", tmp_path / "source")
+    assert main(["check", str(manifest)]) == 0
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if line.startswith("adder")] == [
+        "adder: 1 operator, 1 step",
+        "adder, variant mla: 1 operator, 1 step",
+        "adder, variant dsp: 2 operators, 2 steps",
+        "adder, variant mve: 1 operator, 1 step",
+    ]
+    assert main(["plan", str(manifest), "--variant", "dsp"]) == 0
+    assert "adder, variant dsp: planner search\n  pool fast: 2 buffers" in capsys.readouterr().out
+    assert main(["plan", str(manifest), "--variant", "dps"]) == 1
+    assert "unknown variant 'dps'\n  hint: did you mean 'dsp'?" in capsys.readouterr().err
+
+
+# --- The perfect hash: minimal, and equal in Python and in zephyr_module/src/registry.c
+
+NAMES = st.lists(st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=30), unique=True, min_size=1)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(NAMES)
+def test_every_name_has_its_own_slot(names):
+    table = perfect_hash(names)
+    assert sorted(table.order) == list(range(len(names)))
+    assert [names[table.order[find(table, name)]] for name in names] == names
+    assert len(table.displacements) == -(-len(names) // 4)
+    assert all(0 <= displacement <= 0xFFFF for displacement in table.displacements)
+    assert 0 <= table.seed <= 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 10, 100, 1000, 10_000])
+def test_sizes(count):
+    names = [f"tvmgen_default_fused_nn_conv2d_{i}" for i in range(count)]
+    table = perfect_hash(names)
+    assert [table.order[find(table, name)] for name in names] == list(range(count))
+
+
+def test_table_is_the_same_every_time():
+    names = [f"operator_{i}" for i in range(100)]
+    assert perfect_hash(names) == perfect_hash(list(names))
+
+
+def test_unknown_names_get_an_index_within_the_table():
+    table = perfect_hash(["a", "b", "c"])
+    assert all(0 <= find(table, name) < 3 for name in ("", "d", "ü", "a" * 1000))
+
+
+def test_equal_hashes_change_the_seed(monkeypatch):
+    """Two names that collide with the first seeds: the search continues."""
+    import opwest.render.perfect_hash as module
+
+    real = module._hash
+    monkeypatch.setattr(module, "_hash", lambda name, seed: 7 if seed < 3 else real(name, seed))
+    assert perfect_hash(["a", "b"]).seed == 3
+
+
+def test_python_and_c_agree(tmp_path):
+    """Random names in both implementations, in the table and not in it."""
+    need_compiler("gcc")
+    generator = random.Random(11)
+    letters = string.ascii_letters + string.digits + "_"
+    names = sorted({"".join(generator.choices(letters, k=generator.randint(1, 40))) for _ in range(700)})
+    table = perfect_hash(names)
+    places = [names[index] for index in table.order]
+    (tmp_path / "main.c").write_text(
+        "#include <stdio.h>\n#include <string.h>\n#include <opwest/registry.h>\n"
+        "static const struct opwest_operator operators[] = {\n"
+        + "".join(f"\t{{.name = {c_string(name)}}},\n" for name in places)
+        + "};\nstatic struct opwest_entry entries[sizeof(operators) / sizeof(operators[0])];\n"
+        f"static const uint16_t displacements[] = {{{', '.join(map(str, table.displacements))}}};\n"
+        f"static const struct opwest_registry registry = {{entries, displacements, {table.seed}U, "
+        f"{len(table.displacements)}, {len(names)}}};\n"
+        "int main(void)\n{\n\tchar line[256];\n\n"
+        f"\tfor (size_t i = 0; i < {len(names)}; i++) {{\n\t\tentries[i].info = &operators[i];\n\t}}\n"
+        "\twhile (fgets(line, sizeof(line), stdin) != NULL) {\n\t\tline[strcspn(line, \"\\n\")] = '\\0';\n\n"
+        "\t\tconst struct opwest_entry *const found = opwest_find(&registry, line);\n\n"
+        '\t\tprintf("%ld\\n", found == NULL ? -1L : (long)(found - entries));\n\t}\n\treturn 0;\n}\n'
+    )
+    runtime = ROOT / "zephyr_module"
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{runtime / 'include'}"]
+    sources = [runtime / "src" / name for name in ("registry.c", "metadata.c")]
+    run(["gcc", *options, "main.c", *sources, "-o", "program"], tmp_path)
+    others = [name[:-1] for name in names] + ["", "ü", "漢字", "\x7f"]
+    others = [name for name in others if name not in set(names)]
+    done = execute(tmp_path / "program", text="".join(f"{name}\n" for name in [*names, *others]))
+    expected = [find(table, name) for name in names] + [-1] * len(others)
+    assert [int(line) for line in done.stdout.split()] == expected

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gates of a stream: which actions of the younger frame wait for which actions of the older one."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from opwest.diagnostics import Diagnostics
@@ -11,9 +9,6 @@ from opwest.model.model import Binding, Interface, State
 from opwest.plan.memory import plan_model
 from opwest.render.actions import uses
 from opwest.render.stream_actions import frame_actions, launch_count
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "plan"))
-
 from plan_support import HERE, buffer, device, model_of, pool
 
 

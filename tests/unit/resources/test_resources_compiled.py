@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of compiled templates: in the process, and in __pycache__ where Python may write it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

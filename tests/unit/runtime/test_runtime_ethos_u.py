@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of an Ethos-U's programs in its driver: portable C, called here on the host."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import struct

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instruction memory after code was written: results of caches, and fence.i on one and several harts of RISC-V."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

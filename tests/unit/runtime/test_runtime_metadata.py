@@ -10,11 +10,12 @@ import projects
 import pytest
 import yaml
 import yamlcore
-from c_support import ROOT, SANITIZED, build, execute, read_record, run
+from c_support import SANITIZED, build, execute, read_record
 from golden_support import PROJECTS, copy_project, generate_quickly
 from opwest.diagnostics import Diagnostics
 from opwest.render.records.layout import METADATA_VERSION
 from requirements_support import need_compiler
+from runtime_support import PROGRAMS, build_with_runtime
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
 SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8, "bfloat16": 2}
@@ -127,14 +128,17 @@ def check_supplied(actual: dict, manifest: dict) -> None:
             assert not isinstance(size, int) or supplied[0]["size"] > size
 
 
-def describe(app: Path, work: Path, name: str) -> dict:
-    text = (Path(__file__).parent / "programs" / "describe.c").read_text()
+def describe(app: Path, work: Path, names: list[str]) -> list[dict]:
+    """Return what a program reads from the metadata of each model."""
+    text = (PROGRAMS / "describe.c").read_text()
     work.mkdir()
     main = work / "describe.c"
-    main.write_text(text.replace("MODEL_HEADER", f"{name}.h").replace("&MODEL", f"&{name}_model"))
-    done = execute(build(app, work / "build", main, "gcc", SANITIZED))
+    headers = "".join(f"#include <{name}.h>\n" for name in names)
+    models = ", ".join(f"&{name}_model" for name in names)
+    main.write_text(text.replace("#include <MODEL_HEADER>\n", headers).replace("MODELS", models))
+    done = execute(build(app, work / "build", main))
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout, strict=False)
+    return [json.loads(line, strict=False) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("project", BUILDABLE)
@@ -146,9 +150,14 @@ def test_metadata_equals_the_manifest(project, tmp_path):
     checked = projects.check(manifests, Diagnostics())
     planned = {model.name: (model, plan) for model, plan in checked if model.variant is None}
     assert len(read_record(app)["models"]) == len(manifests)
-    for path in manifests:
-        manifest = yaml.load(path.read_text(), Loader=yamlcore.CoreLoader)
-        actual = numbers_as_floats(describe(app, tmp_path / manifest["model"], manifest["model"]))
+    written = [yaml.load(path.read_text(), Loader=yamlcore.CoreLoader) for path in manifests]
+    described = describe(app, tmp_path / "program", [manifest["model"] for manifest in written])
+    for path, manifest, description in zip(manifests, written, described, strict=True):
+        actual = numbers_as_floats(description)
+        if project == "many_kinds":  # by hand: 8 int32, 8 int16, 8 uint8
+            assert actual["constant_size"] == 8 * 4 + 8 * 2 + 8
+            fast, slow = {"name": "fast", "size": 64, "align": 32}, {"name": "slow", "size": 128, "align": 128}
+            assert actual["pools"] == [fast, slow]
         check_supplied(actual, manifest)
         pools, constant_size = actual.pop("pools"), actual.pop("constant_size")
         if manifest["run"].get("order") != "any":
@@ -164,21 +173,7 @@ def test_metadata_equals_the_manifest(project, tmp_path):
         assert constant_size == sum(len(constant.content) for constant in model.constants)
 
 
-def test_sizes_of_constants(tmp_path):
-    """The constants of many_kinds, by hand: 8 int32, 8 int16, 8 uint8."""
-    need_compiler("gcc", SANITIZED, link=True)
-    generate_quickly(copy_project("many_kinds", tmp_path / "s"), tmp_path / "a")
-    described = describe(tmp_path / "a", tmp_path / "w", "many_kinds")
-    assert described["constant_size"] == 8 * 4 + 8 * 2 + 8
-    assert described["pools"] == [
-        {"name": "fast", "size": 64, "align": 32},
-        {"name": "slow", "size": 128, "align": 128},
-    ]
-
-
 def test_dtype_names_and_sizes(tmp_path):
-    need_compiler("gcc", SANITIZED, link=True)
-    runtime = ROOT / "zephyr_module"
     main = tmp_path / "main.c"
     main.write_text(
         "#include <stdio.h>\n#include <opwest/model.h>\nint main(void)\n{\n"
@@ -187,10 +182,8 @@ def test_dtype_names_and_sizes(tmp_path):
         '\t\tprintf("%s %u\\n", name == NULL ? "-" : name, (unsigned int)opwest_dtype_size((uint8_t)i));\n'
         "\t}\n\treturn 0;\n}\n"
     )
-    run(
-        ["gcc", *SANITIZED, f"-I{runtime / 'include'}", main, runtime / "src" / "metadata.c", "-o", "program"], tmp_path
-    )
-    lines = [line.split() for line in execute(tmp_path / "program").stdout.splitlines()]
+    program = build_with_runtime(tmp_path, main, ["metadata.c"])
+    lines = [line.split() for line in execute(program).stdout.splitlines()]
     order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool bfloat16".split()
     assert [(name, int(size)) for name, size in lines[:13]] == [(name, SIZES[name]) for name in order]
     assert lines[13:] == [["-", "0"]] * 243

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The toolchain of a distribution for Zephyr's RISC-V boards, with a made-up compiler, and sizes of its images."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from types import ModuleType

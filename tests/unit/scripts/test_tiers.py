@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of tests/requirements_support.py and the bounds of scripts/check_coverage.py."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

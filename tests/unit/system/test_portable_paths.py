@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths as Windows and macOS have them: case, reserved names, drives, backslashes, line ends of git."""
 
-from __future__ import annotations
-
 import json
 import ntpath
 import shutil

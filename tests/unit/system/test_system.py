@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks, groups of processes and limits, also by the modules and programs of Windows, which are replaced here."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

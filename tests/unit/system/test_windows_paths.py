@@ -4,8 +4,6 @@
 The paths inside of a project are PurePosixPath on every host; those of the host enter files at the places tested here.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import ntpath
@@ -31,7 +29,7 @@ GENERATOR = ROOT / "generator" / "opwest"
 class WindowsPath(PureWindowsPath):
     """A path of Windows with the methods of Path that the functions under test call."""
 
-    def absolute(self) -> WindowsPath:
+    def absolute(self) -> "WindowsPath":
         return self if self.is_absolute() else WindowsPath(r"C:\work") / self
 
 

@@ -4,8 +4,6 @@
 This is a simulation on Linux (without_posix/sitecustomize.py), not Windows.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -99,6 +97,7 @@ def test_update_of_an_edited_manifest(project: Path) -> None:
     assert "opwest update" not in run("-m", "opwest", "update", project / "app", "--check").stderr.decode()
 
 
+@pytest.mark.slow
 def test_run_on_the_host(project: Path) -> None:
     need("cc")
     np.save(project / "x.npy", np.array([1, -2, 300, 4], dtype="int16"))
@@ -106,7 +105,9 @@ def test_run_on_the_host(project: Path) -> None:
     assert done.stdout.decode().split(":")[0] == "y" and b"-300" in done.stdout
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
+@pytest.mark.parametrize(
+    "encoding", ["cp1252", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp437", "ascii"))]
+)
 def test_consoles_that_lack_characters(project: Path, encoding: str) -> None:
     """A message has escapes for characters that the console lacks."""
     folder = project / f"{encoding} 模型 ü"

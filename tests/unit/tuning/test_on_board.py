@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest tune --serial` without a board: models of candidates run on this machine, images are divided and left out."""
+"""Tuning on boards."""
 
+import contextlib
 import functools
+import io
 import json
 import subprocess
-import sys
+from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from opwest.board.candidates import BoardRunner
+from opwest.board.progress import Progress
+from opwest.cli.main import main
 from opwest.importers.folder import write_folder
 from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.table import Table
@@ -30,6 +36,8 @@ from opwest.tuning.on_board import (
 from opwest.tuning.results import MeasurementError
 from opwest.tuning.steps import compare, fill
 from requirements_support import need
+
+# --- `opwest tune --serial` without a board: models of candidates run on this machine, images are divided and left out
 
 SOURCE = "board, cycle counter at 1000 Hz, gcc 1.2"
 
@@ -70,10 +78,9 @@ def on_host(folder):
 
 
 def opwest(*words):
-    command = [sys.executable, "-m", "opwest", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main([*map(str, words)]) == 0
+    return printed.getvalue()
 
 
 def planted(change):
@@ -269,3 +276,20 @@ def test_code_size_is_that_of_the_sections_in_flash(tmp_path):
     subprocess.run(["cc", "-g", "-O1", "-c", "a.c", "-o", "a.o"], cwd=tmp_path, check=True)
     size = subprocess.run(["size", "a.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert code_size((tmp_path / "a.o").read_bytes()) == int(size.splitlines()[1].split()[0]) > 256
+
+
+# --- Images of `opwest tune` that do not fit in the RAM of a board are not built
+
+
+def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path: Path) -> None:
+    names = ("serial", "baud", "timeout", "zephyr_base", "given")
+    options = Namespace(board="small/board", **dict.fromkeys(names))
+    configuration = tmp_path / "build/tune_small_board/image/zephyr/.config"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text("CONFIG_SRAM_SIZE=3\n")
+    (layer,) = random_layers.elements(np.random.default_rng(1), (1, 2000), kind="add").operations
+    model = candidates_model([Piece(layer, ())], {})
+    # Two inputs of 2000 bytes; the result replaces one of them.
+    message = r"the data of the layers need 4\d\d\d bytes, the board has 3072 bytes of RAM"
+    with pytest.raises(TooLargeError, match=message):
+        BoardRunner(tmp_path, options, Progress(None))(model)

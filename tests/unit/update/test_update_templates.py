@@ -63,8 +63,8 @@ def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
 
 def test_copy_of_all_templates(tmp_path):
     shutil.copytree(resource("project_template"), tmp_path / "template")
-    _, plain = source_and_app(tmp_path / "plain")
-    _, app = source_and_app(tmp_path, template=tmp_path / "template")
+    _, plain = source_and_app(tmp_path / "plain", "many_kinds")
+    _, app = source_and_app(tmp_path, "many_kinds", template=tmp_path / "template")
     assert tree(plain, own=False) == tree(app, own=False)
     assert update(app)[1] == ""
 
@@ -126,15 +126,6 @@ def test_templates_may_include_each_other_and_ours(tmp_path, folder):
     _, app = source_and_app(tmp_path, template=template)
     expected = (plain / "prj.conf").read_text() + "\nCONFIG_MORE=y # OPWEST_MODEL_MINIMAL\n"
     assert (app / "prj.conf").read_text().replace("\n\n", "\n") == expected.replace("\n\n", "\n")
-
-
-def test_every_template_can_be_replaced_by_its_copy(tmp_path, folder):
-    own = resource("project_template")
-    files = {path.relative_to(own).as_posix(): path.read_text() for path in own.rglob("*.jinja")}
-    template = folder({name: text for name, text in files.items() if not name.startswith("host/")})
-    _, plain = source_and_app(tmp_path / "plain", "many_kinds")
-    _, app = source_and_app(tmp_path, "many_kinds", template=template)
-    assert tree(app, own=False) == tree(plain, own=False)
 
 
 # --- files beside those of project_template
@@ -253,23 +244,12 @@ def test_all_faults_are_reported_together(tmp_path, folder):
         ("{{ ''.__class__.__mro__ }}", "error: not permitted in templates: access to attribute '__class__' of 'str'"),
         ("{{ models.append(1) }}", "error: not permitted in templates: "),
         ("{{ (''|attr('format')).__self__ }}", "error: "),
-        ("{% for i in range(10000000) %}{% endfor %}", "error: OverflowError: Range too big"),
-        ("{{ 'x' * 10000000 }}", "error: not permitted in templates: a result of more than 1048576 elements"),
-        ("{{ 9 ** 9999999 }}", "error: not permitted in templates: a number of more than 16384 bits"),
-        ("{{ '%99999999d' % 1 }}", "error: not permitted in templates: a field of more than 9999 characters"),
-        (
-            "{% for i in range(90000) %}{% for j in range(90000) %}{{ 'x' * 100000 }}{% endfor %}{% endfor %}",
-            "error: not permitted in templates: the file would have more than 64 MiB",
-        ),
-        (
-            "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-            "error: the template includes itself, or is nested too deep",
-        ),
         ("{{ self.__init__.__globals__ }}", "error: "),
         ("{{ cycler.__init__.__globals__.os.popen('true') }}", "error: "),
     ],
 )
 def test_templates_are_in_a_sandbox(tmp_path, folder, text, told):
+    """tests/unit/render/test_render_sandbox.py has templates without bounds."""
     found = faults_of(tmp_path, folder({"prj.conf.jinja": f"\n{text}\n"}))
     assert found.startswith(("prj.conf.jinja:2:1: ", "prj.conf.jinja: error: not permitted")) and told in found
 

@@ -11,17 +11,7 @@ from pathlib import Path
 
 import pytest
 from opwest.write import disk, read_record, recover
-from write_support import (
-    NEW_RECORD,
-    OLD_RECORD,
-    at_step,
-    child,
-    generate_new,
-    generate_old,
-    killed_at,
-    refusal,
-    tree,
-)
+from write_support import NEW_RECORD, OLD_RECORD, at_step, child, generate_new, generate_old, killed_at, refusal, tree
 
 pytestmark = pytest.mark.slow
 
@@ -239,13 +229,6 @@ def test_every_change_is_a_step(tmp_path, monkeypatch, links):
         generate_old(app)
         generate_new(app)
         assert not stray
-        assert seen == {
-            "open",
-            "os.rename",
-            "os.mkdir",
-            "os.remove",
-            "os.rmdir",
-            *(["os.link"] if links else []),
-        }
+        assert seen == {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", *(["os.link"] if links else [])}
 
     assert child(watched) == 0

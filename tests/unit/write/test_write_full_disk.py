@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full disks: at every write and every sync, with half of a file written, and a small real file system."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -233,11 +233,7 @@ def test_edited_files_are_rejected_together(app):
     assert times(app) == before
     (app / "m/a.c").unlink()
     (app / "m/b.c").unlink()
-    assert write(app, gen("m/a.c"), gen("m/b.c", "new"), gen("m/c.c", "new")).written == (
-        "m/a.c",
-        "m/b.c",
-        "m/c.c",
-    )
+    assert write(app, gen("m/a.c"), gen("m/b.c", "new"), gen("m/c.c", "new")).written == ("m/a.c", "m/b.c", "m/c.c")
 
 
 def test_edit_that_equals_the_new_content(app):

@@ -61,17 +61,11 @@ def journal_of(app):
         (lambda app: edit(app, format=2), "unknown structure"),
         (lambda app: edit(app, direction="up"), "unknown structure"),
         (lambda app: edit(app, created=["../x"]), "unknown structure"),
-        (
-            lambda app: edit(app, changes=[{"path": "/x", "old": None, "new": None}]),
-            "unknown structure",
-        ),
+        (lambda app: edit(app, changes=[{"path": "/x", "old": None, "new": None}]), "unknown structure"),
         (lambda app: edit(app, changes=[{"path": "x", "old": 1, "new": None}]), "unknown structure"),
         (lambda app: edit(app, changes=[{"path": "x"}]), "unknown structure"),
         (lambda app: replaced_by_folder(app), "the file is a directory"),
-        (
-            lambda app: shutil.rmtree(app / ".opwest/stage"),
-            "the content for keep/changed.c is missing or damaged",
-        ),
+        (lambda app: shutil.rmtree(app / ".opwest/stage"), "the content for keep/changed.c is missing or damaged"),
         (lambda app: corrupt(app), "the content for keep/changed.c is missing or damaged in .opwest/stage"),
     ],
 )

@@ -5,7 +5,6 @@ import os
 import shutil
 
 import pytest
-from opwest import __version__
 from opwest.write import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
@@ -187,58 +186,18 @@ def test_read_record(app):
     assert times(app) == before
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("<<<<<<< ours", "invalid JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("[" * 100_000, "invalid JSON (maximum recursion depth exceeded"),
-        ("[]", "not a JSON object"),
-        ("{}", "'format' is None, not 1"),
-        ('{"format": true}', "'format' is True, not 1"),
-        ('{"format": 1}', "'record' is not an object"),
-        (
-            '{"format": 1, "record": {}, "files": []}',
-            "'files' does not map paths in the project to SHA-256 sums",
-        ),
-        (
-            '{"format": 1, "record": {}, "files": {"a": 1}}',
-            "'files' does not map paths in the project to SHA-256",
-        ),
-        ('{"format": 1, "record": {}, "files": {"../a": "' + "0" * 64 + '"}}', "'files' does not map paths"),
-        (
-            '{"format": 1, "record": {}, "files": {}, "user": ["/a"]}',
-            "'user' is not a list of paths in the project",
-        ),
-    ],
-)
-def test_broken_lock(app, content, reason):
+def test_broken_lock(app):
+    """test_write_lock.py has all kinds of damage."""
     write(app, gen("a.c"))
-    (app / ".opwest/lock.json").write_text(content)
+    (app / ".opwest/lock.json").write_text("<<<<<<< ours")
     before = times(app)
     for call in (lambda: read_record(app), lambda: write(app, gen("a.c", "new"))):
-        text = refusal(call)
-        assert text.startswith(f"{app}/.opwest/lock.json: error: the lock is damaged: {reason}")
-        assert text.endswith(
-            "hint: restore it from version control, or generate into a new directory and move your own files there"
+        assert refusal(call) == (
+            f"{app}/.opwest/lock.json: error: the lock is damaged: "
+            "invalid JSON (Expecting value: line 1 column 1 (char 0))\n"
+            "  hint: restore it from version control, or generate into a new directory and move your own files there"
         )
     assert times(app) == before
-
-
-def test_lock_that_is_a_link(app, tmp_path):
-    write(app, gen("a.c"))
-    (app / ".opwest/lock.json").rename(tmp_path / "lock")
-    (app / ".opwest/lock.json").symlink_to(tmp_path / "lock")
-    assert "error: the lock is damaged: the file is a symbolic link" in refusal(write, app, gen("a.c"))
-
-
-def test_lock_of_a_newer_opwest(app):
-    write(app)
-    (app / ".opwest/lock.json").write_text('{"format": 2, "opwest": "9.0"}')
-    assert refusal(read_record, app) == (
-        f"{app}/.opwest/lock.json: error: the project was written by a newer version of opwest (9.0, lock format 2)\n"
-        f"  expected: lock format 1 (opwest {__version__})\n"
-        "  hint: update opwest, or generate into a new directory"
-    )
 
 
 def test_lost_lock(app):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small trees like Zephyr's, with the Kconfig files of four boards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from opwest.zephyr.workspace import Workspace

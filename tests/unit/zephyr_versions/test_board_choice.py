@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The target of a model on a board, and the messages of `--board` if there is none."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -124,9 +122,9 @@ def test_options_of_the_application(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("board", "targets"),
     [
         ("qemu_riscv32", "rv32imac, rv32imafc"),
-        ("qemu_riscv64", "rv64gc"),
+        pytest.param("qemu_riscv64", "rv64gc", marks=pytest.mark.slow),
         ("mps2/an386", "cortex-m4, cortex-m4f"),
-        ("mps3/corstone300/an547", "cortex-m55f-mve"),
+        pytest.param("mps3/corstone300/an547", "cortex-m55f-mve", marks=pytest.mark.slow),
         ("qemu_cortex_a53", "cortex-a53"),
     ],
 )

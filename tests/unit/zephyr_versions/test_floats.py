@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options and notes of floating point for boards: with an FPU, without one, for objects of each float ABI and for C."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kconfig files: conditions, definitions, choices and their values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The targets of boards: of simulated boards without Zephyr's tree, of others from the Kconfig files of their SoC."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from campaign import sized
 from npu_support import DRIVER, build_image, build_npu, finish, make_program
 
 KINDS = ("dense", "conv2d", "add", "relu")
@@ -48,11 +49,10 @@ def convolved(x: np.ndarray, w: np.ndarray, stride: int, padding: int) -> np.nda
 def settings_for(generator: random.Random, kind: str) -> dict:
     shift = generator.choice([0, 0, 1, 7, 31, generator.randrange(48)])
     least, most = sorted(generator.choices(range(-128, 128), k=2)) if generator.random() < 0.4 else (-128, 127)
+    multiplier = int(generator.uniform(0.2, 3) * 2 ** max(0, shift - generator.randrange(9)))
     return {
         "id": KINDS.index(kind) + 100,
-        "multiplier": max(
-            1, min(2**31 - 1, int(generator.uniform(0.2, 3) * 2 ** max(0, shift - generator.randrange(9))))
-        ),
+        "multiplier": max(1, min(2**31 - 1, multiplier)),
         "shift": shift,
         "input_zero": generator.choice([0, 0, -128, 127, generator.randint(-128, 127)]),
         "output_zero": generator.choice([0, 0, -128, 127, generator.randint(-128, 127)]),
@@ -92,28 +92,12 @@ def case_for(generator: random.Random, numbers: np.random.Generator, kind: str, 
             total = x.astype(np.int64) + w - 2 * s["input_zero"]
     y = scaled(s, total)
     code = KINDS.index(kind) + 1
-    header = (
-        code,
-        s["id"],
-        height,
-        width,
-        channels,
-        out,
-        kh,
-        kw,
-        stride,
-        padding,
-        bias is not None,
-        x.size,
-        w.size,
-        y.size,
-    )
-    return struct.pack("<14i", *header) + x.tobytes() + w.tobytes() + (
-        b"" if bias is None else bias.tobytes()
-    ), y.tobytes()
+    shapes = (height, width, channels, out, kh, kw, stride, padding, bias is not None, x.size, w.size, y.size)
+    content = x.tobytes() + w.tobytes() + (b"" if bias is None else bias.tobytes())
+    return struct.pack("<14i", code, s["id"], *shapes) + content, y.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(sized(6, 16)))
 def test_kernels_compute_what_numpy_computes(maker, program, tmp_path, seed):
     generator, numbers = random.Random(seed), np.random.default_rng(seed)
     settings = {kind: settings_for(generator, kind) for kind in KINDS}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints all metadata of a model as JSON. */
+/* Prints all metadata of models as JSON, one a line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,10 +65,8 @@ static void tensors(const char *key, const struct opwest_tensor *list, unsigned 
 	printf("]");
 }
 
-int main(void)
+static void describe(const struct opwest_model *m)
 {
-	const struct opwest_model *const m = &MODEL;
-
 	printf("{\"name\": ");
 	text(m->name);
 	printf(", \"version\": %u, \"constant_size\": %lu, ", m->version, (unsigned long)m->constant_size);
@@ -135,5 +133,14 @@ int main(void)
 			       opwest_model_output(m, "") == NULL
 		       ? "true"
 		       : "false");
+}
+
+int main(void)
+{
+	static const struct opwest_model *const models[] = {MODELS};
+
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+		describe(models[i]);
+	}
 	return 0;
 }

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid measurements from an image."""
+"""Records of an image: invalid measurements, and the service of projects with variants."""
 
-from __future__ import annotations
-
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from golden_support import generate_project
 from opwest.board.link import LinkError
+from opwest.board.services import write_services
+from opwest.diagnostics import OpwestError
 from opwest.host.profile import make_measure, make_profile, parse_measures
+from opwest.host.project_data import choose_model, project_record, selected_variant
 from requirements_support import need
+
+# --- Invalid measurements from an image
 
 HEAD = "measures 2 1000 0 0"
 RUN = "point 0 run m 65535 65535 4 9 1 9 20"
@@ -77,3 +83,40 @@ def test_invalid_measures_over_smp() -> None:
     with pytest.raises(LinkError) as caught:
         _link([head, {**point, "device": -1}]).measures(model)
     assert caught.value.message == "/dev/board: invalid point 0 of model 'm': a count is -1"
+
+
+# --- The service of projects with variants: a source for each, and the record of the variant in an image
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generate_project("variants", tmp_path_factory.mktemp("variants"))
+
+
+def test_each_variant_has_its_service(project: Path, tmp_path: Path) -> None:
+    record = project_record(project)
+    assert record is not None
+    write_services(tmp_path, project, record)
+    found = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.c")}
+    assert found.keys() == {"adder_service.c", *(f"{name}/adder_service.c" for name in ("mla", "dsp", "mve"))}
+    assert "fast" in found["dsp/adder_service.c"] and "fast" not in found["adder_service.c"]
+
+
+def test_configuration_selects_the_record(project: Path) -> None:
+    record = project_record(project)
+    assert record is not None
+    base = choose_model(None, project, record)
+    dsp = selected_variant(base, {"CONFIG_OPWEST_MODEL_ADDER_VARIANT_DSP": "y"})
+    assert dsp["steps"] == ["widen", "add_packed"]
+    assert selected_variant(base, {"CONFIG_OPWEST_MODEL_ADDER_BASE": "y"}) is base
+
+
+@pytest.mark.parametrize(("key", "value"), [("variant", "../x"), ("variant", 1), ("tensors", None)])
+def test_damaged_record_of_a_variant(tmp_path: Path, key: str, value: object) -> None:
+    project = generate_project("variants", tmp_path)
+    lock = project / ".opwest" / "lock.json"
+    content = json.loads(lock.read_text())
+    content["record"]["models"][0]["variants"][1][key] = value
+    lock.write_text(json.dumps(content))
+    with pytest.raises(OpwestError, match="the lock is damaged"):
+        project_record(project)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of the build: linker scripts, opwest_add_bundle(), and the array of public keys."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from requirements_support import need
+
+# --- The linker scripts of models reach the preprocessor from every directory, through Zephyr's list of snippets
+
+MODULE = Path(__file__).resolve().parents[3] / "zephyr_module" / "cmake" / "opwest.cmake"
+# As cmake/modules/extensions.cmake of Zephyr 4.2 adds a script to a file of snippets.
+ZEPHYR = """\
+set(snippets "${CMAKE_BINARY_DIR}/snippets.ld")
+file(WRITE "${snippets}" "")
+function(zephyr_linker_sources location path)
+  file(RELATIVE_PATH relpath ${ZEPHYR_BASE}/include ${path})
+  file(STRINGS ${snippets} lines)
+  list(APPEND lines "#include \\"${relpath}\\"")
+  list(SORT lines)
+  string(REPLACE ";" "\\n;" lines "${lines}")
+  file(WRITE ${snippets} ${lines} "\\n")
+endfunction()
+function(zephyr_include_directories folder)
+  file(WRITE "${CMAKE_BINARY_DIR}/include_path" "${folder}")
+endfunction()
+"""
+
+
+@pytest.mark.parametrize("name", ["plain", "größe", "モデル", "a b", "c++(1)"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_every_script_is_included_once(tmp_path: Path, linked: bool, name: str) -> None:
+    need("cmake")
+    need("cc")
+    real = tmp_path / "a" / "b" / "zephyr"
+    (real / "include").mkdir(parents=True)
+    base = tmp_path / "zephyr" if linked else real
+    if linked:
+        base.symlink_to(real)
+    scripts = [tmp_path / name / folder / "model.ld" for folder in ("one", "two", "three")]
+    text = MODULE.read_text(encoding="utf-8")
+    function = text[text.index("function(opwest_linker_script") :]
+    lines = [f'set(ZEPHYR_BASE "{base}")', ZEPHYR, function[: function.index("endfunction()") + len("endfunction()")]]
+    for script in scripts:
+        script.parent.mkdir(parents=True)
+        script.write_text(f"content_{script.parent.name}\n")
+        lines.append(f'opwest_linker_script("{script}")')
+    (tmp_path / "try.cmake").write_text("\n".join(lines), encoding="utf-8")
+    build = tmp_path / name / "build"
+    build.mkdir()
+
+    subprocess.run(["cmake", "-P", str(tmp_path / "try.cmake")], cwd=build, check=True)
+
+    command = ["cc", "-E", "-P", "-x", "assembler-with-cpp", "-I", (build / "include_path").read_text("utf-8")]
+    done = subprocess.run([*command, str(build / "snippets.ld")], capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == ["content_one", "content_three", "content_two"]
+
+
+# --- opwest_add_bundle() without Zephyr: its options, and manifests without a model
+
+ROOT = Path(__file__).resolve().parents[3]
+MANIFEST = ROOT / "examples" / "digits" / "manifest.yaml"
+
+
+def configured(folder, arguments, manifest=MANIFEST, **environment):
+    """Configure a project with one bundle; return the messages and the rules of the build."""
+    need("cmake", "make")
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(one NONE)\nadd_custom_target(zephyr_generated_headers)\n"
+        f"set(PYTHON_EXECUTABLE {sys.executable})\ninclude({ROOT}/zephyr_module/cmake/opwest_bundle.cmake)\n"
+        f"opwest_add_bundle(one MANIFEST {manifest} {arguments})\n"
+    )
+    command = ["cmake", "-G", "Unix Makefiles", "-S", folder, "-B", folder / "build"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    rules = folder / "build" / "CMakeFiles" / "opwest_bundle.one.dir"
+    return " ".join(done.stderr.split()), "".join(path.read_text() for path in rules.glob("*make*"))
+
+
+def test_values_that_cmake_takes_for_false(tmp_path):
+    errors, rules = configured(tmp_path, "SLOT 0 UNSIGNED VECTORS 0 VERSION 0 VARIANT off")
+    assert not errors
+    for option in ("--slot 0", "--vectors 0", "--model-version 0", "--variant off", "--unsigned"):
+        assert f" {option}" in rules
+    assert "opwest_bundle/one/include/digits_bundle.h" in rules
+
+
+@pytest.mark.parametrize("arguments", ["SLOT 0", "UNSIGNED", "LLEXT UNSIGNED other"])
+def test_missing_and_unknown_arguments(tmp_path, arguments):
+    errors, _ = configured(tmp_path, arguments)
+    assert "opwest_add_bundle(one): expected MANIFEST <file> SLOT <slot> or LLEXT" in errors
+
+
+def test_a_manifest_without_the_name_of_a_model(tmp_path):
+    manifest = tmp_path / "manifest.yaml"
+    manifest.write_text("version: 1\n")
+    errors, _ = configured(tmp_path, "LLEXT UNSIGNED", manifest)
+    assert "missing key 'model'" in errors
+    assert "opwest_add_bundle(one): cannot read the name of the model: see the messages above" in errors
+
+
+def test_a_build_with_a_key_names_the_package_for_signatures(tmp_path):
+    """The workspace's Python lacks cryptography, which requirements.txt does not list."""
+    absent = tmp_path / "absent" / "cryptography" / "__init__.py"
+    absent.parent.mkdir(parents=True)
+    absent.write_text("raise ImportError\n")
+    errors, _ = configured(tmp_path, "SLOT 0 KEY key.pem", PYTHONPATH=str(absent.parents[1]))
+    assert not errors
+    for file in ("key.pem", "build/zephyr/.config", "build/zephyr/zephyr.dts"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    command = ["cmake", "--build", tmp_path / "build"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode
+    text = "opwest: error: signatures require the package 'cryptography', which is not installed\n"
+    assert f'{text}  hint: pip install "cryptography>=42"\n' in done.stderr
+
+
+# --- The step of the build that makes a C array of public keys
+
+RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
+SCRIPT = RUNTIME / "scripts" / "bundle_keys.py"
+PREFIX = bytes.fromhex("302a300506032b6570032100")
+# RFC 8410, section 10.1.
+BODY = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="
+PUBLIC = f"-----BEGIN PUBLIC KEY-----\n{BODY}\n-----END PUBLIC KEY-----\n"
+KEY = bytes.fromhex("19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1")
+
+
+def pem(der, label="PUBLIC KEY"):
+    return f"-----BEGIN {label}-----\n{base64.b64encode(der).decode()}\n-----END {label}-----\n"
+
+
+def written(folder, *texts):
+    """Run the script; return its errors, and the files if there are none."""
+    files = [folder / f"{index}.pem" for index in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    header, source = folder / "out" / "opwest" / "bundle_keys.h", folder / "out" / "bundle_keys.c"
+    header.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, SCRIPT, "--header", header, "--source", source, *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if done.stderr else 0)
+    return done.stderr, header, source
+
+
+def test_c_array_contains_the_keys_of_all_files(tmp_path):
+    other = bytes(range(32))
+    errors, header, source = written(tmp_path, PUBLIC, "a comment\n" + pem(PREFIX + other) + pem(PREFIX + other[::-1]))
+    assert not errors
+    program = tmp_path / "main.c"
+    program.write_text(
+        "#include <stdio.h>\n#include <opwest/bundle_keys.h>\nint main(void) {\n"
+        "for (unsigned i = 0; i < OPWEST_BUNDLE_KEY_COUNT; i++) { for (int j = 0; j < 32; j++)\n"
+        '{ printf("%02x", opwest_bundle_keys[i].bytes[j]); } printf("\\n"); } return 0; }\n'
+    )
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{RUNTIME / 'include'}", f"-I{header.parents[1]}"]
+    subprocess.run(["cc", *flags, program, source, "-o", tmp_path / "main"], check=True)
+    printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == [KEY.hex(), other.hex(), other[::-1].hex()]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "found no PEM block"),
+        (b"\xff\xfe", "not a text file"),
+        (pem(bytes(48), "PRIVATE KEY"), "found a private key: firmware contains only public keys"),
+        (pem(bytes(48), "CERTIFICATE"), "found 'CERTIFICATE'"),
+        (pem(bytes.fromhex("302a300506032b656e032100") + KEY), "found a public key of another algorithm"),
+        (pem(PREFIX + KEY[:-1]), "found a public key of another algorithm"),
+        (pem(PREFIX + KEY + b"\0"), "found a public key of another algorithm"),
+        (PUBLIC.replace("MCow", "MC*w"), "damaged base64"),
+        (PUBLIC + PUBLIC[:-10], "incomplete PEM block"),
+        (PUBLIC[:-10] + pem(PREFIX + bytes(32)), "incomplete PEM block"),
+        (PUBLIC.replace("END PUBLIC", "END PRIVATE"), "incomplete PEM block"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, found):
+    errors, header, _ = written(tmp_path, PUBLIC, text)
+    assert re.search(rf"1\.pem: error: cannot read '1\.pem': {re.escape(found)}", errors), errors
+    assert "expected: a PEM file with Ed25519 public keys" in errors and "0.pem" not in errors
+    assert not header.exists()
+
+
+def test_missing_and_duplicate_files(tmp_path):
+    errors, header, _ = written(tmp_path, PUBLIC, PUBLIC)
+    assert errors == f"1.pem: error: duplicate key {KEY.hex()}\n" and not header.exists()
+    command = [sys.executable, SCRIPT, "--header", tmp_path / "h", "--source", tmp_path / "c", tmp_path / "none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "error: cannot read 'none': No such file or directory" in done.stderr
