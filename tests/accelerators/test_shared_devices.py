@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -12,61 +10,27 @@ from pathlib import Path
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from c_support import RUNTIME
-from opwest.host.compile import EMULATION_SOURCES
+from device_models import CONTEXT, EMULATION, POSIX, difference, launch, write_model
 from requirements_support import skip_here
 
 RUNS = 10_000
-CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
-EMULATION = [RUNTIME / "src" / name for name in EMULATION_SOURCES]
-POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
-
-
-def _onpu(number: int) -> bytes:
-    """Return a program for emulated devices: kernel 1 adds; another kernel distinguishes the two programs."""
-    spec = importlib.util.spec_from_file_location("make_program", RUNTIME / "drivers" / "npu_emul" / "make_program.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.make_program([("add", {"id": 1}), ("relu", {"id": number})])
-
-
-def _manifest(folder: Path, programs: tuple[str, str], timeout_ms: int) -> Path:
-    folder.mkdir(parents=True)
-    tensor = {"dtype": "int8", "shape": [16]}
-    args = [{"name": "a", **tensor}, {"name": "b", **tensor}, {"name": "y", **tensor, "direction": "out"}]
-    (folder / "adders.c").write_bytes((PROGRAMS / "adders.c").read_bytes())
-    for number, name in enumerate(("one", "two")):
-        (folder / f"{name}.onpu").write_bytes(_onpu(number + 2))
-    devices = {
-        name: {
-            "devicetree": {"nodelabel": name},
-            "program": f"{program}.onpu",
-            "timeout_ms": timeout_ms,
-            "own_timeout_ms": timeout_ms,
-        }
-        for name, program in zip(("first", "second"), programs, strict=True)
-    }
-    steps = [
-        {"call": "launch", "device": "first", "args": ["x", "x", "a"]},
-        {"call": "difference", "args": ["a", "a", "c"]},
-        {"call": "launch", "device": "second", "args": ["c", "x", "d"]},
-        {"call": "launch", "device": "first", "args": ["c", "a", "e"]},
-        {"call": "difference", "args": ["d", "e", "y"]},
-    ]
-    manifest = {
-        "version": 1,
-        "model": folder.name,
-        "devices": devices,
-        "operators": {"launch": {"args": args, "device": {}, "async": True}, "difference": {"args": args}},
-        "run": {"inputs": {"x": tensor}, "outputs": {"y": tensor}, "steps": steps},
-    }
-    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items())
-    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [adders.c]}\n")
-    return folder / "manifest.yaml"
+STEPS = [
+    launch("first", "x", "x", "a"),
+    difference("a", "a", "c"),
+    launch("second", "c", "x", "d"),
+    launch("first", "c", "a", "e"),
+    difference("d", "e", "y"),
+]
 
 
 def _generate(work: Path, metadata: str, timeout_ms: int) -> Path:
     required = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
-    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in required.items()]
+    limits = {"timeout_ms": timeout_ms, "own_timeout_ms": timeout_ms}
+    manifests = []
+    for name, programs in required.items():
+        devices = zip(("first", "second"), programs, strict=True)
+        devices = {device: {"program": f"{program}.onpu", **limits} for device, program in devices}
+        manifests.append(write_model(work / "source" / name, devices, {"steps": STEPS}))
     return generate_quickly(manifests, work / "app", metadata=metadata)
 
 

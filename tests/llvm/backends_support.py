@@ -253,7 +253,8 @@ def compile_sources(machine: Machine, work: Path, sources: list[Path], options: 
     # Own headers if the compiler has none.
     own = ["-idirafter", PROGRAMS / "include"] if machine.memory else []
     compiling = [flag for flag in machine.flags if not flag.startswith(("-Wl,", "-static", "-no-pie"))]
-    run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", *sources], work)
+    for source in sources:  # one at a time, as ccache requires
+        run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", source], work)
     return sorted(work.glob("*.o"))
 
 

@@ -13,7 +13,7 @@ for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
         sys.path.insert(0, str(_folder))
 
 # test_llvmlite_absent.py tests the behaviour without it.
-_NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_lifecycle_backends", "test_metadata_objects")
+_NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_metadata_objects")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
