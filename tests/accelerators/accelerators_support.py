@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from c_support import RUNTIME, SANITIZED, compile_all, includes, read_record, run, runtime_objects
 from golden_support import generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
@@ -22,20 +20,7 @@ THREADED = [
     *("-D_POSIX_C_SOURCE=200809L", "-pthread"),
 ]
 
-__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "made_once", "need_compiler", "play"]
-
-
-def made_once(request: pytest.FixtureRequest, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a directory of the session, filled once by `make`, for all workers of pytest-xdist."""
-    base = request.getfixturevalue("tmp_path_factory").getbasetemp()
-    folder = (base.parent if hasattr(request.config, "workerinput") else base) / f"accelerators_{name}"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "done").exists():
-            make(folder)
-            (folder / "done").touch()
-    return folder
+__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "need_compiler", "play"]
 
 
 def build(

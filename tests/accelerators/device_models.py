@@ -21,12 +21,12 @@ ARGS = [{"name": "a", **TENSOR}, {"name": "b", **TENSOR}, {"name": "y", **TENSOR
 OPERATORS = {"launch": {"args": ARGS, "device": {}, "async": True}, "difference": {"args": ARGS}}
 
 
-def launch(device: str, *args: str) -> dict[str, Any]:
+def launch(device: str, *args: str | int) -> dict[str, Any]:
     """Return a step on a device."""
     return {"call": "launch", "device": device, "args": args}
 
 
-def difference(*args: str) -> dict[str, Any]:
+def difference(*args: str | int) -> dict[str, Any]:
     """Return a step on the processor."""
     return {"call": "difference", "args": args}
 

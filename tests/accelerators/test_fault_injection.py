@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import projects
 import pytest
-from accelerators_support import PROGRAMS, build, generate_quickly, made_once, play
+from accelerators_support import PROGRAMS, build, generate_quickly, play
 from campaign import sized
 from fault_calls import AGAIN, BUSY, EXCLUSIVE, FREE, GOOD, LOADS, TIMED_OUT, WOKEN, Properties
 from fault_models import SUBJECTS
@@ -19,6 +19,7 @@ from fault_named import Named, uses
 from fault_oracle import Oracle
 from fault_subjects import ALL_HOOKS, Subject, glue
 from opwest.diagnostics import Diagnostics
+from session_support import made_once
 
 DEFAULT = (Properties(), Properties(), Properties())
 AGAIN_COUNTS = (0, 1, -1)
@@ -190,8 +191,8 @@ def script():
 
 
 @pytest.fixture(scope="module")
-def program(metadata, request):
-    return made_once(request, f"faults_{metadata}", lambda work: _build(work, metadata)) / "build" / "program"
+def program(metadata):
+    return made_once(f"accelerators/faults_{metadata}", lambda work: _build(work, metadata)) / "build" / "program"
 
 
 def _build(work, metadata):
@@ -204,8 +205,13 @@ def _build(work, metadata):
     build(app, work / "build", sources, without=("port_host.c", "port_host_cache.c"))
 
 
-def test_every_call_may_fail(program, script, record_property):
-    text = play(program, "".join(case.line + "\n" for case, _ in script))
+@pytest.fixture(scope="module")
+def text(program, script):
+    """The output for all cases."""
+    return play(program, "".join(case.line + "\n" for case, _ in script))
+
+
+def test_every_call_may_fail(text, script, record_property):
     assert "VIOLATION" not in text, next(line for line in text.splitlines() if "VIOLATION" in line)
     found = text.split(".\n")
     assert len(found) == len(script) + 1
@@ -220,9 +226,8 @@ def test_every_call_may_fail(program, script, record_property):
     assert min(singles, doubles, cancelled, again) >= sized(300, 3_000)
 
 
-def test_successful_hooks_are_undone_once_in_reverse(program, script):
+def test_successful_hooks_are_undone_once_in_reverse(text, script):
     """Checks only the recorded calls, without the oracle."""
-    text = play(program, "".join(case.line + "\n" for case, _ in script))
     opposite = {"A": "D", "O": "C"}
     for (case, _), output in zip(script, text.split(".\n"), strict=False):
         injected = {position: code for position, code, _ in case.faults}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +32,13 @@ SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
 def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
-    """Generate a golden project below `work`."""
-    return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True, metadata=metadata)
+    """Return a golden project below `work`, generated once in a session."""
+
+    def make(folder: Path) -> None:
+        generate_quickly(copy_project(name, folder / "source"), folder / "app", vendored=True, metadata=metadata)
+
+    shutil.copytree(made_once(f"golden/{name}_{metadata}", make), work, dirs_exist_ok=True)
+    return work / "app"
 
 
 def read_record(app: Path) -> dict:

@@ -74,7 +74,9 @@ def agrees(found, expected):
     return all(a[0] == b[0] and a[1].startswith(b[1]) for a, b in pairs)
 
 
-@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize(
+    "flags", [one if one in ("plain", "lto") else pytest.param(one, marks=pytest.mark.slow) for one in FLAGS]
+)
 def test_state_of_objects(tmp_path, flags):
     need("gcc")
     wrong = {}

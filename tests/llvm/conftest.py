@@ -30,12 +30,3 @@ def apps():
 
     shared = made_once("backends", applications)
     return {metadata: shared / metadata for metadata in BACK_ENDS}
-
-
-@pytest.fixture(scope="session")
-def two_npus_apps():
-    """The application of examples/two_npus with each back end."""
-    from backends_support import BACK_ENDS, two_npus_applications
-
-    shared = made_once("two_npus_backends", two_npus_applications)
-    return {metadata: shared / metadata for metadata in BACK_ENDS}
