@@ -53,14 +53,7 @@ DRIVERS = sized(
         for hooks in ("-", "u", "s", "sd", "usd")
     ),
 )
-KINDS = (
-    ("code", -errno.EILSEQ),
-    ("code", -errno.EINTR),
-    ("cancel", 0),
-    ("again", 1),
-    ("again", 2),
-    ("again", 1000),
-)
+KINDS = (("code", -errno.EILSEQ), ("code", -errno.EINTR), ("cancel", 0), ("again", 1), ("again", 2), ("again", 1000))
 
 
 def manifest(folder):

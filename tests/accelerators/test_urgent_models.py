@@ -53,11 +53,6 @@ def app(tmp_path_factory):
     return generate_quickly(manifests, work / "app")
 
 
-@pytest.fixture(scope="module")
-def threaded(app, tmp_path_factory):
-    return build(app, tmp_path_factory.mktemp("threaded"), [PROGRAMS / "urgent.c"], THREADED, extra=EMULATION)
-
-
 def test_latency_of_an_urgent_model(app, tmp_path, record_property):
     """A device that a long run uses only at its begin is free afterwards.
 
@@ -76,19 +71,12 @@ def test_latency_of_an_urgent_model(app, tmp_path, record_property):
     assert found["after"][0] * 2 < found["before"][0]
 
 
-@pytest.mark.parametrize("how", ["cancel", "signal"])
-def test_cancelled_runs_do_not_disturb_others(threaded, how):
-    """With the thread sanitizer. Signals: no handler, which could interrupt a thread that has a lock of the device."""
-    text = play(threaded, "", how, str(CANCELS), "7")
+@pytest.mark.parametrize("flags", [THREADED, [*SANITIZED, *POSIX]], ids=["threads", "addresses"])
+def test_cancelled_runs_do_not_disturb_others(app, flags, tmp_path):
+    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], flags, extra=EMULATION)
+    text = play(program, "", "cancel", str(CANCELS), "7")
     cancelled, finished, urgent = map(int, re.search(r"^(\d+) cancelled, (\d+) finished, (\d+) urgent", text).groups())
     assert text.splitlines()[0].endswith(", released once")
     assert text.splitlines()[1] == "close 0 0 0"
     assert cancelled > CANCELS // 10 and urgent > 10
-    print(f"{how}: {cancelled} cancelled, {finished} finished, {urgent} runs beside them")
-
-
-def test_cancelled_runs_leave_no_access_behind(app, tmp_path):
-    """With the address sanitizer."""
-    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], [*SANITIZED, *POSIX], extra=EMULATION)
-    text = play(program, "", "cancel", str(CANCELS), "16")
-    assert ", released once" in text and text.splitlines()[-1] == "close 0 0 0"
+    print(f"{cancelled} cancelled, {finished} finished, {urgent} runs beside them")

@@ -149,11 +149,7 @@ int32_t f(const int16_t *x, const float *w, int16_t *y)
             "step 0 (f) wrote its input 'w': element 3, which is 4.5, is in read-only memory",
         ),
         ("((float *)w)[3] = 9.5f;", ", pool: sram", "step 0 (f) wrote its input 'w': element 3 was 4.5, is 9.5"),
-        (
-            "if (x[2] == 10) ((int16_t *)x)[2] = -1;",
-            "",
-            "step 1 (f) wrote its input 'x': element 2 was 10, is -1",
-        ),
+        ("if (x[2] == 10) ((int16_t *)x)[2] = -1;", "", "step 1 (f) wrote its input 'x': element 2 was 10, is -1"),
         ("", "", ""),
     ],
     ids=["constant", "constant_in_ram", "intermediate", "none"],

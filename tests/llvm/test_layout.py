@@ -62,10 +62,7 @@ PLANTED = {
         rf"{layout.DTYPE.constant(-1)}\W not handled",
     ),
     "a wrong flag": (Description(flags=(replace(layout.DEVICE_FLAGS, members=("foreign", "hooks")),)), "FOREIGN"),
-    "a wrong type code": (
-        Description(constants=(replace(layout.TVM_NULLPTR, value=3),)),
-        "kTVMNullptr is not 3",
-    ),
+    "a wrong type code": (Description(constants=(replace(layout.TVM_NULLPTR, value=3),)), "kTVMNullptr is not 3"),
     "an exchanged DLTensor": (
         Description(structs=(replace(layout.DL_DATA_TYPE, fields=layout.DL_DATA_TYPE.fields[::-1]),)),
         "offsetof",

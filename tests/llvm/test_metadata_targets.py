@@ -75,10 +75,7 @@ def generated(done, app, model):
 @pytest.mark.needs("llvmlite", "cc")
 @pytest.mark.parametrize(
     "names",
-    [
-        *sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]),
-        ("manifest.yaml", "manifest_serial.yaml"),
-    ],
+    [*sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]), ("manifest.yaml", "manifest_serial.yaml")],
     ids="-".join,
 )
 def test_two_npus(opwest, tmp_path, names):
