@@ -103,8 +103,13 @@ def files(project, *patterns):
 
 @pytest.mark.parametrize(
     ("flags", "patterns"),
-    [("-g", [OBJECT]), ("", [OBJECT, SOURCES]), (None, [SOURCES]), (None, ["operators_ir/*.ll"]), ("", [OBJECT])],
-    ids=["debug information", "objects and sources", "sources", "ir", "no debug information"],
+    [
+        pytest.param("-g", [OBJECT], id="debug information"),
+        pytest.param("", [OBJECT, SOURCES], id="objects and sources", marks=pytest.mark.slow),
+        pytest.param(None, [SOURCES], id="sources"),
+        pytest.param(None, ["operators_ir/*.ll"], id="ir", marks=pytest.mark.slow),
+        pytest.param("", [OBJECT], id="no debug information", marks=pytest.mark.slow),
+    ],
 )
 def test_completed_draft_computes_the_expected_results(opwest, project, reference, flags, patterns):
     if flags is not None:
@@ -152,6 +157,7 @@ def test_remaining_mark_prevents_generation(opwest, project):
     assert re.match(r"manifest.yaml:\d+:\d+: error: 'operators.dense.args\[0\].shape' is not filled in", done.err)
 
 
+@pytest.mark.slow
 def test_objects_of_several_targets(opwest, project):
     done = subprocess.run([sys.executable, "compile_operators.py"], capture_output=True, text=True, check=False)
     made = files(project, "objects/*/*.o", "objects/*/*.a")

@@ -52,6 +52,7 @@ def zeros(app: Path, folder: Path) -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sized(SOME, [name for name in PROJECTS if name not in NO_HOST_OBJECTS]))
 def test_code_of_golden_projects_is_clean(name: str, tmp_path: Path, opwest, monkeypatch: pytest.MonkeyPatch) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
@@ -65,6 +66,7 @@ def test_code_of_golden_projects_is_clean(name: str, tmp_path: Path, opwest, mon
         assert (done.code, NO_DRIVER.get(name, "")) == (0, "") or NO_DRIVER[name] in done.err, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "example"), [("clang", "digits"), ("gcc", "two_npus")])
 def test_examples_are_clean(compiler: str, example: str, digits, tmp_path: Path, opwest, monkeypatch) -> None:
     need_compiler(compiler, ("-fsanitize=address,undefined",), link=True)
