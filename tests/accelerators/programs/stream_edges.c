@@ -29,16 +29,8 @@ static int8_t results[2][ELEMENTS];
 
 int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
 
-/* Set by cases: what the operator returns, so many times. */
-static int32_t operator_code;
-static int operator_count;
-
 int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
 {
-	if (operator_count > 0) {
-		operator_count--;
-		return operator_code;
-	}
 	return opwest_npu_emul_add(dev, 1, a, b, y, ELEMENTS);
 }
 
@@ -304,88 +296,6 @@ static void case_runs_between(void)
 	check_result(0, 2);
 }
 
-static void case_job_fails(void)
-{
-	EXPECT(opwest_npu_emul_inject(&npu_a, OPWEST_NPU_EMUL_JOB, 0, -EILSEQ) == 0);
-	EXPECT(submit(0) == 0 && submit(1) == 0);
-	EXPECT(poll() == -EILSEQ);
-	EXPECT(stream.workspace.status.hook == OPWEST_HOOK_SYNC);
-	EXPECT(stream.workspace.status.step == 0U && stream.workspace.status.device == 0U);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
-	check_owned(false);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
-}
-
-/* The result of a frame that has ended is kept when the younger one fails. */
-static void case_younger_fails(void)
-{
-	EXPECT(submit(0) == 0 && submit(1) == 0);
-	/* The third job of the second device is that of the second frame. */
-	EXPECT(opwest_npu_emul_inject(&npu_b, OPWEST_NPU_EMUL_JOB, 1, -EILSEQ) == 0);
-	usleep(10 * LATENCY_US);
-	EXPECT(poll() == 0);
-	usleep(10 * LATENCY_US);
-	EXPECT(poll() == -EILSEQ);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
-	check_owned(false);
-	check_result(0, 0);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2); /* from the first content of the state on */
-}
-
-/* The operator fails when the frame is submitted: poll returns it, and the older frame ends, too. */
-static void case_submit_fails(void)
-{
-	EXPECT(submit(0) == 0);
-	operator_code = 5;
-	operator_count = 1;
-	EXPECT(submit(1) == 0);
-	EXPECT(submit(2) == -EAGAIN && edges_stream_frame(&stream) == NULL);
-	check_owned(false);
-	EXPECT(poll() == -EIO);
-	EXPECT(stream.workspace.status.code == 5 && stream.workspace.status.step == 0U);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
-}
-
-/* -EAGAIN of an operator whose device has no unfinished work is a failure. */
-static void case_operator_busy(void)
-{
-	operator_code = -EAGAIN;
-	operator_count = 1;
-	EXPECT(submit(0) == 0);
-	EXPECT(poll() == -EIO);
-	EXPECT(stream.workspace.status.code == -EAGAIN);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
-	check_owned(false);
-}
-
-static void case_open_fails(void)
-{
-	EXPECT(submit(0) == 0 && poll() == 0);
-	EXPECT(opwest_npu_emul_inject(&npu_b, OPWEST_NPU_EMUL_OPEN, 0, -EILSEQ) == 0);
-	EXPECT(submit(1) == -EILSEQ);
-	EXPECT(stream.workspace.status.hook == OPWEST_HOOK_OPEN);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
-	check_owned(false);
-	EXPECT(submit(1) == 0 && poll() == 0);
-	check_result(0, 1); /* no step had begun: the state is that of frame 0 */
-}
-
-static void case_close_fails(void)
-{
-	EXPECT(opwest_npu_emul_inject(&npu_a, OPWEST_NPU_EMUL_CLOSE, 0, -EILSEQ) == 0);
-	EXPECT(submit(0) == 0 && submit(1) == 0);
-	EXPECT(poll() == 0);
-	EXPECT(poll() == -EILSEQ);
-	EXPECT(stream.workspace.status.hook == OPWEST_HOOK_CLOSE);
-	check_owned(false);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
-}
-
 static void case_hangs(void)
 {
 	opwest_npu_emul_hang(&npu_b, 0);
@@ -449,21 +359,6 @@ static void case_cancelled(void)
 	check_result(2, 2);
 }
 
-/* A frame that has ended before the cancellation keeps its result. */
-static void case_cancelled_late(void)
-{
-	EXPECT(submit(0) == 0);
-	usleep(10 * LATENCY_US);
-	EXPECT(edges_poll(&stream, 0, NULL) == -EAGAIN);
-	usleep(10 * LATENCY_US);
-	EXPECT(submit(1) == 0); /* ends frame 0 */
-	EXPECT(edges_stream_cancel(&stream) == 0);
-	EXPECT(poll() == 0);
-	EXPECT(poll() == -ECANCELED);
-	check_owned(false);
-	check_result(0, 0);
-}
-
 static int called;
 
 static void count_call(void *user)
@@ -514,8 +409,6 @@ int main(int argc, char **argv)
 {
 	return RUN_CASES(argc, argv,
 			 CASE(arguments), CASE(closed), CASE(in_flight), CASE(threads), CASE(busy),
-			 CASE(race), CASE(overlaps), CASE(runs_between), CASE(job_fails),
-			 CASE(younger_fails), CASE(submit_fails), CASE(operator_busy), CASE(open_fails),
-			 CASE(close_fails), CASE(hangs), CASE(slow), CASE(cancelled),
-			 CASE(cancelled_late), CASE(notified));
+			 CASE(race), CASE(overlaps), CASE(runs_between), CASE(hangs), CASE(slow), CASE(cancelled),
+			 CASE(notified));
 }
