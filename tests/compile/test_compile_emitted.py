@@ -33,6 +33,7 @@ COMPILERS = {
     "cortex-m3": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
 }
 BUILDABLE = [name for name in PROJECTS if name != "targets"]  # whose objects are no programs
+QUICK = (("many_kinds", "c"), ("vectors", "llvm"))  # of the builds with sanitizers
 FOREIGN = ("asynchronous",)  # a host has no handle of a vendor-specific type: the model does not open
 
 
@@ -186,7 +187,10 @@ def test_public_header_from_cpp(app, compiler, standard, tmp_path):
     compile_all(tmp_path / "cpp", [main], compiler, flags, includes(app))
 
 
-@pytest.mark.parametrize("name", [*BUILDABLE, "digits"])
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "many_kinds" else pytest.param(name, marks=pytest.mark.slow) for name in (*BUILDABLE, "digits")],
+)
 def test_cpp_program_links_and_runs(name, tmp_path):
     """The functions are those that the generated application, in C, calls with both back ends."""
     need_compiler("g++")
@@ -200,7 +204,15 @@ def test_cpp_program_links_and_runs(name, tmp_path):
     assert done.returncode == (1 if name in FOREIGN else 0), done.stderr
 
 
-@pytest.mark.parametrize("name", BUILDABLE)
+@pytest.mark.parametrize(
+    ("name", "metadata"),
+    [
+        pytest.param(name, metadata, marks=[] if (name, metadata) in QUICK else pytest.mark.slow)
+        for name in BUILDABLE
+        for metadata in ("c", "llvm")
+    ],
+    indirect=["metadata"],
+)
 def test_generated_application_passes_sanitizers(name, metadata, tmp_path):
     """The generated main.c, without changes."""
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)

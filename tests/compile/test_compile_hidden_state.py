@@ -217,7 +217,9 @@ def project(tmp_path, monkeypatch):
     return generate
 
 
-@pytest.mark.parametrize("compiler", ["cc", "gcc -flto --coverage -fsanitize=address"])
+@pytest.mark.parametrize(
+    "compiler", ["cc", pytest.param("gcc -flto --coverage -fsanitize=address", marks=pytest.mark.slow)]
+)
 def test_host_run_reports_state_of_a_header(project, monkeypatch, capsys, compiler):
     need("gcc")
     monkeypatch.setenv("CC", compiler)
