@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-from c_support import RUNTIME, SANITIZED, execute, includes, read_record, run
+from c_support import RUNTIME, SANITIZED, compile_all, includes, read_record, run, runtime_objects
 from golden_support import generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
 from opwest.render.model_files import metadata_object
@@ -22,30 +20,7 @@ THREADED = [
     *("-D_POSIX_C_SOURCE=200809L", "-pthread"),
 ]
 
-__all__ = [
-    "PROGRAMS",
-    "SANITIZED",
-    "THREADED",
-    "build",
-    "execute",
-    "generate_quickly",
-    "made_once",
-    "need_compiler",
-    "play",
-]
-
-
-def made_once(request: pytest.FixtureRequest, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a directory of the session, filled once by `make`, for all workers of pytest-xdist."""
-    base = request.getfixturevalue("tmp_path_factory").getbasetemp()
-    folder = (base.parent if hasattr(request.config, "workerinput") else base) / f"accelerators_{name}"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "done").exists():
-            make(folder)
-            (folder / "done").touch()
-    return folder
+__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "need_compiler", "play"]
 
 
 def build(
@@ -59,37 +34,35 @@ def build(
 ) -> Path:
     """Build `sources` with all models of an application and the runtime, except the parts in `without`."""
     need_compiler("gcc", flags, link=True)
-    work.mkdir(parents=True, exist_ok=True)
     record = read_record(app)
-    options = [*flags, *includes(app), f"-I{PROGRAMS}"]
-    plain = [*sources, *(RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in without), *extra]
+    options = [*includes(app), f"-I{PROGRAMS}"]
+    own = list(sources)
+    runtime = [RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in without]
     if any(model.get("stream") for model in record["models"]):
-        plain += [RUNTIME / "src" / name for name in STREAM_SOURCES]
-    objects: list[Path] = []
+        runtime += [RUNTIME / "src" / name for name in STREAM_SOURCES]
+    objects = runtime_objects([*runtime, *extra], "gcc", flags)
     for model in record["models"]:
-        folder = app / "models" / model["name"]
+        name = model["name"]
+        folder = app / "models" / name
         if model.get("stream"):
-            plain.append(folder / "src" / f"{model['name']}_stream.c")
+            own.append(folder / "src" / f"{name}_stream.c")
         chosen = next(b for b in model["builds"] if b["target"] is None or ("x86_64" in b["host"] and b["bits"] == 64))
         if record["metadata"] == "llvm":
-            objects.append(folder / metadata_object(model["name"], chosen["target"]))
+            objects.append(folder / metadata_object(name, chosen["target"]))
         else:
-            plain += [folder / "src" / f"{model['name']}_{part}.c" for part in ("metadata", "registry", "run")]
+            own += [folder / "src" / f"{name}_{part}.c" for part in ("metadata", "registry", "run")]
             if model["constants"]:
-                into = work / f"{model['name']}_constants.o"
-                run(["gcc", *options, f"-Wa,-I{folder / 'constants'}", "-c", folder / "constants.S", "-o", into], work)
-                objects.append(into)
+                assembly = [*options, f"-Wa,-I{folder / 'constants'}"]
+                objects += compile_all(work / f"{name}_constants", [folder / "constants.S"], "gcc", flags, assembly)
         if any(tensor["reached"] for tensor in model["tensors"]):
-            plain.append(folder / "src" / f"{model['name']}_devices.c")
-        for source in chosen["sources"]:
-            into = work / f"{model['name']}_{Path(source).stem}.o"
-            rename = ["-include", folder / chosen["rename"]]
-            run(["gcc", *options, *rename, "-c", folder / source, "-o", into], work)
-            objects.append(into)
+            own.append(folder / "src" / f"{name}_devices.c")
+        operators = [folder / source for source in chosen["sources"]]
+        rename = [*options, "-include", str(folder / chosen["rename"])]
+        objects += compile_all(work / f"{name}_operators", operators, "gcc", flags, rename)
         objects += [folder / item for item in chosen["objects"]]
-    into = work / "program"
-    run(["gcc", *options, *plain, *objects, "-o", into, "-pthread"], work)
-    return into
+    objects += compile_all(work / "own", own, "gcc", flags, options)
+    run(["gcc", *flags, *objects, "-o", work / "program", "-pthread"], work)
+    return work / "program"
 
 
 def play(program: Path, text: str = "", *arguments: str, timeout: int = 120) -> str:

@@ -11,15 +11,21 @@ import errno
 import re
 from dataclasses import dataclass, field
 
+from fault_calls import ACTIVATE, CANCEL, CLOSE, DEACTIVATE, LOAD, NO_DEVICE, OPEN, OPERATOR, SYNC
+
 STEPS = {0: (1, "p"), 1: (0, "q"), 3: (2, "p"), 4: (2, "q")}
 """The device and the program of each launched step."""
 ELEMENTS = 16
 FREE = 0
+HOOKS = {"A": ACTIVATE, "O": OPEN, "S": SYNC, "C": CLOSE, "D": DEACTIVATE, "L": LOAD}
+MEMBERS = (1, 0, 2)
+"""The index in the model of each device."""
 EVENT = re.compile(
     r"(?P<mark>open|submit|poll|close|positions|owned|active)(?P<frame>\d*):(?P<value>-?\d+)"
     r"|(?P<hook>[AOSCD])(?P<device>\d)=(?P<rc>-?\d+)"
     r"|L(?P<loaded>\d)(?P<program>.):(?P<during>\d+)=(?P<load_rc>-?\d+)"
     r"|x(?P<step>\d)@(?P<at>\d|c)(?:(?P<used>.):(?P<queued>\d+))?=(?P<code>-?\d+)"
+    r"|status:(?P<status>-?\d+:\d+:\d+)"
     r"|(?P<cancel>cancel)|(?P<digest>[0-9a-f]{8})"
 )
 
@@ -91,10 +97,14 @@ class Oracle:
     failures: int = 0
     returned: int = 0
     opening: bool = True
+    checking: bool = False
+    """Open activates a device, and owns it only to load its first program."""
     cancel: str | None = None
     """The effect of a cancellation: next, loading, expected, perhaps."""
     due: str | None = None
     """The digest that follows a poll."""
+    status: str = ""
+    """Of the last failure: code, hook, device."""
 
     def check(self, line: str) -> None:
         """Raise BrokenError at the first event that breaks a rule."""
@@ -111,6 +121,9 @@ class Oracle:
                 self._hook(found["hook"], int(found["device"]), int(found["rc"]))
             elif found["loaded"]:
                 self._load(int(found["loaded"]), found["program"], int(found["during"]), int(found["load_rc"]))
+            elif found["status"]:
+                require(found["status"] == self.status, f"the status is {word}, expected {self.status}")
+                continue
             elif found["cancel"]:
                 self._cancel()
                 continue
@@ -130,6 +143,7 @@ class Oracle:
         if mark == "open":
             self.state = [0] * ELEMENTS
             self.opening = value != 0
+            self.checking = False
         if value == 0 and mark == "submit":
             require(len(self.flight) < 2, "three frames are in flight")
             self.flight.append(int(frame))
@@ -143,7 +157,7 @@ class Oracle:
         elif value != 0:
             if value == -errno.ECANCELED and self.cancel in ("expected", "perhaps", "loading"):
                 self.cancel = None
-                self._fail(value)
+                self._fail(value, CANCEL)
             require(self.failure is not None, f"{mark} returned {value} without a failure")
             require(value == self.failure, f"{mark} returned {value}, the first failure is {self.failure}")
             self.failure = None
@@ -156,9 +170,10 @@ class Oracle:
     def _consistent(self) -> bool:
         return all(device.owned == bool(self.flight) for device in self.devices)
 
-    def _fail(self, code: int) -> None:
+    def _fail(self, code: int, hook: int, device: int = NO_DEVICE) -> None:
         if self.failure is None:
-            self.failure = code
+            self.failure = code if code < 0 and (hook, code) != (OPERATOR, -errno.EAGAIN) else -errno.EIO
+            self.status = f"{code}:{hook}:{device}"
             self.failures += 1
 
     def _quiet(self, event: str) -> None:
@@ -171,6 +186,7 @@ class Oracle:
             self._quiet(event)
             require(not device.active, f"{event} twice")
             device.active = rc == 0
+            self.checking = True
         elif hook == "O":
             self._quiet(event)
             require(device.active and not device.owned, f"{event} of an inactive or owned device")
@@ -187,7 +203,7 @@ class Oracle:
             device.active = False
             device.program = None
         if rc != 0 and not (hook == "S" and rc in (-errno.EAGAIN, -errno.EINTR)):
-            self._fail(rc)
+            self._fail(rc, LOAD if self.checking and hook in "OC" else HOOKS[hook], MEMBERS[index])
 
     def _load(self, index: int, program: str, during: int, rc: int) -> None:
         self._quiet("a load")
@@ -196,7 +212,7 @@ class Oracle:
         require(during == 0 or self.switching == FREE, "a load during work")
         self.devices[index].program = program if rc == 0 else None
         if rc != 0:
-            self._fail(rc)
+            self._fail(rc, LOAD, MEMBERS[index])
 
     def _call(self, found: re.Match[str]) -> None:
         step, code = int(found["step"]), int(found["code"])
@@ -214,9 +230,9 @@ class Oracle:
             require(self.depth == 0 or queued < self.depth, f"step {step} in a full queue")
         if code == -errno.EAGAIN:
             if queued == 0:  # nothing ends that makes room
-                self._fail(-errno.EIO)
+                self._fail(code, OPERATOR)
         elif code != 0:
-            self._fail(code if code < 0 else -errno.EIO)
+            self._fail(code, OPERATOR)
 
     def _cancel(self) -> None:
         """Note a cancellation during the next event."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from accelerators_support import PROGRAMS, THREADED, need_compiler, play
-from c_support import RUNTIME, run
+from c_support import RUNTIME, compile_program
 from campaign import sized
 
 HANDLES = 4
@@ -22,12 +22,12 @@ Member = tuple[int, int, int]
 
 
 def _build(work, order=None, options=()):
-    flags = [*THREADED, *options, f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
+    flags = [*THREADED, *options]
     need_compiler("gcc", flags, link=True)
     names = [*SOURCES, "port_sync_host", "port_host"]
     sources = [RUNTIME / "src" / f"{name}.c" for name in names if order is None or name != "device_ownership"]
-    run(["gcc", *flags, PROGRAMS / "holds.c", *sources, *([order] if order else []), "-o", "holds"], work)
-    return work / "holds"
+    sources = [PROGRAMS / "holds.c", *sources, *([order] if order else [])]
+    return compile_program(work, sources, flags, [f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"])
 
 
 @pytest.fixture(scope="module")

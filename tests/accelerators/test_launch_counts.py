@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from accelerators_support import PROGRAMS, SANITIZED, need_compiler, play
-from c_support import RUNTIME, run
+from c_support import RUNTIME, compile_program
 
 SOURCES = (
     *("device_calls", "device_launches", "device_ownership", "devices", "accelerator", "metadata", "registry"),
@@ -13,8 +13,6 @@ SOURCES = (
 
 
 def test_counters_at_their_limits(tmp_path):
-    flags = [*SANITIZED, f"-I{RUNTIME / 'include'}"]
-    need_compiler("gcc", flags, link=True)
-    sources = [RUNTIME / "src" / f"{name}.c" for name in SOURCES]
-    run(["gcc", *flags, PROGRAMS / "launch_counts.c", *sources, "-o", "counts"], tmp_path)
-    assert play(tmp_path / "counts") == "done\n"
+    need_compiler("gcc", SANITIZED, link=True)
+    sources = [PROGRAMS / "launch_counts.c", *(RUNTIME / "src" / f"{name}.c" for name in SOURCES)]
+    assert play(compile_program(tmp_path, sources, SANITIZED, [f"-I{RUNTIME / 'include'}"])) == "done\n"

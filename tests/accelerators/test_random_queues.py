@@ -123,6 +123,7 @@ def _detected(planned, patch=None, change=None):
                 execute(graph, again, changed, actions(again, changed), mode, seed)
         except Wrong:
             wrong += 1
+    print(wrong)
     return wrong
 
 
@@ -132,45 +133,37 @@ def test_machines_accept_the_schedules_that_are_not_changed(planned):
 
 def test_machines_detect_queues_that_are_too_long(planned, monkeypatch):
     monkeypatch.setattr(queues.Queues, "_room", lambda self, step, launched: launched)
-    wrong = _detected(planned, patch=True)
-    print(wrong)
-    assert wrong > CHANGED // 10
+    assert _detected(planned, patch=True) > CHANGED // 10
 
 
-def test_machines_detect_waits_that_leave_too_much(planned):
-    def longer(schedule):
-        syncs = [tuple(replace(s, leave=s.leave + 1, steps=s.steps[:-1]) for s in before) for before in schedule.syncs]
-        return replace(schedule, syncs=tuple(tuple(s for s in before if s.steps) for before in syncs))
-
-    wrong = _detected(planned, change=longer)
-    print(wrong)
-    assert wrong > CHANGED // 3
+def longer(schedule):
+    """Return waits that leave one step too many."""
+    syncs = [tuple(replace(s, leave=s.leave + 1, steps=s.steps[:-1]) for s in before) for before in schedule.syncs]
+    return replace(schedule, syncs=tuple(tuple(s for s in before if s.steps) for before in syncs))
 
 
-def test_machines_detect_missing_and_superfluous_loads(planned):
-    def none(schedule):
-        return replace(schedule, loads=frozenset())
-
-    def every(schedule):
-        return replace(schedule, loads=frozenset(step.index for step in schedule.steps if step.program))
-
-    wrong = _detected(planned, change=none), _detected(planned, change=every)
-    print(wrong)
-    assert wrong[0] > CHANGED // 2
-    assert wrong[1] > CHANGED // 5
+def with_loads(schedule, loads):
+    return replace(schedule, loads=frozenset(step.index for step in schedule.steps if loads and step.program))
 
 
-def test_machines_detect_short_ownership(planned):
-    def late(schedule):
-        return replace(schedule, holds={n: Hold(h.first + 1, h.last) for n, h in schedule.holds.items()})
+def with_holds(schedule, later, earlier):
+    """Return ownership that begins later and ends earlier."""
+    holds = {n: Hold(h.first + later, h.last - earlier) for n, h in schedule.holds.items()}
+    return replace(schedule, holds=holds)
 
-    def early(schedule):
-        return replace(schedule, holds={n: Hold(h.first, h.last - 1) for n, h in schedule.holds.items()})
 
-    wrong = _detected(planned, change=late), _detected(planned, change=early)
-    print(wrong)
-    assert wrong[0] > CHANGED // 2
-    assert wrong[1] > CHANGED // 2
+CHANGES = {
+    "waits that leave too much": (longer, 3),
+    "no loads": (lambda schedule: with_loads(schedule, False), 2),
+    "superfluous loads": (lambda schedule: with_loads(schedule, True), 5),
+    "late ownership": (lambda schedule: with_holds(schedule, 1, 0), 2),
+    "early release": (lambda schedule: with_holds(schedule, 0, 1), 2),
+}
+
+
+@pytest.mark.parametrize(("change", "part"), CHANGES.values(), ids=CHANGES)
+def test_machines_detect_changed_schedules(planned, change, part):
+    assert _detected(planned, change=change) > CHANGED // part
 
 
 def test_orders_are_those_of_the_rule(planned):

@@ -1,72 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads and models that share devices: no deadlock, no race, equal results, programs that change."""
+"""Threads and models that share devices: no deadlock, no race, equal results, programs that change.
+
+test_device_holds.py has devices that only ownership protects, and models with another order, which wait for each other.
+"""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
-from c_support import RUNTIME
-from opwest.host.compile import EMULATION_SOURCES
+from device_models import EMULATION, POSIX, difference, launch, write_model
 from requirements_support import skip_here
 
 RUNS = 10_000
-CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
-EMULATION = [RUNTIME / "src" / name for name in EMULATION_SOURCES]
-POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
+STEPS = [
+    launch("first", "x", "x", "a"),
+    difference("a", "a", "c"),
+    launch("second", "c", "x", "d"),
+    launch("first", "c", "a", "e"),
+    difference("d", "e", "y"),
+]
 
 
-def _onpu(number: int) -> bytes:
-    """Return a program for emulated devices: kernel 1 adds; another kernel distinguishes the two programs."""
-    spec = importlib.util.spec_from_file_location("make_program", RUNTIME / "drivers" / "npu_emul" / "make_program.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.make_program([("add", {"id": 1}), ("relu", {"id": number})])
-
-
-def _manifest(folder: Path, programs: tuple[str, str], timeout_ms: int) -> Path:
-    folder.mkdir(parents=True)
-    tensor = {"dtype": "int8", "shape": [16]}
-    args = [{"name": "a", **tensor}, {"name": "b", **tensor}, {"name": "y", **tensor, "direction": "out"}]
-    (folder / "adders.c").write_bytes((PROGRAMS / "adders.c").read_bytes())
-    for number, name in enumerate(("one", "two")):
-        (folder / f"{name}.onpu").write_bytes(_onpu(number + 2))
-    devices = {
-        name: {
-            "devicetree": {"nodelabel": name},
-            "program": f"{program}.onpu",
-            "timeout_ms": timeout_ms,
-            "own_timeout_ms": timeout_ms,
-        }
-        for name, program in zip(("first", "second"), programs, strict=True)
-    }
-    steps = [
-        {"call": "launch", "device": "first", "args": ["x", "x", "a"]},
-        {"call": "difference", "args": ["a", "a", "c"]},
-        {"call": "launch", "device": "second", "args": ["c", "x", "d"]},
-        {"call": "launch", "device": "first", "args": ["c", "a", "e"]},
-        {"call": "difference", "args": ["d", "e", "y"]},
-    ]
-    manifest = {
-        "version": 1,
-        "model": folder.name,
-        "devices": devices,
-        "operators": {"launch": {"args": args, "device": {}, "async": True}, "difference": {"args": args}},
-        "run": {"inputs": {"x": tensor}, "outputs": {"y": tensor}, "steps": steps},
-    }
-    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items())
-    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [adders.c]}\n")
-    return folder / "manifest.yaml"
-
-
-def _generate(work: Path, metadata: str, timeout_ms: int) -> Path:
+def _generate(work: Path, metadata: str) -> Path:
     required = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
-    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in required.items()]
+    limits = {"timeout_ms": 20_000, "own_timeout_ms": 20_000}
+    manifests = []
+    for name, programs in required.items():
+        devices = zip(("first", "second"), programs, strict=True)
+        devices = {device: {"program": f"{program}.onpu", **limits} for device, program in devices}
+        manifests.append(write_model(work / "source" / name, devices, {"steps": STEPS}))
     return generate_quickly(manifests, work / "app", metadata=metadata)
 
 
@@ -82,42 +46,17 @@ def _good(runs: int, of_one: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def app(metadata, tmp_path_factory):
-    return _generate(tmp_path_factory.mktemp("shared"), metadata, 20_000)
+    return _generate(tmp_path_factory.mktemp("shared"), metadata)
 
 
 def test_models_share_devices(app, tmp_path):
-    program = build(app, tmp_path, [PROGRAMS / "owners.c"], [*SANITIZED, *POSIX], extra=CONTEXT)
-    assert play(program, "", str(RUNS), str(RUNS)).splitlines() == _good(RUNS, RUNS)
-
-
-def test_models_share_emulated_devices(app, tmp_path):
-    flags = [*SANITIZED, *POSIX, "-DEMULATED"]
-    program = build(app, tmp_path, [PROGRAMS / "owners.c"], flags, extra=EMULATION)
+    program = build(app, tmp_path, [PROGRAMS / "owners.c"], [*SANITIZED, *POSIX], extra=EMULATION)
     runs = RUNS // 10  # all of them with the thread sanitizer
     assert play(program, "", str(runs), str(runs)).splitlines() == _good(runs, runs)
 
 
-@pytest.mark.parametrize("emulated", [False, True], ids=["guarded", "emulated"])
-def test_thread_sanitizer_reports_no_race(app, metadata, emulated, tmp_path):
+def test_thread_sanitizer_reports_no_race(app, metadata, tmp_path):
     if metadata == "llvm":
         skip_here("objects that LLVM made have no instrumentation for the thread sanitizer")
-    flags = [*THREADED, *(["-DEMULATED"] if emulated else [])]
-    program = build(app, tmp_path, [PROGRAMS / "owners.c"], flags, extra=EMULATION if emulated else CONTEXT)
-    of_one = RUNS // 10 if emulated else RUNS
-    assert play(program, "", str(RUNS), str(of_one)).splitlines() == _good(RUNS, of_one)
-
-
-def test_different_orders_would_deadlock(tmp_path):
-    """The test above can fail: with a different order per model, the models wait for each other until the timeout."""
-    app = _generate(tmp_path, "c", 500)
-    devices = (RUNTIME / "src" / "device_ownership.c").read_text()
-    changed, count = re.subn(r"\(uintptr_t\)slots\[before\]\.dev <= \(uintptr_t\)slots\[i\]\.dev", "true", devices)
-    assert count == 1
-    (tmp_path / "ownership_in_any_order.c").write_text(changed)
-    sources = [PROGRAMS / "owners.c", tmp_path / "ownership_in_any_order.c"]
-    flags = ["-std=c11", "-O1", f"-I{RUNTIME / 'src'}", *POSIX]
-    program = build(app, tmp_path / "build", sources, flags, without=("device_ownership.c",), extra=CONTEXT)
-    done = subprocess.run([program, str(RUNS)], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert "-16" in done.stdout.splitlines()[1]
-    assert ": open of device " in done.stderr
+    program = build(app, tmp_path, [PROGRAMS / "owners.c"], THREADED, extra=EMULATION)
+    assert play(program, "", str(RUNS), str(RUNS // 10)).splitlines() == _good(RUNS, RUNS // 10)

@@ -5,12 +5,12 @@ The device of the test is deterministic and has no thread. stream_oracle.py has 
 """
 
 import errno
-import json
 import re
 
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, build, generate_quickly, play
 from campaign import sized
+from device_models import ARGS, TENSOR, difference, launch, write_manifest
 from stream_oracle import BrokenError, Oracle
 
 OPERATORS = """#include <stdint.h>
@@ -53,52 +53,42 @@ DRIVERS = sized(
         for hooks in ("-", "u", "s", "sd", "usd")
     ),
 )
-KINDS = (
-    ("code", -errno.EILSEQ),
-    ("code", -errno.EINTR),
-    ("cancel", 0),
-    ("again", 1),
-    ("again", 2),
-    ("again", 1000),
-)
+KINDS = (("code", -errno.EILSEQ), ("code", -errno.EINTR), ("cancel", 0), ("again", 1), ("again", 2), ("again", 1000))
 
 
 def manifest(folder):
     """Write a model: three devices, two programs on one of them, a state that the last step writes."""
-    tensor = {"dtype": "int8", "shape": [16]}
     step = {"name": "step", "dtype": "int32", "scalar": True}
-    args = [{"name": "a", **tensor}, {"name": "b", **tensor}, {"name": "y", **tensor, "direction": "out"}]
     (folder / "operators.c").write_text(OPERATORS)
     for name in "pq":
         (folder / f"{name}.bin").write_text(name)
+    steps = [
+        {**launch("first", 0, "x", "x", "a"), "program": "p.bin"},
+        {**launch("second", 1, "a", "x", "b"), "program": "q.bin"},
+        difference(2, "b", "x", "c"),
+        {**launch("third", 3, "c", "kept", "d"), "program": "p.bin"},
+        {**launch("third", 4, "d", "c", "e"), "program": "q.bin"},
+        difference(5, "e", "c", "kept"),
+        {"call": "output", "args": ["kept", "x", "y"]},
+    ]
     found = {
         "version": 1,
         "model": "faulty",
         "devices": {name: {"devicetree": {"nodelabel": name}} for name in ("first", "second", "third")},
         "operators": {
-            "launch": {"args": [step, *args], "device": {"launch": True}, "async": True},
-            "difference": {"args": [step, *args]},
-            "output": {"args": args},
+            "launch": {"args": [step, *ARGS], "device": {"launch": True}, "async": True},
+            "difference": {"args": [step, *ARGS]},
+            "output": {"args": ARGS},
         },
         "run": {
             "stream": True,
-            "inputs": {"x": {**tensor, "external": False}},
-            "outputs": {"y": {**tensor, "external": True}},
-            "state": {"kept": tensor},
-            "steps": [
-                {"call": "launch", "device": "first", "program": "p.bin", "args": [0, "x", "x", "a"]},
-                {"call": "launch", "device": "second", "program": "q.bin", "args": [1, "a", "x", "b"]},
-                {"call": "difference", "args": [2, "b", "x", "c"]},
-                {"call": "launch", "device": "third", "program": "p.bin", "args": [3, "c", "kept", "d"]},
-                {"call": "launch", "device": "third", "program": "q.bin", "args": [4, "d", "c", "e"]},
-                {"call": "difference", "args": [5, "e", "c", "kept"]},
-                {"call": "output", "args": ["kept", "x", "y"]},
-            ],
+            "inputs": {"x": {**TENSOR, "external": False}},
+            "outputs": {"y": {**TENSOR, "external": True}},
+            "state": {"kept": TENSOR},
+            "steps": steps,
         },
     }
-    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in found.items())
-    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [operators.c]}\n")
-    return folder / "manifest.yaml"
+    return write_manifest(folder, found, "files: [operators.c]")
 
 
 @pytest.fixture(scope="module", params=["c", "llvm"])

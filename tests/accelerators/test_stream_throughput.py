@@ -34,10 +34,3 @@ def test_a_stream_is_nearly_as_fast_as_its_slowest_stage(pipelines, tmp_path, re
     assert by_stream <= pipelines.bound(stages) * 1.01
     ideal = pipelines.bound(stages) * sum(stages) / 1e6
     assert by_stream / by_run >= LEAST_GAIN * ideal
-
-
-@pytest.mark.parametrize(
-    ("stages", "bound"), [((5000, 5000), 200), ((2000, 8000), 125), ((4000, 4000, 4000), 1000 / 6), ((4000,), 250)]
-)
-def test_bound(pipelines, stages, bound):
-    assert pipelines.bound(stages) == pytest.approx(bound)

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-from pathlib import Path
 
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
-from test_shared_devices import EMULATION, POSIX, _onpu
+from device_models import ARGS, EMULATION, OPERATORS, POSIX, launch, write_model
 
 SOURCE = """\
 #include <stdint.h>
@@ -34,44 +32,25 @@ CANCELS = sized(100, 2000)
 
 def _steps(last: dict) -> list[dict]:
     """Return the steps of a model whose first step is on the device, and the next five are not."""
-    steps = [{"call": "launch", "device": "only", "args": ["x", "x", "a"]}]
-    return [*steps, *({"call": "work", "args": [a, b]} for a, b in itertools.pairwise(WORK)), last]
-
-
-def _manifest(folder: Path, steps: list[dict]) -> Path:
-    folder.mkdir(parents=True)
-    tensor = {"dtype": "int8", "shape": [16]}
-    args = [{"name": "a", **tensor}, {"name": "b", **tensor}, {"name": "y", **tensor, "direction": "out"}]
-    (folder / "adders.c").write_text(SOURCE)
-    (folder / "one.onpu").write_bytes(_onpu(2))
-    manifest = {
-        "version": 1,
-        "model": folder.name,
-        "devices": {"only": {"devicetree": {"nodelabel": "only"}, "program": "one.onpu", "timeout_ms": 20_000}},
-        "operators": {
-            "launch": {"args": args, "device": {}, "async": True},
-            "work": {"args": [args[0], args[2]]},
-        },
-        "run": {"inputs": {"x": tensor}, "outputs": {"y": tensor}, "steps": steps},
-    }
-    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items())
-    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [adders.c]}\n")
-    return folder / "manifest.yaml"
+    work = ({"call": "work", "args": [a, b]} for a, b in itertools.pairwise(WORK))
+    return [launch("only", "x", "x", "a"), *work, last]
 
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     work = tmp_path_factory.mktemp("urgent")
-    whole = _steps({"call": "launch", "device": "only", "args": ["f", "f", "y"]})
-    early = _steps({"call": "work", "args": ["f", "y"]})
-    short = [{"call": "launch", "device": "only", "args": ["x", "x", "y"]}]
-    models = {"long_hold": whole, "short_hold": early, "urgent": short}
-    return generate_quickly([_manifest(work / name, steps) for name, steps in models.items()], work / "app")
-
-
-@pytest.fixture(scope="module")
-def threaded(app, tmp_path_factory):
-    return build(app, tmp_path_factory.mktemp("threaded"), [PROGRAMS / "urgent.c"], THREADED, extra=EMULATION)
+    models = {
+        "long_hold": _steps(launch("only", "f", "f", "y")),
+        "short_hold": _steps({"call": "work", "args": ["f", "y"]}),
+        "urgent": [launch("only", "x", "x", "y")],
+    }
+    device = {"only": {"program": "one.onpu", "timeout_ms": 20_000}}
+    operators = {"launch": OPERATORS["launch"], "work": {"args": [ARGS[0], ARGS[2]]}}
+    manifests = [
+        write_model(work / name, device, {"steps": steps}, source=SOURCE, operators=operators)
+        for name, steps in models.items()
+    ]
+    return generate_quickly(manifests, work / "app")
 
 
 def test_latency_of_an_urgent_model(app, tmp_path, record_property):
@@ -92,19 +71,12 @@ def test_latency_of_an_urgent_model(app, tmp_path, record_property):
     assert found["after"][0] * 2 < found["before"][0]
 
 
-@pytest.mark.parametrize("how", ["cancel", "signal"])
-def test_cancelled_runs_do_not_disturb_others(threaded, how):
-    """With the thread sanitizer. Signals: no handler, which could interrupt a thread that has a lock of the device."""
-    text = play(threaded, "", how, str(CANCELS), "7")
+@pytest.mark.parametrize("flags", [THREADED, [*SANITIZED, *POSIX]], ids=["threads", "addresses"])
+def test_cancelled_runs_do_not_disturb_others(app, flags, tmp_path):
+    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], flags, extra=EMULATION)
+    text = play(program, "", "cancel", str(CANCELS), "7")
     cancelled, finished, urgent = map(int, re.search(r"^(\d+) cancelled, (\d+) finished, (\d+) urgent", text).groups())
     assert text.splitlines()[0].endswith(", released once")
     assert text.splitlines()[1] == "close 0 0 0"
     assert cancelled > CANCELS // 10 and urgent > 10
-    print(f"{how}: {cancelled} cancelled, {finished} finished, {urgent} runs beside them")
-
-
-def test_cancelled_runs_leave_no_access_behind(app, tmp_path):
-    """With the address sanitizer."""
-    program = build(app, tmp_path, [PROGRAMS / "urgent.c"], [*SANITIZED, *POSIX], extra=EMULATION)
-    text = play(program, "", "cancel", str(CANCELS), "16")
-    assert ", released once" in text and text.splitlines()[-1] == "close 0 0 0"
+    print(f"{cancelled} cancelled, {finished} finished, {urgent} runs beside them")

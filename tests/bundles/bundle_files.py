@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from c_support import RUNTIME
+from c_support import RUNTIME, compile_all
 from elftools.elf.elffile import ELFFile
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -39,7 +39,7 @@ SECTIONS {{
 _FLAGS = (
     *("-std=gnu11", "-Os", "-ffreestanding", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-fno-stack-protector"),
     *("-fno-asynchronous-unwind-tables", "-fno-builtin", "-fno-tree-loop-distribute-patterns", "-Wall", "-Wextra"),
-    *("-Werror", "-Wno-type-limits", "-Wl,--build-id=none"),
+    *("-Werror", "-Wno-type-limits"),
     *(("-fcf-protection=none", "-mno-sse3") if MACHINE == 62 else ()),
 )
 
@@ -119,8 +119,9 @@ def image_of(variant: Variant) -> Image:
     with tempfile.TemporaryDirectory() as work:
         script, program = Path(work) / "stand_in.ld", Path(work) / "stand_in.elf"
         script.write_text(_SCRIPT.format(base=base))
-        command = ["gcc", *_FLAGS, *variant.macros(), f"-I{RUNTIME / 'include'}", str(PROGRAMS / "stand_in.c")]
-        subprocess.run([*command, f"-Wl,-T,{script}", "-o", str(program)], check=True)
+        macros = [*variant.macros(), f"-I{RUNTIME / 'include'}"]
+        objects = compile_all(Path(work), [PROGRAMS / "stand_in.c"], "gcc", _FLAGS, macros)
+        subprocess.run(["gcc", *_FLAGS, *objects, f"-Wl,-T,{script},--build-id=none", "-o", str(program)], check=True)
         with program.open("rb") as file:
             elf = ELFFile(file)
             assert elf.get_section_by_name(".data") is None, "the stand-in has writable data"

@@ -30,28 +30,9 @@ MODULE = ROOT / "zephyr_module"
 PROGRAMS = Path(__file__).parent / "programs"
 FLOATS = np.array(
     [
-        *(
-            0.0,
-            -0.0,
-            1.0,
-            -1.0,
-            0.5,
-            -0.5,
-            1e-3,
-            -1e-3,
-            2.5,
-            -2.5,
-            3.14159,
-            10.0,
-            -10.0,
-            20.0,
-            -20.0,
-            42.0,
-            80.0,
-            -80.0,
-        ),
-        *(88.0, 88.7, 88.8, 89.0, 100.0, 1e3, 1e10, 1e22, 1e30, 3e38, -87.0, -88.0, -100.0, -104.0, -1e3, -1e30),
-        *(1e-10, 1e-20, 1e-38, 1e-40, 1e-45, -1e-45, np.inf, -np.inf, np.nan, 0.1, 0.7, 7.7, 55.5, 1.0000001),
+        *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-3, -1e-3, 2.5, -2.5, 3.14159, 10.0, -10.0, 20.0, -20.0, 42.0, 80.0),
+        *(-80.0, 88.0, 88.7, 88.8, 89.0, 100.0, 1e3, 1e10, 1e22, 1e30, 3e38, -87.0, -88.0, -100.0, -104.0, -1e3),
+        *(-1e30, 1e-10, 1e-20, 1e-38, 1e-40, 1e-45, -1e-45, np.inf, -np.inf, np.nan, 0.1, 0.7, 7.7, 55.5, 1.0000001),
     ],
     np.float32,
 )
@@ -101,11 +82,8 @@ def small_model(folder: Path, text: str, sources: Mapping[str, str]) -> Path:
     """
     for name, source in sources.items():
         (folder / name).write_text(source)
-    np.savez(
-        folder / "vectors.npz",
-        x=np.arange(8, dtype=np.int8).reshape(2, 4),
-        y=np.arange(8).reshape(2, 4).astype(np.int8),
-    )
+    values = np.arange(8, dtype=np.int8).reshape(2, 4)
+    np.savez(folder / "vectors.npz", x=values, y=values)
     manifest = folder / "manifest.yaml"
     manifest.write_text(text)
     return manifest

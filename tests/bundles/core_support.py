@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bundle_files import PROGRAMS
-from c_support import RUNTIME, SANITIZED, run
+from c_support import RUNTIME, SANITIZED, compile_all, run
 from session_support import digest, digest_of_files, made_once
 
 BUNDLE = RUNTIME / "bundle"
@@ -32,7 +32,7 @@ def _objects(sources: Sequence[Path], flags: Sequence[str], compiler: str) -> li
     key = digest(compiler, *flags, *(str(path) for path in sources), _headers())
 
     def make(folder: Path) -> None:
-        run([compiler, *flags, *INCLUDES, "-c", *sources], folder)
+        compile_all(folder, sources, compiler, flags, INCLUDES)
 
     return sorted(made_once(f"bundles/objects_{key}", make).glob("*.o"))
 
@@ -44,8 +44,8 @@ def built(name: str, sources: Sequence[str], flags: Sequence[str] = FLAGS, compi
     objects = _objects(VENDORED, light, compiler) + _objects([*CORE, *RUNTIME_PARTS], flags, compiler)
 
     def make(folder: Path) -> None:
-        own = [PROGRAMS / f"{source}.c" for source in sources]
-        run([compiler, *flags, *INCLUDES, *own, *objects, "-o", folder / name], folder)
+        own = compile_all(folder / "own", [PROGRAMS / f"{source}.c" for source in sources], compiler, flags, INCLUDES)
+        run([compiler, *flags, *own, *objects, "-o", folder / name], folder)
 
     return made_once(f"bundles/{name}_{digest(compiler, *flags, _headers())}", make) / name
 

@@ -25,6 +25,12 @@ from test_build_refusals import GOOD, HEAD, VECTORS, manifest
 pytestmark = pytest.mark.usefixtures("digits_objects")
 DIGITS = str(MANIFEST_OF_DIGITS)
 AT = ["--slot", f"{HOST_SLOT:#x}"]
+PARTS = {"DIGITS": [DIGITS], "AT": AT, "X86": [*AT, "--target", "x86-64", "--unsigned", "-o"], "QUOTE": ["'"]}
+
+
+def split(text: str) -> list[str]:
+    """Return the words of a command line, with those of PARTS."""
+    return [word for part in text.split() for word in PARTS.get(part, [part])]
 
 
 def errors(capsys: pytest.CaptureFixture[str], *words: str, status: int = 1) -> list[str]:
@@ -39,19 +45,7 @@ def test_a_bundle_with_headers_and_dependencies(tmp_path: Path, capsys: pytest.C
     need_x86_64()
     (key,) = keys(tmp_path, 1)
     output, depfile = tmp_path / "x.bundle", tmp_path / "x.bundle.d"
-    words = [
-        "bundle",
-        DIGITS,
-        *AT,
-        "--target",
-        "x86-64",
-        "--key",
-        str(key),
-        "--model-version",
-        "1.2.3",
-        "-o",
-        str(output),
-    ]
+    words = ["bundle", *split(f"DIGITS AT --target x86-64 --key {key} --model-version 1.2.3 -o {output}")]
     assert main([*words, "--header", str(tmp_path / "include"), "--depfile", str(depfile), "--vectors", "3"]) == 0
     assert "digits 1.2.3 for the slot at 0x10000000" in (text := capsys.readouterr().out)
     assert "3 golden vectors, 1 signature" in text
@@ -76,66 +70,34 @@ def test_a_version_is_recommended(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "the version of the model is 0.0.0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], ["no file is given"]),
-        (
-            [DIGITS],
-            [
-                "no output is given",
-                "no slot is given",
-                "no key is given: firmware refuses a bundle without a signature",
-            ],
-        ),
-        (
-            [
-                DIGITS,
-                *AT,
-                "--llext",
-                "--unsigned",
-                "--key",
-                "k",
-                "-o",
-                "x",
-                "--public-key",
-                "p",
-                "--model-version",
-                "1.2",
-            ],
-            [
-                "--public-key requires --verify",
-                "--llext excludes --slot: LLEXT places the image",
-                "--unsigned excludes --key",
-                "--model-version: invalid version '1.2'",
-            ],
-        ),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--model-version", "256.0.0", "--target", "x86-64"],
-            ["--model-version: invalid version '256.0.0'"],
-        ),
-        ([DIGITS, *AT, "-o", "x", *["--key", "k"] * 5], ["5 keys are given"]),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned"],
-            ["model digits has objects for several targets: x86-64, i386, cortex-m3, cortex-m4"],
-        ),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m33"],
-            ["--target: model digits has no objects for 'cortex-m33'"],
-        ),
-        ([DIGITS, *AT, "-o", "x", "--unsigned", "--variant", "v"], ["--variant: unknown variant 'v'"]),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m3", "--cc", "no-such-gcc -O1"],
-            ["C compiler 'no-such-gcc' of target 'cortex-m3' not found"],
-        ),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--target", "cortex-m3", "--cc", "'"],
-            ["cannot parse --cc: No closing quotation"],
-        ),
+WRONG = {
+    "": ["no file is given"],
+    "DIGITS": [
+        "no output is given",
+        "no slot is given",
+        "no key is given: firmware refuses a bundle without a signature",
     ],
-)
-def test_wrong_options(words: list[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    found = errors(capsys, *words)
+    "DIGITS AT --llext --unsigned --key k -o x --public-key p --model-version 1.2": [
+        "--public-key requires --verify",
+        "--llext excludes --slot: LLEXT places the image",
+        "--unsigned excludes --key",
+        "--model-version: invalid version '1.2'",
+    ],
+    "DIGITS X86 x --model-version 256.0.0": ["--model-version: invalid version '256.0.0'"],
+    "DIGITS AT -o x --key k --key k --key k --key k --key k": ["5 keys are given"],
+    "DIGITS AT -o x --unsigned": ["model digits has objects for several targets: x86-64, i386, cortex-m3, cortex-m4"],
+    "DIGITS AT -o x --unsigned --target cortex-m33": ["--target: model digits has no objects for 'cortex-m33'"],
+    "DIGITS AT -o x --unsigned --variant v": ["--variant: unknown variant 'v'"],
+    "DIGITS AT -o x --unsigned --target cortex-m3 --cc no-such-gcc": [
+        "C compiler 'no-such-gcc' of target 'cortex-m3' not found"
+    ],
+    "DIGITS AT -o x --unsigned --target cortex-m3 --cc QUOTE": ["cannot parse --cc: No closing quotation"],
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), WRONG.items())
+def test_wrong_options(words: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    found = errors(capsys, *split(words))
     if "aarch64-host" in "".join(found):  # its objects are built by another test
         found = [message.replace(", aarch64-host", "") for message in found]
     assert found == expected
@@ -143,15 +105,12 @@ def test_wrong_options(words: list[str], expected: list[str], capsys: pytest.Cap
 
 def test_sources_need_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(manifest(tmp_path, GOOD))
-    assert errors(capsys, path, *AT, "-o", "x", "--unsigned") == [
-        "the operators of model small are sources: the processor is not known"
-    ]
-    assert errors(capsys, path, *AT, "-o", "x", "--unsigned", "--target", "cortex-m34") == [
-        "--target: unknown target 'cortex-m34'"
-    ]
-    assert errors(capsys, path, *AT, "-o", "x", "--unsigned", "--target", "cortex-a53") == [
-        "no default compiler for machine aarch64 of target 'cortex-a53'"
-    ]
+    for words, message in (
+        ("", "the operators of model small are sources: the processor is not known"),
+        ("--target cortex-m34", "--target: unknown target 'cortex-m34'"),
+        ("--target cortex-a53", "no default compiler for machine aarch64 of target 'cortex-a53'"),
+    ):
+        assert errors(capsys, path, *split(f"AT -o x --unsigned {words}")) == [message]
 
 
 def test_a_slot_that_is_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,48 +151,35 @@ def test_every_option_belongs_to_an_action() -> None:
     assert {action.dest for action in command._actions} - output == known
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (
-            ["--export-key", "absent", "-o", "f", "--verify", "--slot", "z"],
-            [
-                "cannot read the key: No such file or directory",
-                "--output has no effect with --export-key",
-                "--slot has no effect with --export-key",
-                "--verify has no effect with --export-key",
-            ],
-        ),
-        (
-            [DIGITS, "--export-key", "absent"],
-            ["cannot read the key: No such file or directory", f"'{DIGITS}' has no effect with --export-key"],
-        ),
-        (
-            ["--list", "--serial", "x", "--slot", "z", "--unsigned", "--key", "k", "--no-build"],
-            [
-                "--slot has no effect with --list",
-                "--key has no effect with --list",
-                "--unsigned has no effect with --list",
-                "--no-build requires --board",
-            ],
-        ),
-        (
-            ["--check-steps", "--serial", "x", "--steps", "--variant", "v"],
-            ["--steps has no effect with --check-steps", "--variant requires a manifest"],
-        ),
-        (["--install", "x", "--verify", "--serial", "x"], ["--verify has no effect with --install"]),
-        (
-            [DIGITS, *AT, "-o", "x", "--unsigned", "--serial", "x", "--timeout", "3"],
-            [
-                f"--{name} requires --install, --list, --confirm, --roll-back or --check-steps"
-                for name in ("serial", "timeout")
-            ],
-        ),
+WITHOUT_EFFECT = {
+    "--export-key absent -o f --verify --slot z": [
+        "cannot read the key: No such file or directory",
+        *(f"--{name} has no effect with --export-key" for name in ("output", "slot", "verify")),
     ],
-)
-def test_options_without_effect(words: list[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    "DIGITS --export-key absent": [
+        "cannot read the key: No such file or directory",
+        f"'{DIGITS}' has no effect with --export-key",
+    ],
+    "--list --serial x --slot z --unsigned --key k --no-build": [
+        *(f"--{name} has no effect with --list" for name in ("slot", "key", "unsigned")),
+        "--no-build requires --board",
+    ],
+    "--check-steps --serial x --steps --variant v": [
+        "--steps has no effect with --check-steps",
+        "--variant requires a manifest",
+    ],
+    "--install x --verify --serial x": ["--verify has no effect with --install"],
+    "DIGITS AT -o x --unsigned --serial x --timeout 3": [
+        f"--{name} requires --install, --list, --confirm, --roll-back or --check-steps"
+        for name in ("serial", "timeout")
+    ],
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), WITHOUT_EFFECT.items())
+def test_options_without_effect(words: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     need("cryptography")
-    assert errors(capsys, *words) == expected
+    assert errors(capsys, *split(words)) == expected
 
 
 def test_a_manifest_cannot_be_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -362,27 +308,24 @@ def test_the_compiler_and_the_options_of_a_build(tmp_path: Path, capsys: pytest.
 
 
 def test_builds_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*AT, "-o", "x", "--unsigned", "--build"]
-    assert errors(capsys, DIGITS, *words, str(tmp_path)) == [
-        "cannot read the file of the build: No such file or directory"
-    ]
     build = zephyr_build(tmp_path / "riscv", "CONFIG_RISCV=y\n")
-    assert errors(capsys, DIGITS, *words, str(build)) == ["model digits has objects for no target of the build"]
-    path = str(manifest(tmp_path, GOOD))
-    assert errors(capsys, path, *words, str(build), "--cc", "'") == ["cannot parse --cc: No closing quotation"]
-    assert errors(capsys, DIGITS, *words, str(build), "--target", "m3") == [
-        "--target: model digits has no objects for 'm3'"
-    ]
-    assert errors(capsys, path, *words, str(build), "--target", "cortex-m3") == [
-        "--target has no effect with --build: the operators are sources"
-    ]
-    commands = build / "compile_commands.json"
-    commands.write_text("[]")
-    assert errors(capsys, path, *words, str(build)) == [
-        "no compilation of a C source of Zephyr in the commands of the build"
-    ]
-    commands.write_text("{")
-    assert errors(capsys, path, *words, str(build))[0].startswith("cannot read the commands of the build")
+    path = manifest(tmp_path, GOOD)
+    for words, message in (
+        (f"DIGITS --build {tmp_path}", "cannot read the file of the build: No such file or directory"),
+        (f"DIGITS --build {build}", "model digits has objects for no target of the build"),
+        (f"{path} --build {build} --cc QUOTE", "cannot parse --cc: No closing quotation"),
+        (f"DIGITS --build {build} --target m3", "--target: model digits has no objects for 'm3'"),
+        (
+            f"{path} --build {build} --target cortex-m3",
+            "--target has no effect with --build: the operators are sources",
+        ),
+    ):
+        assert errors(capsys, *split(f"{words} AT -o x --unsigned")) == [message]
+    words = split(f"{path} AT -o x --unsigned --build {build}")
+    (build / "compile_commands.json").write_text("[]")
+    assert errors(capsys, *words) == ["no compilation of a C source of Zephyr in the commands of the build"]
+    (build / "compile_commands.json").write_text("{")
+    assert errors(capsys, *words)[0].startswith("cannot read the commands of the build")
 
 
 def test_the_variant_of_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -464,12 +407,10 @@ def test_libraries_that_are_no_archives(tmp_path: Path) -> None:
 def test_files_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need("cc")
     need_x86_64()
-    words = [DIGITS, *AT, "--target", "x86-64", "--unsigned", "-o"]
-    assert errors(capsys, *words, str(tmp_path / "absent" / "x")) == [
-        "cannot write the file: No such file or directory"
-    ]
     (tmp_path / "file").write_text("")
-    assert errors(capsys, *words, str(tmp_path / "x"), "--header", str(tmp_path / "file")) == [
-        "cannot create the directory: File exists"
-    ]
+    for words, message in (
+        (f"{tmp_path}/absent/x", "cannot write the file: No such file or directory"),
+        (f"{tmp_path}/x --header {tmp_path}/file", "cannot create the directory: File exists"),
+    ):
+        assert errors(capsys, *split(f"DIGITS X86 {words}")) == [message]
     assert not list(tmp_path.glob(".*"))

@@ -201,10 +201,7 @@ def test_abi_records(tmp_path: Path) -> None:
         assert [int(word) for word in words[3:6]] == [0, fault, at], name
         if name != "device_count":
             assert int(words[6], 16) == value and int(words[7], 16) == own[name], name
-    good = [
-        changed(data, layout=1),
-        changed(data, device_count=2, slot_size=image.slot_size),
-    ]
+    good = [changed(data, layout=1), changed(data, device_count=2, slot_size=image.slot_size)]
     assert [words[3] for words in read(good, tmp_path)] == ["1", "1"]
     refused = [changed(data, **{name: value}) for name, value in (("host_version", 0), ("layout", 4), ("cpu", 1 << 31))]
     refused += [changed(data, device_count=2, slot_size=image.slot_size + 8), changed(data, cpu=0x1000)]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the command line tests: the digits example, copied and compiled for this machine."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden", _TESTS / "unit" /
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+from doctor_machines import UNSET, FakeMachine, accepted  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
 
 DIGITS = _TESTS.parent / "examples" / "digits"
@@ -32,6 +34,35 @@ def opwest(capsys):
             code = end.code
         shown = capsys.readouterr()
         return SimpleNamespace(code=code, out=shown.out, err=shown.err)
+
+    return run
+
+
+@pytest.fixture
+def fake_machine(tmp_path, monkeypatch):
+    """A machine made of scripts, with everything but an SDK, in which all packages of opwest are installed."""
+    made = FakeMachine(tmp_path / "machine")
+    for name in UNSET:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(made.bin))
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.chdir(made.home)
+    monkeypatch.setattr("opwest.doctor.packages.installed", accepted)
+    return made
+
+
+@pytest.fixture
+def lacks(opwest):
+    """Return a function that returns what features lack on the machine, by name, from the JSON output."""
+
+    def run(*names):
+        done = opwest("doctor", *names, "--json")
+        report = json.loads(done.out)
+        assert report["ok"] == (done.code == 0), report
+        return {
+            one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]]
+            for one in report["result"]["features"]
+        }
 
     return run
 

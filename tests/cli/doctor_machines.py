@@ -68,6 +68,12 @@ def accepted(name: str) -> str:
     return "1.0"
 
 
+UNSET = (
+    *("ZEPHYR_BASE", "ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR", "GNUARMEMB_TOOLCHAIN_PATH"),
+    *("CROSS_COMPILE", "CC", "LLVM_TOOLCHAIN_PATH", "TOOLCHAIN_ROOT"),
+)
+
+
 class FakeMachine:
     """A machine with all programs and a workspace of Zephyr 4.2; tests remove or replace its parts."""
 

@@ -221,12 +221,7 @@ def test_image_that_cannot_accept_bundles(opwest, app, west):
 def test_wrong_options(opwest, files, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     content = files[0].read_bytes()
-    for name, data in {
-        "text": b"text",
-        "unsigned": content[: -8 - 80],
-        "a": content,
-        "b": content,
-    }.items():
+    for name, data in {"text": b"text", "unsigned": content[: -8 - 80], "a": content, "b": content}.items():
         (tmp_path / f"{name}.bundle").write_bytes(data)
     done = opwest("bundle", *words)
     assert done.code == 1 and message in done.err, done.err

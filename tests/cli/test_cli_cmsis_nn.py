@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opwest.zephyr.cmsis_nn import required_sources
 from requirements_support import need, skip_here
 
 _SOURCE = """\
@@ -100,6 +101,7 @@ def test_another_directory_is_an_error(opwest, app, tmp_path, monkeypatch):
     assert f"error: $CMSIS_NN: '{tmp_path}' is not CMSIS-NN\n" in opwest("run", app, "--host").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["option", "variable", "workspace"])
 def test_results(opwest, way, request, monkeypatch):
     need("cc")
@@ -119,8 +121,6 @@ def test_results(opwest, way, request, monkeypatch):
 
 
 def test_only_the_required_sources_are_compiled(app):
-    from opwest.zephyr.cmsis_nn import required_sources
-
     folder = cmsis_nn()
     names = {path.name for path in required_sources(folder, [app.parent / "dense.c"])}
     assert {"arm_fully_connected_s8.c", "arm_softmax_s8.c", "arm_nn_vec_mat_mult_t_s8.c"} <= names

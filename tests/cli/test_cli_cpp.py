@@ -3,9 +3,8 @@
 
 import json
 
-import numpy as np
 import pytest
-from cpp_project import MODELS, write_models
+from cpp_project import write_models
 from requirements_support import need
 
 NEEDS_CXX = pytest.mark.needs("cc", "g++")
@@ -39,16 +38,6 @@ def test_application_in_cpp(opwest, app):
     assert "CONFIG_CPP=y" in (app / "prj.conf").read_text()
 
 
-@NEEDS_CXX
-@pytest.mark.parametrize("model", MODELS)
-def test_each_model_has_its_own_functions(opwest, app, tmp_path, model):
-    x = np.array([1, -2, 3, -4], np.int8)
-    np.save(tmp_path / "x.npy", x)
-    done = opwest("run", app, "--host", "--model", model, "--input", f"x={tmp_path / 'x.npy'}", "--json")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["result"]["outputs"]["y"] == (x * -MODELS[model]).tolist()
-
-
 def test_names_get_the_prefix_of_the_model(app):
     header = (app / "models/times_two/objects/any/rename.h").read_text()
     common, cpp = header.split("#ifdef __cplusplus")
@@ -72,6 +61,7 @@ def test_full_library_is_selected(opwest, manifests, tmp_path):
 
 
 @NEEDS_CXX
+@pytest.mark.slow
 def test_standard_of_the_configuration(opwest, app):
     source = app / "models/times_two/objects/any/ops.cpp"
     labels = app / "src/labels.cc"

@@ -12,49 +12,22 @@ import time
 from pathlib import Path
 
 import pytest
-from doctor_machines import DEBIAN, FakeMachine, accepted, script
+from doctor_machines import DEBIAN, accepted, script
 from opwest.doctor import system
 from opwest.doctor.features import FEATURES
 from opwest.doctor.machine import Port
 
-UNSET = (
-    "ZEPHYR_BASE ZEPHYR_TOOLCHAIN_VARIANT ZEPHYR_SDK_INSTALL_DIR GNUARMEMB_TOOLCHAIN_PATH CROSS_COMPILE CC "
-    "LLVM_TOOLCHAIN_PATH TOOLCHAIN_ROOT"
-)
 GNUARMEMB = "export ZEPHYR_TOOLCHAIN_VARIANT=gnuarmemb GNUARMEMB_TOOLCHAIN_PATH="
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch):
-    """A Debian machine with everything but an SDK, in which all packages of opwest are installed."""
-    made = FakeMachine(tmp_path / "machine")
-    for name in UNSET.split():
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(made.bin))
-    monkeypatch.setenv("HOME", str(made.home))
-    monkeypatch.chdir(made.home)
+def machine(fake_machine, monkeypatch):
+    """A Debian machine."""
     monkeypatch.setattr("opwest.doctor.machine.examine_system", lambda: DEBIAN)
-    monkeypatch.setattr("opwest.doctor.packages.installed", accepted)
     monkeypatch.setattr("opwest.doctor.machine._ports", lambda: (Port("/dev/ttyACM0", True),))
     monkeypatch.setattr(system.os, "geteuid", lambda: 0)
     monkeypatch.setattr(system.sys, "executable", "/venv/bin/python")
-    return made
-
-
-@pytest.fixture
-def lacks(opwest):
-    """Return a function that returns what features lack, by name, from the JSON output."""
-
-    def run(*names):
-        done = opwest("doctor", *names, "--json")
-        report = json.loads(done.out)
-        assert report["ok"] == (done.code == 0), report
-        return {
-            one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]]
-            for one in report["result"]["features"]
-        }
-
-    return run
+    return fake_machine
 
 
 def test_with_an_sdk_everything_works(machine, lacks, opwest):

@@ -11,16 +11,13 @@ import sys
 import types
 
 import pytest
-from doctor_machines import FakeMachine, accepted, script
+from doctor_machines import accepted, script
 from opwest.doctor import machine as examined
 from opwest.doctor import system, toolchains
 from opwest.doctor.machine import Port
 from opwest.system import commands
 
-UNSET = (
-    "ZEPHYR_BASE ZEPHYR_TOOLCHAIN_VARIANT ZEPHYR_SDK_INSTALL_DIR GNUARMEMB_TOOLCHAIN_PATH CROSS_COMPILE CC "
-    "LLVM_TOOLCHAIN_PATH"
-)
+pytestmark = pytest.mark.slow
 MANAGERS = {"Darwin": ["brew"], "Windows": ["winget"]}
 ONLY_ON_POSIX = re.compile(r"\b(sudo|apt|apt-get|export|unset|source|usermod|dnf)\b|&&|~/|\$USER|/bin/")
 
@@ -31,20 +28,14 @@ def kind(request):
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch, kind):
-    """A machine of a system with its package manager, and with everything but an SDK."""
-    made = FakeMachine(tmp_path / "machine")
-    for name in UNSET.split():
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(made.bin))
-    monkeypatch.setenv("HOME", str(made.home))
-    monkeypatch.chdir(made.home)
+def machine(fake_machine, monkeypatch, kind):
+    """A machine of a system with its package manager."""
+    made = fake_machine
     for name in MANAGERS[kind]:
         script(made.bin / name, "exit 1")
     monkeypatch.setattr(system.platform, "system", lambda: kind)
     monkeypatch.setattr(system.platform, "release", lambda: "11")
     monkeypatch.setattr(system.platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
-    monkeypatch.setattr("opwest.doctor.packages.installed", accepted)
     monkeypatch.setattr(examined, "_ports", lambda: (Port("COM3" if kind == "Windows" else "/dev/cu.usbmodem1", True),))
     monkeypatch.setattr(system.sys, "executable", r"C:\Program Files\Python\python.exe")
     monkeypatch.setattr(commands, "IS_WINDOWS", kind == "Windows")
@@ -55,20 +46,6 @@ def machine(tmp_path, monkeypatch, kind):
         west = made.top / ".venv" / "bin" / "west"
         west.rename(west.with_name("west.exe"))
     return made
-
-
-@pytest.fixture
-def lacks(opwest):
-    """Return a function that returns what features lack, by name, from the JSON output."""
-
-    def run(*names):
-        report = json.loads(opwest("doctor", *names, "--json").out)
-        return {
-            one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]]
-            for one in report["result"]["features"]
-        }
-
-    return run
 
 
 def test_name_of_the_system(machine, opwest, kind):

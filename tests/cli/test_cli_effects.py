@@ -65,8 +65,7 @@ def write(folder: Path, call: str, *, before: str = "", objects: str = "files: [
 
 
 @pytest.mark.parametrize(
-    ("objects", "keys"),
-    [("files: [f.c], uses: [io, heap]", ""), ("files: [f.c]", "    uses: [heap, io]\n")],
+    ("objects", "keys"), [("files: [f.c], uses: [io, heap]", ""), ("files: [f.c]", "    uses: [heap, io]\n")]
 )
 def test_permitted_effects_are_recorded(objects: str, keys: str, tmp_path: Path, opwest) -> None:
     need_compiler("gcc")
@@ -87,8 +86,7 @@ def test_permitted_effects_are_recorded(objects: str, keys: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("permitted", "left"),
-    [("heap", ["printf"]), ("io", ["malloc", "free"]), ("control", ["malloc", "printf", "free"])],
+    ("permitted", "left"), [("heap", ["printf"]), ("io", ["malloc", "free"]), ("control", ["malloc", "printf", "free"])]
 )
 def test_other_effects_stay_errors(permitted: str, left: list[str], tmp_path: Path, opwest) -> None:
     done = opwest("check", write(tmp_path, NOISY, keys=f"    uses: [{permitted}]\n"))

@@ -17,6 +17,7 @@ from opwest.render.records.types import Abi, offsets, size_and_alignment
 from pages import blocks
 from requirements_support import need, need_x86_64, skip_here
 
+pytestmark = pytest.mark.slow
 RUNTIME = Path(__file__).resolve().parents[2] / "zephyr_module"
 MANIFEST = """
 version: 1

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import subprocess
 
 import pytest
+from campaign import sized
 from judgements import compare_judgements
 from objects_factory import compile_object, make_archive
 
@@ -64,13 +67,18 @@ def test_one_judgement_on_sources(tmp_path, name):
     assert (rows[0]["reasons"] == ["writable state: calls"]) == (name in ("data", "bss", "common"))
 
 
-@pytest.mark.needs("llvmlite", "clang")
-@pytest.mark.parametrize("suffix", [".ll", ".bc"])
-@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "thumbv7m-unknown-none-eabi", ""])
-@pytest.mark.parametrize("name", sorted(SOURCES.keys() - {"newlib"}))
-def test_one_judgement_on_llvm_ir(tmp_path, name, triple, suffix):
-    import subprocess
+TRIPLES = ("x86_64-unknown-linux-gnu", "thumbv7m-unknown-none-eabi", "")
+SUFFIXES = (".ll", ".bc")
+NAMES = sorted(SOURCES.keys() - {"newlib"})
+FORMS = sized(
+    [(name, TRIPLES[(n + k) % 3], suffix) for n, name in enumerate(NAMES) for k, suffix in enumerate(SUFFIXES)],
+    [*itertools.product(NAMES, TRIPLES, SUFFIXES)],
+)
 
+
+@pytest.mark.needs("llvmlite", "clang")
+@pytest.mark.parametrize(("name", "triple", "suffix"), FORMS)
+def test_one_judgement_on_llvm_ir(tmp_path, name, triple, suffix):
     source, path = tmp_path / "operators.c", tmp_path / f"operators{suffix}"
     source.write_text(SOURCES[name] + "\n")
     form = ["-S"] if suffix == ".ll" else ["-c"]
@@ -109,8 +117,6 @@ def test_llvm_ir(opwest, tmp_path):
 @pytest.mark.needs("gcc")
 def test_programs_without_models_are_objects(opwest, tmp_path):
     """The judgement is that of `check`, beside the error that the program has no models."""
-    import subprocess
-
     path = compile_object(tmp_path, SOURCES["plain"])
     program = tmp_path / "program.elf"
     subprocess.run(["gcc", "-static", "-nostdlib", "-Wl,-e,relu", "-o", program, path], check=True)

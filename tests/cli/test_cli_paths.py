@@ -192,6 +192,7 @@ def files(folder: str) -> dict[str, bytes]:
     return {name: content for name, content in found.items() if name not in (".opwest/mutex", ".opwest/origin.json")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True], ids=["done", "killed"])
 def test_second_command_waits(killed: bool, tmp_path: Path) -> None:
     """The first command is slow or killed; the second still generates its project."""

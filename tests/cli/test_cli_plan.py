@@ -68,10 +68,7 @@ def test_without_a_capacity_the_plan_is_made_small(opwest, table):
     assert lines(done) == ["  lower bound  13", "  greedy       14", "  peak         13 (search, optimal)"]
     done = opwest("plan", table(HARD), "--planner", "greedy", "--capacity", 13)
     assert done.code == 1
-    assert lines(done)[2:] == [
-        "  peak         14 (greedy, 1 above the lower bound)",
-        "  capacity     13: does not fit",
-    ]
+    assert lines(done)[2:] == ["  peak         14 (greedy, 1 above the lower bound)", "  capacity     13: does not fit"]
 
 
 def test_plan_as_json(opwest, table):

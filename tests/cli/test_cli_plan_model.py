@@ -166,6 +166,7 @@ def test_tables_of_a_manifest(opwest, model, tmp_path):
     assert done.code == 1 and "sram.csv: error: the file exists and is not overwritten" in done.err
 
 
+@pytest.mark.slow
 def test_plan_of_another_planner_runs_with_equal_outputs(opwest, model, metadata, tmp_path):
     backend = f"--metadata={metadata}"
     np.testing.assert_array_equal(outputs(opwest, model, tmp_path / "greedy/app", backend), expected())

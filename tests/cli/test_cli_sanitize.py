@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from campaign import sized
 from golden_support import PROJECTS, generate_project
 from opwest.cli.main import main
 from opwest.model.dtypes import DTYPES
@@ -17,6 +18,8 @@ from requirements_support import need, need_compiler
 TWO_NPUS = Path(__file__).resolve().parents[2] / "examples" / "two_npus" / "manifest.yaml"
 NO_HOST_OBJECTS = ("targets",)
 """Projects with objects that a test wrote, which contain no code."""
+SOME = ("devices", "many_kinds", "conventions")
+"""tests/compile has the sanitizers for the generated applications of all projects."""
 NO_DRIVER = {"asynchronous": "ready of device dsp returned -19"}
 """Projects with devices that the host does not emulate: only `open` runs."""
 MANIFEST = """\
@@ -49,7 +52,8 @@ def zeros(app: Path, folder: Path) -> list[tuple[str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in PROJECTS if name not in NO_HOST_OBJECTS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sized(SOME, [name for name in PROJECTS if name not in NO_HOST_OBJECTS]))
 def test_code_of_golden_projects_is_clean(name: str, tmp_path: Path, opwest, monkeypatch: pytest.MonkeyPatch) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     app = generate_project(name, tmp_path)
@@ -62,6 +66,7 @@ def test_code_of_golden_projects_is_clean(name: str, tmp_path: Path, opwest, mon
         assert (done.code, NO_DRIVER.get(name, "")) == (0, "") or NO_DRIVER[name] in done.err, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "example"), [("clang", "digits"), ("gcc", "two_npus")])
 def test_examples_are_clean(compiler: str, example: str, digits, tmp_path: Path, opwest, monkeypatch) -> None:
     need_compiler(compiler, ("-fsanitize=address,undefined",), link=True)

@@ -95,7 +95,7 @@ def manifest(tmp_path):
 
 
 @pytest.mark.needs("cc", "g++", "llvmlite")
-@pytest.mark.parametrize("metadata", ["c", "llvm"])
+@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)])
 def test_answer_with_options_and_headers(opwest, manifest, tmp_path, metadata):
     target = ["--target", "x86-64"] if metadata == "llvm" else []
     done = opwest("generate", manifest, "-o", tmp_path / "app", "--metadata", metadata, *target)

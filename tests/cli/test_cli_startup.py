@@ -12,6 +12,8 @@ import start_up
 from common import SkippedError
 from requirements_support import absent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> start_up.StartUp:

@@ -66,8 +66,11 @@ def given(folder: Path, **arrays: np.ndarray) -> list[str]:
 FIVES = np.arange(5, 13, dtype=np.int32)
 
 
-@pytest.mark.parametrize("kind", ["source", "object", "ir"])
-@pytest.mark.parametrize("sanitize", [[], ["--sanitize"]], ids=["plain", "sanitized"])
+@pytest.mark.parametrize(
+    ("kind", "sanitize"),
+    [("source", []), ("source", ["--sanitize"]), ("object", []), ("ir", [])],
+    ids=["source", "sanitized", "object", "ir"],
+)
 def test_input_is_written(kind: str, sanitize: list[str], tmp_path: Path, opwest) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     objects = "{files: [f.c]}"
@@ -139,25 +142,25 @@ int32_t f(const int16_t *x, const float *w, int16_t *y)
 """
 
 
-@pytest.mark.parametrize("metadata", ["c", "llvm"])
-@pytest.mark.parametrize(
-    ("body", "pool", "message"),
-    [
-        (
-            "((float *)w)[3] = 9.5f;",
-            "",
-            "step 0 (f) wrote its input 'w': element 3, which is 4.5, is in read-only memory",
-        ),
-        ("((float *)w)[3] = 9.5f;", ", pool: sram", "step 0 (f) wrote its input 'w': element 3 was 4.5, is 9.5"),
-        (
-            "if (x[2] == 10) ((int16_t *)x)[2] = -1;",
-            "",
-            "step 1 (f) wrote its input 'x': element 2 was 10, is -1",
-        ),
-        ("", "", ""),
-    ],
-    ids=["constant", "constant_in_ram", "intermediate", "none"],
-)
+CHANGES = {
+    "constant": (
+        *("((float *)w)[3] = 9.5f;", ""),
+        "step 0 (f) wrote its input 'w': element 3, which is 4.5, is in read-only memory",
+    ),
+    "constant in RAM": (
+        *("((float *)w)[3] = 9.5f;", ", pool: sram"),
+        "step 0 (f) wrote its input 'w': element 3 was 4.5, is 9.5",
+    ),
+    "intermediate": (
+        *("if (x[2] == 10) ((int16_t *)x)[2] = -1;", ""),
+        "step 1 (f) wrote its input 'x': element 2 was 10, is -1",
+    ),
+    "none": ("", "", ""),
+}
+
+
+@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("body", "pool", "message"), CHANGES.values(), ids=CHANGES)
 def test_constants_and_intermediates(body: str, pool: str, message: str, metadata: str, tmp_path: Path, opwest) -> None:
     need("gcc")
     objects = "{files: [f.c]}"
@@ -249,10 +252,11 @@ def test_structures(tmp_path: Path, opwest) -> None:
         assert opwest("check", tmp_path / "m.yaml").err.count("can write the input 'x'") == count
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_golden_manifests_declare_what_their_sources_do(name: str, tmp_path: Path, opwest) -> None:
-    done = opwest("check", *copy_project(name, tmp_path / "project"))
-    assert done.code == 0 and "without const" not in done.err
+@pytest.mark.slow
+def test_golden_manifests_declare_what_their_sources_do(tmp_path: Path, opwest) -> None:
+    for name in PROJECTS:
+        done = opwest("check", *copy_project(name, tmp_path / name))
+        assert done.code == 0 and "without const" not in done.err, name
 
 
 def test_functions_that_tvm_generates(tmp_path: Path, opwest) -> None:

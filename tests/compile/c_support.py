@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +32,13 @@ SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
 def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
-    """Generate a golden project below `work`."""
-    return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True, metadata=metadata)
+    """Return a golden project below `work`, generated once in a session."""
+
+    def make(folder: Path) -> None:
+        generate_quickly(copy_project(name, folder / "source"), folder / "app", vendored=True, metadata=metadata)
+
+    shutil.copytree(made_once(f"golden/{name}_{metadata}", make), work, dirs_exist_ok=True)
+    return work / "app"
 
 
 def read_record(app: Path) -> dict:
@@ -71,11 +77,18 @@ def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) ->
 
 def compile_all(
     work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]
-) -> None:
-    """Compile sources to objects in `work` with unique names: one at a time, as ccache requires."""
+) -> list[Path]:
+    """Compile sources with unique names in `work`, one at a time, as ccache requires; return all objects there."""
     work.mkdir(parents=True, exist_ok=True)
     for source in sources:
         run([compiler, *flags, *options, "-c", source], work)
+    return sorted(work.glob("*.o"))
+
+
+def compile_program(work: Path, sources: Sequence[Path], flags: Sequence[str], options: Sequence[str] = ()) -> Path:
+    """Compile and link a program with GCC."""
+    run(["gcc", *flags, *compile_all(work / "objects", sources, "gcc", flags, options), "-o", "program"], work)
+    return work / "program"
 
 
 def runtime_objects(sources: Sequence[Path], compiler: str, flags: Sequence[str]) -> list[Path]:
@@ -110,9 +123,7 @@ def build(
     objects: list[Path] = list(extra_objects)
 
     def add(folder: str, sources: Sequence[Path], extra: Sequence[str] = ()) -> None:
-        into = work / folder
-        compile_all(into, sources, compiler, [*flags, *extra], options)
-        objects.extend(sorted(into.glob("*.o")))
+        objects.extend(compile_all(work / folder, sources, compiler, [*flags, *extra], options))
 
     portable = portable_sources(app)
     own = [source for source in portable if source.is_relative_to(app / "models")]
@@ -142,7 +153,19 @@ def build(
 
 def execute(program: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess:
     """Run a program of a test."""
-    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    environment = {
+        **os.environ,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": "halt_on_error=1",
+    }
+    command = [str(program), *arguments]
     return subprocess.run(
-        [str(program), *arguments], input=text, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command, input=text, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def pass_all_cases(program: Path) -> None:
+    """Run all cases of a program that uses programs/cases.h."""
+    done = execute(program)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -76,7 +76,9 @@ def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
     assert "expected: bfloat16 bits as a whole number from 0 to 65535" in opwest("check", manifest, code=1).err
 
 
-@pytest.mark.parametrize("kind", ["float32", "uint16", "V2"])
+@pytest.mark.parametrize(
+    ("kind", "metadata"), [("float32", "c"), ("uint16", "llvm"), ("V2", "c")], indirect=["metadata"]
+)
 def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):
     need_compiler("cc")
     app = generated(opwest, project, metadata)
@@ -102,14 +104,15 @@ def test_inputs_that_are_rounded_are_noted(opwest, project, tmp_path):
     assert "contains float16 [4]" in shown.err and "expected: bfloat16 [4]" in shown.err
 
 
-def test_main_prints_bits(opwest, project, metadata):
+def test_main_prints_bits(opwest, project):
     need_compiler("cc")
-    output = opwest("run", generated(opwest, project, metadata), "--host", "--json").out
+    output = opwest("run", generated(opwest, project, "llvm"), "--host", "--json").out
     shown = json.loads(output)["result"]["stdout"]
     assert "(bfloat16 bits)" in shown
     assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
 
 
+@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)], indirect=True)
 def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
     app = generated(opwest, project, metadata)

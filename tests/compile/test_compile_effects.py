@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from c_support import ROOT
+from c_support import ROOT, compile_all
 from library_functions import CALLS, expected, ir, source
 from opwest.bundles.checks import check_effects
 from opwest.bundles.image import Unit
@@ -48,8 +48,7 @@ def compiled(request, tmp_path_factory):
     for name in CALLS:
         (folder / f"{name}.c").write_text(source(name))
         (folder / f"{name}.ll").write_text(ir(name))
-    names = [f"{name}.c" for name in CALLS]
-    subprocess.run([*command, *FLAGS, "-c", *names], cwd=folder, check=True)
+    compile_all(folder, [folder / f"{name}.c" for name in CALLS], command[0], [*command[1:], *FLAGS], [])
     subprocess.run(["ar", "rc", "libops.a", *(f"{name}.o" for name in CALLS)], cwd=folder, check=True)
     return request.param, folder, target
 

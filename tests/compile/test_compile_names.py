@@ -57,7 +57,7 @@ def test_members_differ_and_lower_case_is_kept():
     ]
 
 
-@pytest.mark.parametrize("metadata", ["c", "llvm"])
+@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)])
 def test_model_with_names_of_macros_runs(metadata, tmp_path):
     need_compiler("gcc")
     path = names_project.write(tmp_path / "source")

@@ -54,6 +54,7 @@ def app(request, tmp_path_factory):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_suites_compile_without_warnings(app, compiler, tmp_path):
+    """With GCC, also the sources that compare the inputs of steps."""
     command, *flags = COMPILERS[compiler]
     need_compiler(command, flags)
     sources = [source for model in models_of(app) for source in sorted(suite_folder(app, model).glob("*.c"))]
@@ -63,12 +64,19 @@ def test_suites_compile_without_warnings(app, compiler, tmp_path):
         flags = [*flags, *(flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef"))]
     else:
         flags = [*flags, *STRICT]
-    compile_all(tmp_path / "suite", [*sources, COMPARE], command, flags, hosted)
-    checked = [*sources, RUNTIME / "src" / "input_check.c"]
-    compile_all(tmp_path / "checked", checked, command, [*flags, CHECK_INPUTS_FLAG], hosted)
+    checked = [CHECK_INPUTS_FLAG] if compiler in ("gcc", "cortex-m3") else []
+    runtime = [COMPARE, RUNTIME / "src" / "input_check.c"]
+    compile_all(tmp_path, [*sources, *runtime], command, [*flags, *checked], hosted)
 
 
-@pytest.mark.parametrize("name", [name for name in BUILDABLE if name not in FOREIGN])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "vectors" else pytest.param(name, marks=pytest.mark.slow)
+        for name in BUILDABLE
+        if name not in FOREIGN
+    ],
+)
 def test_suites_pass_under_sanitizers(name, tmp_path):
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     app = golden_app(name, tmp_path)
@@ -94,97 +102,101 @@ def project(tmp_path):
     return copy_project("vectors", tmp_path / "source")[0].parent
 
 
-def change(file: Path, array: str, index: tuple[int, ...], value: float) -> None:
-    """Change an element of an .npz file."""
-    with np.load(file) as loaded:
+VECTORS = {
+    # file, output, index, value; patterns of lines
+    "different": (
+        *("random.npz", "total", (2, 0), 7),
+        [
+            r"random\.npz, case 2: output total\[0\] is -?\d+, expected 7 exactly; 1 of 1 elements differ",
+            r"vectors: 4 of 5 cases match the vectors",
+            r".*: 1 of 5 cases differ from the vectors",
+            r"FAIL test_vectors",
+        ],
+    ),
+    "out of tolerance": (
+        *("vectors/edge cases.npz", "y", (0, 1, 2), -8.001),
+        [
+            r"vectors/edge cases\.npz, case 0: output y\[5\] is -8, expected -8\.0010004 "
+            r"within 1e-06 \+ 1e-05 \* \|expected\|; 1 of 6 elements differ"
+        ],
+    ),
+    "float16": (
+        *("random.npz", "signs", (0, 0, 0), 1.5),
+        [r".*output signs\[0\] is -?1, expected 1\.5 within 0\.001 \* \|expected\|; 1 of 6 elements differ"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "output", "index", "value", "patterns"), VECTORS.values(), ids=VECTORS)
+def test_different_vector_is_reported(project, tmp_path, file, output, index, value, patterns):
+    with np.load(project / file) as loaded:
         arrays = dict(loaded)
-    arrays[array][index] = value
-    np.savez(file, **arrays)
-
-
-def test_different_vector_is_reported(project, tmp_path):
-    change(project / "random.npz", "total", (2, 0), 7)
+    arrays[output][index] = value
+    np.savez(project / file, **arrays)
     done = outcome(project, tmp_path)
-    assert done.returncode == 1
-    with np.load(copy_project("vectors", tmp_path / "again")[0].parent / "random.npz") as loaded:
-        total = int(loaded["total"][2, 0])
     lines = done.stdout.splitlines()
-    assert f"random.npz, case 2: output total[0] is {total}, expected 7 exactly; 1 of 1 elements differ" in lines
-    assert "vectors: 4 of 5 cases match the vectors" in lines
-    assert any(line.endswith(": 1 of 5 cases differ from the vectors") for line in lines)
-    assert "FAIL test_vectors" in lines and sum(line.startswith("FAIL") for line in lines) == 1
+    assert done.returncode == 1 and sum(line.startswith("FAIL") for line in lines) == 1
+    for pattern in patterns:
+        assert any(re.fullmatch(pattern, line) for line in lines), (pattern, done.stdout)
 
 
-def test_vector_out_of_tolerance_is_reported(project, tmp_path):
-    change(project / "vectors" / "edge cases.npz", "y", (0, 1, 2), -8.001)
-    done = outcome(project, tmp_path)
-    found = "vectors/edge cases.npz, case 0: output y[5] is -8, expected -8.0010004 within 1e-06 + 1e-05 * |expected|"
-    assert done.returncode == 1
-    assert f"{found}; 1 of 6 elements differ" in done.stdout.splitlines()
+LENGTH_2 = [
+    ("name: total, dtype: int64, shape: [1]", "name: total, dtype: int64, shape: [2]"),
+    ("total: {dtype: int64, shape: [1]}", "total: {dtype: int64, shape: [2], pool: sram}"),
+]
+STATEFUL = [("files: [operators/blend.c]", "files: [operators/blend.c], stateful: true")]
+OPERATORS = {
+    # The operator in place of `total[0] = 0;`, changes of the manifest, which then has no vectors; code and patterns.
+    "uninitialized memory": (
+        "total[0] = total[1];",
+        LENGTH_2,
+        1,
+        ["FAIL test_workspace_content_is_ignored", "output total changes with the previous content of the workspace"],
+    ),
+    "a written input": (
+        "((int8_t *)bias)[1] ^= 1;\n\ttotal[0] = 0;",
+        None,
+        1,
+        [
+            "FAIL test_inputs_are_not_written",
+            r"step 1 \(round_off\) wrote its input 'bias': element 1 was -?\d+, is -?\d+\n",
+        ],
+    ),
+    # The manifest declares that runs differ.
+    "state": ("static int64_t calls;\n\ttotal[0] = calls++;", STATEFUL, 0, [r"\A(?![\s\S]*test_runs_repeat)"]),
+    "a failure for a vector": (
+        "if (bias[0] == 127) return 5;\n\ttotal[0] = 0;",
+        None,
+        1,
+        [r"vectors/edge cases\.npz, case 0: run returned -5 in step 1, round_off"],
+    ),
+}
 
 
-def test_float16_difference_is_printed_as_a_number(project, tmp_path):
-    change(project / "random.npz", "signs", (0, 0, 0), 1.5)
-    done = outcome(project, tmp_path)
-    assert re.search(
-        r"output signs\[0\] is -?1, expected 1\.5 within 0\.001 \* \|expected\|; 1 of 6 elements", done.stdout
-    )
-
-
-def test_operator_that_reads_uninitialized_memory_is_detected(project, tmp_path):
-    """The result depends on the previous content of the workspace: only the runs on poisoned memory detect it."""
-    source = project / "operators" / "blend.c"
+@pytest.mark.parametrize(("operator", "changes", "code", "patterns"), OPERATORS.values(), ids=OPERATORS)
+def test_behaviour_of_an_operator_is_detected(project, tmp_path, operator, changes, code, patterns):
+    source, manifest = project / "operators" / "blend.c", project / "manifest.yaml"
     text = source.read_text()
-    assert "total[0] = 0;" in text
-    source.write_text(text.replace("total[0] = 0;", "total[0] = total[1];"))
-    manifest = project / "manifest.yaml"
-    text = manifest.read_text().replace(
-        "name: total, dtype: int64, shape: [1]", "name: total, dtype: int64, shape: [2]"
-    )
-    text = text.replace("total: {dtype: int64, shape: [1]}", "total: {dtype: int64, shape: [2], pool: sram}")
-    manifest.write_text(text[: text.index("tests:")])
+    assert text.count("total[0] = 0;") == 1
+    source.write_text(text.replace("total[0] = 0;", operator))
+    if changes is not None:
+        text = manifest.read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        manifest.write_text(text[: text.index("tests:")])
     done = outcome(project, tmp_path)
-    assert "FAIL test_workspace_content_is_ignored" in done.stdout, done.stdout
-    assert "output total changes with the previous content of the workspace" in done.stdout
-
-
-def test_operator_that_writes_its_input_is_detected(project, tmp_path):
-    source = project / "operators" / "blend.c"
-    text = source.read_text()
-    source.write_text(text.replace("total[0] = 0;", "((int8_t *)bias)[1] ^= 1;\n\ttotal[0] = 0;"))
-    done = outcome(project, tmp_path)
-    assert done.returncode == 1 and "FAIL test_inputs_are_not_written" in done.stdout, done.stdout
-    assert re.search(r"step 1 \(round_off\) wrote its input 'bias': element 1 was -?\d+, is -?\d+\n", done.stdout)
-
-
-def test_stateful_operator_is_detected(project, tmp_path):
-    source = project / "operators" / "blend.c"
-    source.write_text(source.read_text().replace("total[0] = 0;", "static int64_t calls;\n\ttotal[0] = calls++;"))
-    manifest = project / "manifest.yaml"
-    text = manifest.read_text()
-    stateful = text.replace("files: [operators/blend.c]", "files: [operators/blend.c], stateful: true")
-    manifest.write_text(stateful[: stateful.index("tests:")])
-    done = outcome(project, tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert "test_runs_repeat" not in done.stdout  # the manifest declares that runs differ
+    assert done.returncode == code, done.stdout
+    for pattern in patterns:
+        assert re.search(pattern, done.stdout), done.stdout
 
 
 def test_model_that_rejects_zeros_skips_the_zeros_test(project, tmp_path):
-    source = project / "operators" / "blend.c"
-    text = source.read_text()
-    source.write_text(text.replace("\treturn 0;", "\treturn -22;", 1))
-    manifest = project / "manifest.yaml"
+    source, manifest = project / "operators" / "blend.c", project / "manifest.yaml"
+    source.write_text(source.read_text().replace("\treturn 0;", "\treturn -22;", 1))
     text = manifest.read_text()
     manifest.write_text(text[: text.index("tests:")])
     done = outcome(project, tmp_path)
     assert done.returncode == 0, done.stdout
     assert "vectors: run on zeros returned -22 in step 0, scale: add vectors to manifest.yaml (tests:)" in done.stdout
     assert "SKIP test_zeros" in done.stdout
-
-
-def test_failed_run_of_a_vector_is_reported(project, tmp_path):
-    source = project / "operators" / "blend.c"
-    source.write_text(source.read_text().replace("total[0] = 0;", "if (bias[0] == 127) return 5;\n\ttotal[0] = 0;"))
-    done = outcome(project, tmp_path)
-    assert done.returncode == 1
-    assert "vectors/edge cases.npz, case 0: run returned -5 in step 1, round_off" in done.stdout

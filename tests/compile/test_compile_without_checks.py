@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 from c_support import STRICT, compile_all, includes, portable_sources
+from campaign import sized
 from golden_support import PROJECTS, Metadata, copy_project, generate_quickly
 from requirements_support import need_compiler, need_x86_64
 
 LEFT_OUT = ("busy: false", "buffers: false", "busy: false, buffers: false")
+BUILT = sized(
+    [*((name, LEFT_OUT[-1]) for name in PROJECTS), ("streams", LEFT_OUT[0]), ("devices", LEFT_OUT[1])],
+    [*itertools.product(PROJECTS, LEFT_OUT)],
+)
 
 
 def without_checks(name: str, folder: Path, checks: str, metadata: Metadata = "c") -> Path:
@@ -24,7 +29,8 @@ def without_checks(name: str, folder: Path, checks: str, metadata: Metadata = "c
     return generate_quickly(manifests, folder / "app", vendored=True, metadata=metadata)
 
 
-@pytest.mark.parametrize(("name", "checks"), list(itertools.product(PROJECTS, LEFT_OUT)))
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "checks"), BUILT)
 def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path: Path) -> None:
     need_compiler("gcc")
     app = without_checks(name, tmp_path, checks)
@@ -36,7 +42,7 @@ def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path:
     assert ("overlap" in text) == ("buffers" not in checks)
 
 
-@pytest.mark.parametrize("name", [name for name in PROJECTS if name != "targets"])
+@pytest.mark.parametrize("name", ["streams", "several"])
 def test_llvm_without_checks(name: str, tmp_path: Path) -> None:
     """The objects refer to the functions of neither check."""
     need_x86_64()

@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from c_support import compile_all
+from opwest.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
@@ -55,8 +57,7 @@ def suite_sources() -> list[Path]:
 
 def new_driver(folder: Path, name: str, *options: str) -> Path:
     """Run `opwest new-driver`."""
-    command = [sys.executable, "-m", "opwest", "new-driver", name, "-o", str(folder), *options]
-    subprocess.run(command, check=True, capture_output=True)
+    assert main(["new-driver", name, "-o", str(folder), "--quiet", *options]) == 0
     return folder
 
 
@@ -67,13 +68,9 @@ def vector_adder(folder: Path) -> Path:
     return folder
 
 
-def compiled(sources: Iterable[Path], flags: list[str], folder: Path) -> list[Path]:
+def compiled(sources: Sequence[Path], flags: list[str], folder: Path) -> list[Path]:
     """Compile sources; return their objects."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", *FLAGS, "-c", *flags, *map(str, sources)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-6000:]
-    return [folder / f"{source.stem}.o" for source in sources]
+    return compile_all(folder, sources, "gcc", FLAGS, flags)
 
 
 def linked(objects: Iterable[Path], flags: list[str], program: Path) -> Path:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import path for the helpers of tests/compile."""
+"""Import path for the helpers of tests/compile and tests/golden."""
 
 import sys
 from pathlib import Path
 
-_FOLDER = Path(__file__).resolve().parents[1] / "compile"
-if str(_FOLDER) not in sys.path:
-    sys.path.insert(0, str(_FOLDER))
+_TESTS = Path(__file__).resolve().parents[1]
+for _folder in (_TESTS / "compile", _TESTS / "golden"):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))

@@ -15,7 +15,6 @@ from pathlib import Path
 import projects
 from campaign import sized
 from golden_support import copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.host.own_templates import own_renderer
@@ -25,13 +24,11 @@ from opwest.model.dtypes import DTYPES, DType
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
-from opwest.request import Request
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
 from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
@@ -118,16 +115,6 @@ def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS, count: int | 
     """Return the application of each back end, with all models, or the first `count`, for every target."""
     planned = projects.check(manifests_for_all_targets(work / "source")[:count], Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in back_ends}
-
-
-def two_npus_applications(work: Path) -> dict[str, Path]:
-    """Return the application of examples/two_npus with each back end: C sources only, for every target."""
-    manifests = tuple(EXAMPLES / "two_npus" / name for name in ("manifest.yaml", "manifest_serial.yaml"))
-    faults = Diagnostics()
-    request = Request(manifests, metadata="llvm", targets=TARGETS)
-    planned = [(one.model, one.plan) for one in pipeline.run(request, faults, "plan").found]
-    faults.raise_if_errors()
-    return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
 
 
 def target_abi(name: str) -> TargetAbi:
@@ -253,7 +240,8 @@ def compile_sources(machine: Machine, work: Path, sources: list[Path], options: 
     # Own headers if the compiler has none.
     own = ["-idirafter", PROGRAMS / "include"] if machine.memory else []
     compiling = [flag for flag in machine.flags if not flag.startswith(("-Wl,", "-static", "-no-pie"))]
-    run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", *sources], work)
+    for source in sources:  # one at a time, as ccache requires
+        run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", source], work)
     return sorted(work.glob("*.o"))
 
 

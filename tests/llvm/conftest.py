@@ -13,7 +13,7 @@ for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
         sys.path.insert(0, str(_folder))
 
 # test_llvmlite_absent.py tests the behaviour without it.
-_NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_lifecycle_backends", "test_metadata_objects")
+_NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_metadata_objects")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,13 +29,4 @@ def apps():
     from backends_support import BACK_ENDS, applications
 
     shared = made_once("backends", applications)
-    return {metadata: shared / metadata for metadata in BACK_ENDS}
-
-
-@pytest.fixture(scope="session")
-def two_npus_apps():
-    """The application of examples/two_npus with each back end."""
-    from backends_support import BACK_ENDS, two_npus_applications
-
-    shared = made_once("two_npus_backends", two_npus_applications)
     return {metadata: shared / metadata for metadata in BACK_ENDS}

@@ -5,7 +5,6 @@ Its output contains no addresses, so it must be the same for every target.
 """
 
 import re
-from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -40,11 +39,9 @@ def write_show(work):
     return f"-I{work / 'show'}"
 
 
-def walk(target, apps, work, program="walk.c"):
-    """Return the output of a program with each back end; only the metadata is compiled twice."""
+def walk(target, apps, work):
+    """Return the output of programs/walk.c with each back end; only the metadata is compiled twice."""
     machine = machine_of(target)
-    own = (PROGRAMS / program).parent  # headers that replace those of the runtime
-    machine = replace(machine, flags=(*machine.flags, f"-I{own}")) if own != PROGRAMS else machine
     app = apps["c"]
     port = "port_bare.c" if machine.memory else "port_hosted.c"
     options = [
@@ -55,7 +52,7 @@ def walk(target, apps, work, program="walk.c"):
         write_show(work),
         *includes(app),
     ]
-    sources = [PROGRAMS / program, PROGRAMS / port]
+    sources = [PROGRAMS / "walk.c", PROGRAMS / port]
     sources += [MODULE / "src" / name for name in RUNTIME]
     shared = compile_sources(machine, work / "shared", sources, options)
     shared += build_operators(machine, target, app, work / "operators")
@@ -78,23 +75,6 @@ def test_back_ends_write_equal_tables(target, apps, reference, tmp_path):
     written = walk(target, apps, tmp_path)
     assert written["llvm"] == written["c"]
     assert written["c"] == reference
-
-
-@pytest.fixture(scope="session")
-def reference_of_two_npus(two_npus_apps, tmp_path_factory):
-    """The output for examples/two_npus with the C back end on this machine."""
-    return walk("x86-64", two_npus_apps, tmp_path_factory.mktemp("two_npus"), "two_npus/walk_two_npus.c")["c"]
-
-
-@pytest.mark.parametrize("target", SAMPLE)
-def test_back_ends_write_equal_tables_of_two_npus(target, two_npus_apps, reference_of_two_npus, tmp_path):
-    """Models that have only C sources, for accelerators."""
-    written = walk(target, two_npus_apps, tmp_path, "two_npus/walk_two_npus.c")
-    assert written["llvm"] == written["c"]
-    assert written["c"] == reference_of_two_npus
-    names = [record["name"] for record in read_records(written["llvm"]) if "operators" in record]
-    assert names == [["two_npus"], ["two_npus_serial"]]
-    assert written["llvm"].count("\nopen 0 ") >= 2 and "not found" not in written["llvm"]
 
 
 def test_header_and_devices_do_not_depend_on_the_back_end(apps):

@@ -62,10 +62,7 @@ PLANTED = {
         rf"{layout.DTYPE.constant(-1)}\W not handled",
     ),
     "a wrong flag": (Description(flags=(replace(layout.DEVICE_FLAGS, members=("foreign", "hooks")),)), "FOREIGN"),
-    "a wrong type code": (
-        Description(constants=(replace(layout.TVM_NULLPTR, value=3),)),
-        "kTVMNullptr is not 3",
-    ),
+    "a wrong type code": (Description(constants=(replace(layout.TVM_NULLPTR, value=3),)), "kTVMNullptr is not 3"),
     "an exchanged DLTensor": (
         Description(structs=(replace(layout.DL_DATA_TYPE, fields=layout.DL_DATA_TYPE.fields[::-1]),)),
         "offsetof",
@@ -77,11 +74,9 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3"])
-@pytest.mark.parametrize("planted", PLANTED)
-def test_wrong_description_is_detected(planted, target):
-    description, fault = PLANTED[planted]
-    assert re.search(fault, compile_for(target, description))
+@pytest.mark.parametrize(("description", "fault"), PLANTED.values(), ids=PLANTED)
+def test_wrong_description_is_detected(description, fault):
+    assert re.search(fault, compile_for("x86-64", description))
 
 
 def test_all_flags_of_the_headers_are_described():
@@ -104,11 +99,8 @@ def test_checks_of_an_application_pass(target, profile, apps):
         if not profile:
             checks = [check for check in checks if "profile" not in check]
         lines = ["#define BUILD_ASSERT _Static_assert", f"#include <{model}.h>", *headers, *checks]
-        options = [flag for flag in machine.flags if flag != "-no-pie"] + [
-            "-std=c11",
-            "-ffreestanding",
-            "-fsyntax-only",
-        ]
+        options = [flag for flag in machine.flags if flag != "-no-pie"]
+        options += ["-std=c11", "-ffreestanding", "-fsyntax-only"]
         command = [machine.compiler, *options, *filter(None, [profile]), *includes(app), "-x", "c", "-"]
         done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")

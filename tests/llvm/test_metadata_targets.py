@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from campaign import sized
+from opwest.cli.main import main
 from requirements_support import need_x86_64
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,12 +38,15 @@ DECLARED = (
 
 
 @pytest.fixture
-def opwest(monkeypatch):
+def opwest(monkeypatch, capsys):
+    """Return a function that runs a command in this process."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
 
-    def run(*words, cwd=None):
-        command = [sys.executable, "-m", "opwest", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd)
+    def run(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        shown = capsys.readouterr()
+        return SimpleNamespace(returncode=code, stdout=shown.out, stderr=shown.err)
 
     return run
 
@@ -70,10 +75,7 @@ def generated(done, app, model):
 @pytest.mark.needs("llvmlite", "cc")
 @pytest.mark.parametrize(
     "names",
-    [
-        *sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]),
-        ("manifest.yaml", "manifest_serial.yaml"),
-    ],
+    [*sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]), ("manifest.yaml", "manifest_serial.yaml")],
     ids="-".join,
 )
 def test_two_npus(opwest, tmp_path, names):
@@ -121,10 +123,8 @@ def test_imported_models(opwest, tmp_path, kind):
     manifest = tmp_path / "net" / "manifest.yaml"
     model = next(line.split()[1] for line in manifest.read_text().splitlines() if line.startswith("model:"))
     app = tmp_path / "app"
-    assert generated(opwest("generate", manifest, "-o", app, "--metadata=llvm"), app, model) == [
-        "aarch64-host",
-        "x86-64",
-    ]
+    done = opwest("generate", manifest, "-o", app, "--metadata=llvm")
+    assert generated(done, app, model) == ["aarch64-host", "x86-64"]
     outputs = {}
     for metadata in ("c", "llvm"):
         app = tmp_path / metadata
@@ -146,9 +146,8 @@ def test_targets_of_the_command_line_are_recorded(opwest, manifest, tmp_path):
     assert json.loads((app / ".opwest/origin.json").read_text())["targets"] == ["cortex-m3", "rv32imac"]
     done = opwest("update", app, "--check")
     assert done.returncode == 0, done.stdout + done.stderr
-    (app / ".opwest/origin.json").write_text(
-        (app / ".opwest/origin.json").read_text().replace('"rv32imac"', '"x86-64"')
-    )
+    origin = app / ".opwest/origin.json"
+    origin.write_text(origin.read_text().replace('"rv32imac"', '"x86-64"'))
     assert opwest("update", app).returncode == 0
     assert targets_of(app, "tiny") == ["cortex-m3", "x86-64"]
 
@@ -187,9 +186,10 @@ FAULTS = [
 
 @pytest.mark.needs("llvmlite")
 @pytest.mark.parametrize(("more", "options", "expected"), FAULTS)
-def test_faults_name_the_way_out(opwest, manifest, tmp_path, more, options, expected):
+def test_faults_name_the_way_out(opwest, manifest, tmp_path, monkeypatch, more, options, expected):
     manifest(more)
-    done = opwest("generate", "manifest.yaml", "-o", "app", "--metadata=llvm", *options, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = opwest("generate", "manifest.yaml", "-o", "app", "--metadata=llvm", *options)
     assert (done.returncode, done.stderr) == (1, expected)
     assert not (tmp_path / "app").exists()
 

@@ -4,35 +4,15 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <opwest/npu_emul_host.h>
 
 #include <named.h>
 
+#include "../../compile/programs/cases.h"
+
 #define ELEMENTS 16
 #define LINE 32U
-
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
-#define EXPECT_CODE(call, code)                                                                    \
-	do {                                                                                       \
-		const int returned = (call);                                                        \
-                                                                                                   \
-		if (returned != (code)) {                                                          \
-			fprintf(stderr, "%s:%d: %s is %d, expected %d\n", __FILE__, __LINE__,      \
-				#call, returned, (code));                                          \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_first, 20000);
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_second, 20000);
@@ -378,25 +358,10 @@ static void case_busy(void)
 	EXPECT_CODE(named_close(&workspace, &devices), 0);
 }
 
-#define CASE(name) {#name, case_##name}
-
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*function)(void);
-	} cases[] = {
-		CASE(call_waits), CASE(launch_does_not_wait), CASE(wrong_devices), CASE(any_device),
-		CASE(time_out), CASE(another_owner), CASE(caches), CASE(busy),
-	};
-
 	prepare();
-	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (strcmp(argv[1], cases[i].name) == 0) {
-			cases[i].function();
-			puts("done");
-			return 0;
-		}
-	}
-	return 2;
+	return RUN_CASES(argc, argv,
+			 CASE(call_waits), CASE(launch_does_not_wait), CASE(wrong_devices), CASE(any_device),
+			 CASE(time_out), CASE(another_owner), CASE(caches), CASE(busy));
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of launches at the limits of 16 and 32 bits, on a driver that counts jobs. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <opwest/accelerator.h>
 #include <opwest/device_calls.h>
 
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "../../compile/programs/cases.h"
 
 static uint32_t jobs, unfinished, waits, least;
 static uint16_t depth;

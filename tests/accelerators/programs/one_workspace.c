@@ -5,21 +5,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <counting.h>
 
+#include "../../compile/programs/cases.h"
+
 #define THREADS 4
 #define ROUNDS 20000
-
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 COUNTING_WORKSPACE_DEFINE(first);
 COUNTING_WORKSPACE_DEFINE(second);

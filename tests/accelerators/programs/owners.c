@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Threads that run models on shared devices: owners RUNS_OF_TWO_MODELS RUNS_OF_ONE. With -DEMULATED the devices are those of
- * opwest/npu_emul.h, else they have a queue that only ownership protects: a thread sanitizer detects
- * more than one owner.
- */
-#include <errno.h>
+/* Threads that run models on shared devices: owners RUNS_OF_TWO_MODELS RUNS_OF_ONE. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <opwest/accelerator_context.h>
+#include <opwest/npu_emul_host.h>
 
 #include <ab.h>
 #include <ba.h>
@@ -29,9 +23,6 @@ static int8_t sum(int8_t a, int8_t b)
 	return (int8_t)(exact > 127 ? 127 : exact < -128 ? -128 : exact);
 }
 
-#ifdef EMULATED
-#include <opwest/npu_emul_host.h>
-
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_a, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_b, 0);
 
@@ -39,93 +30,6 @@ int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct d
 {
 	return opwest_npu_emul_add(dev, 1, a, b, y, ELEMENTS);
 }
-#else
-struct opwest_host_data {
-	struct opwest_accelerator_context context;
-	/* Protected only by ownership. */
-	struct {
-		const int8_t *a;
-		const int8_t *b;
-		int8_t *y;
-	} jobs[4];
-	unsigned int count;
-	unsigned long owners;
-};
-
-static struct opwest_host_data data_a = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
-static struct opwest_host_data data_b = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
-
-static int adder_activate(const struct device *dev)
-{
-	return opwest_accelerator_context_activate(&dev->data->context, dev, NULL);
-}
-
-static int adder_load(const struct device *dev, const struct opwest_program *program)
-{
-	return opwest_accelerator_context_load(&dev->data->context, dev, program,
-					       OPWEST_SWITCH_LOAD, NULL);
-}
-
-static int adder_open(const struct device *dev, int32_t timeout_ms)
-{
-	const int rc = opwest_accelerator_context_open(&dev->data->context, timeout_ms);
-
-	if (rc == 0) {
-		dev->data->owners++;
-		sched_yield();
-	}
-	return rc;
-}
-
-static int adder_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
-{
-	(void)leave;
-	(void)timeout_ms;
-	for (unsigned int job = 0; job < dev->data->count; job++) {
-		for (int i = 0; i < ELEMENTS; i++) {
-			dev->data->jobs[job].y[i] =
-				sum(dev->data->jobs[job].a[i], dev->data->jobs[job].b[i]);
-		}
-	}
-	dev->data->count = 0;
-	return 0;
-}
-
-static int adder_close(const struct device *dev)
-{
-	return opwest_accelerator_context_close(&dev->data->context);
-}
-
-static int adder_deactivate(const struct device *dev)
-{
-	return opwest_accelerator_context_deactivate(&dev->data->context, dev, NULL);
-}
-
-static OPWEST_ACCELERATOR_API(adder_api) = {
-	.activate = adder_activate,
-	.open = adder_open,
-	.load = adder_load,
-	.close = adder_close,
-	.deactivate = adder_deactivate,
-	.sync = adder_sync,
-};
-static const struct device npu_a = {"npu_a", NULL, &adder_api, &data_a};
-static const struct device npu_b = {"npu_b", NULL, &adder_api, &data_b};
-
-int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
-{
-	const unsigned int at = dev->data->count++;
-
-	if (at >= 4) {
-		abort();
-	}
-	dev->data->jobs[at].a = a;
-	dev->data->jobs[at].b = b;
-	dev->data->jobs[at].y = y;
-	memset(y, 0x77, ELEMENTS);
-	return 0;
-}
-#endif
 
 AB_WORKSPACE_DEFINE(ab_workspace_1);
 AB_WORKSPACE_DEFINE(ab_workspace_2);

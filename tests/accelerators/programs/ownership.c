@@ -6,36 +6,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <opwest/npu_emul_host.h>
 
 #include <owned.h>
 #include <single.h>
 
+#include "../../compile/programs/cases.h"
+
 #define ELEMENTS 16
 #define ROUNDS   20
-
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: false: %s\n", __FILE__, __LINE__, #condition);     \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
-#define EXPECT_CODE(call, code)                                                                    \
-	do {                                                                                       \
-		const int returned = (call);                                                       \
-                                                                                                   \
-		if (returned != (code)) {                                                          \
-			fprintf(stderr, "%s:%d: %s is %d, expected %d\n", __FILE__, __LINE__,      \
-				#call, returned, (code));                                          \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 #define FIRST  OWNED_DEVICE_FIRST_INDEX
 #define SECOND OWNED_DEVICE_SECOND_INDEX
@@ -476,25 +456,10 @@ static void case_threads(void)
 	run_and_close();
 }
 
-#define CASE(name) {#name, case_##name}
-
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*function)(void);
-	} cases[] = {
-		CASE(refused), CASE(second_workspace), CASE(several_devices), CASE(time_out),
-		CASE(stateful), CASE(frames), CASE(threads),
-	};
-
 	prepare();
-	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (strcmp(argv[1], cases[i].name) == 0) {
-			cases[i].function();
-			puts("done");
-			return 0;
-		}
-	}
-	return 2;
+	return RUN_CASES(argc, argv,
+			 CASE(refused), CASE(second_workspace), CASE(several_devices), CASE(time_out),
+			 CASE(stateful), CASE(frames), CASE(threads));
 }

@@ -258,21 +258,33 @@ static int8_t *result_of(const struct faulty_frame *frame)
 	return results[frame == &stream.state->frames[0] ? 0 : 1];
 }
 
+/* Prints the result of a function of the stream, and the status if it has failed. */
+static void print_result(const char *what, int rc)
+{
+	const struct opwest_status *const status = &stream.workspace.status;
+
+	printf("%s:%d ", what, rc);
+	if (rc != 0 && rc != -ENOENT && rc != -EAGAIN) {
+		printf("status:%d:%u:%u ", (int)status->code, status->hook, status->device);
+	}
+}
+
 static void play(void)
 {
 	const struct faulty_frame *frame;
+	char what[24];
 	int submitted = 0;
 	int rc;
 
 	memset(states, 0, sizeof(states));
 	position = 0;
 	rc = faulty_stream_open(&stream, &context);
-	printf("open:%d ", rc);
+	print_result("open", rc);
 	/* After a failure of open or a time-out the next one opens again. */
 	for (int tries = 0; tries < 200 && submitted < FRAMES; tries++) {
 		if (!stream.workspace.opened) {
 			rc = faulty_stream_open(&stream, &context);
-			printf("open:%d ", rc);
+			print_result("open", rc);
 			continue;
 		}
 		while (submitted < FRAMES && (frame = faulty_stream_frame(&stream)) != NULL) {
@@ -281,7 +293,8 @@ static void play(void)
 			}
 			rc = faulty_submit(&stream, &(struct faulty_inputs){0},
 					   &(struct faulty_outputs){.y = result_of(frame)});
-			printf("submit%d:%d ", submitted, rc);
+			(void)snprintf(what, sizeof(what), "submit%d", submitted);
+			print_result(what, rc);
 			if (rc != 0) {
 				break; /* the same frame again */
 			}
@@ -292,7 +305,7 @@ static void play(void)
 			if (rc == -EAGAIN) {
 				continue;
 			}
-			printf("poll:%d ", rc);
+			print_result("poll", rc);
 			if (rc == 0) {
 				print_tensor(result_of(frame));
 			}
@@ -303,11 +316,12 @@ static void play(void)
 			printf("poll:0 ");
 			print_tensor(result_of(frame));
 		} else if (rc != -EAGAIN) {
-			printf("poll:%d ", rc);
+			print_result("poll", rc);
 		}
 	}
 	rc = stream.workspace.opened ? faulty_stream_close(&stream) : 0;
-	printf("close:%d positions:%d owned:%d active:%d\n", rc, position,
+	print_result("close", rc);
+	printf("positions:%d owned:%d active:%d\n", position,
 	       states[0].owned + states[1].owned + states[2].owned,
 	       states[0].active + states[1].active + states[2].active);
 }

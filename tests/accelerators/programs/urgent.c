@@ -4,12 +4,9 @@
  *
  *     urgent latency RUNS   the latency of `urgent` beside `short_hold` and beside `long_hold`
  *     urgent cancel CANCELS SEED   `long_hold` is cancelled at random times; `urgent` is not disturbed
- *     urgent signal CANCELS   the same by signals, which a thread takes synchronously
  */
-#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,43 +183,21 @@ static void *run_undisturbed(void *unused)
 	return unused;
 }
 
-static sigset_t signals;
-
-static void *cancel_on_signals(void *unused)
-{
-	for (;;) {
-		int number;
-
-		(void)sigwait(&signals, &number);
-		if (number == SIGUSR2) {
-			return unused;
-		}
-		(void)long_hold_cancel(&long_workspace);
-	}
-}
-
-static void cancel(int count, unsigned int seed, bool by_signal)
+static void cancel(int count, unsigned int seed)
 {
 	struct opwest_npu_emul_counts counts;
-	pthread_t threads[3];
+	pthread_t threads[2];
 
 	if (pthread_create(&threads[0], NULL, run_until_stopped, NULL) != 0 ||
-	    pthread_create(&threads[1], NULL, run_undisturbed, NULL) != 0 ||
-	    (by_signal && pthread_create(&threads[2], NULL, cancel_on_signals, NULL) != 0)) {
+	    pthread_create(&threads[1], NULL, run_undisturbed, NULL) != 0) {
 		fail("no thread", 0);
 	}
 	for (int i = 0; i < count; i++) {
 		seed = seed * 1664525U + 1013904223U;
 		opwest_port_sleep_us((seed >> 8) % 26000U);
-		if (by_signal) {
-			(void)kill(getpid(), SIGUSR1);
-		} else if (long_hold_cancel(&long_workspace) != 0) {
+		if (long_hold_cancel(&long_workspace) != 0) {
 			fail("cancel", 0);
 		}
-	}
-	if (by_signal) {
-		(void)kill(getpid(), SIGUSR2);
-		(void)pthread_join(threads[2], NULL);
 	}
 	stopping = true;
 	(void)pthread_join(threads[0], NULL);
@@ -236,11 +211,6 @@ static void cancel(int count, unsigned int seed, bool by_signal)
 
 int main(int argc, char **argv)
 {
-	/* Blocked in all threads, also those of devices. */
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGUSR1);
-	(void)sigaddset(&signals, SIGUSR2);
-	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	if (argc < 3 || long_hold_open(&long_workspace, &long_context) != 0 ||
 	    short_hold_open(&short_workspace, &short_context) != 0 ||
 	    urgent_open(&urgent_workspace, &urgent_context) != 0) {
@@ -251,8 +221,7 @@ int main(int argc, char **argv)
 		latency("before", run_long, atoi(argv[2]));
 		latency("after", run_short, atoi(argv[2]));
 	} else {
-		cancel(atoi(argv[2]), argc > 3 ? (unsigned int)atoi(argv[3]) : 1U,
-		       strcmp(argv[1], "signal") == 0);
+		cancel(atoi(argv[2]), (unsigned int)atoi(argv[3]));
 	}
 	printf("close %d %d %d\n", long_hold_close(&long_workspace, &long_context),
 	       short_hold_close(&short_workspace, &short_context),

@@ -4,13 +4,10 @@
  * begins with the return code, or "cut".
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <opwest/bundles.h>
 
-#include "bundle_internal.h"
+#include "given.h"
 #include "simulated.h"
 
 #define MOST_FILES    128
@@ -18,14 +15,10 @@
 #define MOST_KEYS     3
 #define PART          100U
 
-struct file {
+static struct {
 	char name[40];
-	uint8_t *data;
-	uint32_t size;
-	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
-};
-
-static struct file files[MOST_FILES];
+	struct file file;
+} files[MOST_FILES];
 static int file_count;
 static struct opwest_bundles bundles;
 static struct opwest_bundle_key keys[MOST_KEYS];
@@ -53,41 +46,25 @@ static struct file *file_of(const char *name)
 {
 	for (int i = 0; i < file_count; i++) {
 		if (strcmp(files[i].name, name) == 0) {
-			return &files[i];
+			return &files[i].file;
 		}
 	}
 	fprintf(stderr, "no file %s\n", name);
 	exit(2);
 }
 
-static void read_file(const char *name, const char *path)
+static void add_file(const char *name, const char *path)
 {
-	struct file *const file = &files[file_count++];
-	FILE *const stream = fopen(path, "rb");
-
-	if (stream == NULL || file_count > MOST_FILES) {
+	if (file_count == MOST_FILES) {
 		exit(2);
 	}
-	(void)fseek(stream, 0, SEEK_END);
-	file->size = (uint32_t)ftell(stream);
-	rewind(stream);
-	file->data = malloc(file->size);
-	if (fread(file->data, 1U, file->size, stream) != file->size) {
-		exit(2);
-	}
-	(void)fclose(stream);
-	(void)snprintf(file->name, sizeof(file->name), "%s", name);
-	(void)opwest_bundle_sha512(file->data, file->size, file->digest);
+	files[file_count].file = read_file(path);
+	(void)snprintf(files[file_count++].name, sizeof(files[0].name), "%s", name);
 }
 
 static void set_key(unsigned int index, const char *hex)
 {
-	for (unsigned int i = 0U; i < 32U; i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&hex[2U * i], "%2x", &byte);
-		keys[index].bytes[i] = (uint8_t)byte;
-	}
+	(void)bytes_of(hex, keys[index].bytes);
 	config.key_count = (uint8_t)(index + 1U);
 }
 
@@ -320,16 +297,7 @@ static void check_part(char **words)
 {
 	struct opwest_bundle_difference found;
 	uint8_t expected[64];
-	const char *const hex = words[4];
-	const uint32_t size = (uint32_t)(strlen(hex) / 2U);
-
-	for (uint32_t i = 0U; i < size; i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&hex[2U * i], "%2x", &byte);
-		expected[i] = (uint8_t)byte;
-	}
-
+	const uint32_t size = (uint32_t)bytes_of(words[4], expected);
 	const int rc = opwest_bundles_check_part(&bundles, (uint16_t)atoi(words[1]),
 						 (uint16_t)atoi(words[2]),
 						 (uint32_t)strtoul(words[3], NULL, 0), expected,
@@ -351,15 +319,7 @@ static void start(void)
 
 static void set_record(unsigned int id, const char *hex)
 {
-	const uint32_t size = hex == NULL ? 0U : (uint32_t)(strlen(hex) / 2U);
-
-	for (uint32_t i = 0U; i < size; i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&hex[2U * i], "%2x", &byte);
-		simulated.records[id].data[i] = (uint8_t)byte;
-	}
-	simulated.records[id].size = size;
+	simulated.records[id].size = hex == NULL ? 0U : (uint32_t)bytes_of(hex, simulated.records[id].data);
 	printf("0\n");
 }
 
@@ -461,7 +421,7 @@ static void command(char **words)
 		set_key((unsigned int)atoi(words[1]), words[2]);
 		printf("0\n");
 	} else if (strcmp(words[0], "file") == 0) {
-		read_file(words[1], words[2]);
+		add_file(words[1], words[2]);
 		printf("0\n");
 	} else if (strcmp(words[0], "start") == 0) {
 		start();

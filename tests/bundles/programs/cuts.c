@@ -11,11 +11,8 @@
  * installation.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "bundle_internal.h"
+#include "given.h"
 #include "simulated.h"
 
 #define PART      256U
@@ -29,12 +26,6 @@
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
-
-struct file {
-	uint8_t *data;
-	uint32_t size;
-	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
-};
 
 struct scenario {
 	const char *name;
@@ -64,22 +55,6 @@ static uint32_t cuts;
 static uint32_t operations;
 static uint32_t stride;
 
-static struct file read_file(const char *path)
-{
-	FILE *const stream = fopen(path, "rb");
-	struct file file;
-
-	REQUIRE(stream != NULL);
-	(void)fseek(stream, 0, SEEK_END);
-	file.size = (uint32_t)ftell(stream);
-	rewind(stream);
-	file.data = malloc(file.size);
-	REQUIRE(fread(file.data, 1U, file.size, stream) == file.size);
-	(void)fclose(stream);
-	REQUIRE(opwest_bundle_sha512(file.data, file.size, file.digest));
-	return file;
-}
-
 static int start(void)
 {
 	int rc;
@@ -97,24 +72,10 @@ static int start(void)
 	return rc;
 }
 
-static int send(uint8_t slot, const struct file *file)
-{
-	uint32_t offset = 0U;
-	int rc = opwest_bundles_begin(&bundles, slot, file->size, file->digest, &offset);
-
-	while (rc == 0 && offset < file->size) {
-		const uint32_t rest = file->size - offset;
-
-		rc = opwest_bundles_write(&bundles, offset, &file->data[offset],
-					  rest < PART ? rest : PART, &offset);
-	}
-	return rc;
-}
-
 static int install(uint8_t slot, const struct file *file)
 {
 	struct opwest_bundle_verdict verdict;
-	const int rc = send(slot, file);
+	const int rc = send_file(&bundles, slot, file, PART);
 
 	return rc != 0 ? rc : opwest_bundles_install(&bundles, &verdict);
 }
@@ -406,12 +367,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	stride = (uint32_t)atoi(argv[6]);
-	for (unsigned int i = 0U; i < sizeof(key.bytes); i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&argv[5][2U * i], "%2x", &byte);
-		key.bytes[i] = (uint8_t)byte;
-	}
+	(void)bytes_of(argv[5], key.bytes);
 	old_file = read_file(argv[1]);
 	new_file = read_file(argv[2]);
 	other_file = read_file(argv[3]);

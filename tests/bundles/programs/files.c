@@ -4,11 +4,9 @@
  * header, the size of the whole file, whether it is signed, the verdict of the ABI record, and the
  * header.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <opwest/bundle_format.h>
+
+#include "given.h"
 
 static void print_file(const uint8_t *data, size_t size, const struct opwest_bundle_key *keys,
 		       size_t count)
@@ -38,31 +36,13 @@ int main(int argc, char **argv)
 	static char name[1024];
 
 	for (int i = 1; i < argc; i++) {
-		for (size_t j = 0U; j < sizeof(keys[0].bytes); j++) {
-			unsigned int byte = 0U;
-
-			(void)sscanf(&argv[i][2U * j], "%2x", &byte);
-			keys[i - 1].bytes[j] = (uint8_t)byte;
-		}
+		(void)bytes_of(argv[i], keys[i - 1].bytes);
 	}
 	while (scanf("%1023s", name) == 1) {
-		FILE *const stream = fopen(name, "rb");
-		long size;
-		uint8_t *data;
+		const struct file file = read_file(name);
 
-		if (stream == NULL) {
-			return 2;
-		}
-		(void)fseek(stream, 0, SEEK_END);
-		size = ftell(stream);
-		rewind(stream);
-		data = malloc(size == 0 ? 1U : (size_t)size);
-		if (fread(data, 1U, (size_t)size, stream) != (size_t)size) {
-			return 2;
-		}
-		(void)fclose(stream);
-		print_file(data, (size_t)size, keys, (size_t)argc - 1U);
-		free(data);
+		print_file(file.data, file.size, keys, (size_t)argc - 1U);
+		free(file.data);
 	}
 	return 0;
 }

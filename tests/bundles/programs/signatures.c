@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads lines of key, signature and message in hexadecimal ("-": none), prints 1 or 0 for each. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "bundle_internal.h"
-
-static size_t bytes_of(const char *hex, uint8_t *bytes)
-{
-	const size_t size = strcmp(hex, "-") == 0 ? 0U : strlen(hex) / 2U;
-
-	for (size_t i = 0U; i < size; i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&hex[2U * i], "%2x", &byte);
-		bytes[i] = (uint8_t)byte;
-	}
-	return size;
-}
+#include "given.h"
 
 int main(void)
 {

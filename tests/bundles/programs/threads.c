@@ -6,11 +6,8 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "bundle_internal.h"
+#include "given.h"
 #include "simulated.h"
 
 #define RUNNERS 2
@@ -23,12 +20,6 @@
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
-
-struct file {
-	uint8_t *data;
-	uint32_t size;
-	uint8_t digest[OPWEST_BUNDLE_DIGEST_SIZE];
-};
 
 struct runner {
 	pthread_t thread;
@@ -43,22 +34,6 @@ struct runner {
 static struct opwest_bundles bundles;
 static struct runner runners[RUNNERS];
 static bool ends;
-
-static struct file read_file(const char *path)
-{
-	FILE *const stream = fopen(path, "rb");
-	struct file file;
-
-	REQUIRE(stream != NULL);
-	(void)fseek(stream, 0, SEEK_END);
-	file.size = (uint32_t)ftell(stream);
-	rewind(stream);
-	file.data = malloc(file.size);
-	REQUIRE(fread(file.data, 1U, file.size, stream) == file.size);
-	(void)fclose(stream);
-	REQUIRE(opwest_bundle_sha512(file.data, file.size, file.digest));
-	return file;
-}
 
 /* Check that all outputs are of one model, and return its index. */
 static int model_of(const int32_t *y, float z, int8_t first)
@@ -180,16 +155,8 @@ static void share_session(struct opwest_session *session)
 static int install(const struct file *file)
 {
 	struct opwest_bundle_verdict verdict;
-	uint32_t offset = 0U;
-	int rc = opwest_bundles_begin(&bundles, OPWEST_BUNDLE_NO_SLOT, file->size, file->digest,
-				      &offset);
+	const int rc = send_file(&bundles, OPWEST_BUNDLE_NO_SLOT, file, PART);
 
-	while (rc == 0 && offset < file->size) {
-		const uint32_t rest = file->size - offset;
-
-		rc = opwest_bundles_write(&bundles, offset, &file->data[offset],
-					  rest < PART ? rest : PART, &offset);
-	}
 	return rc != 0 ? rc : opwest_bundles_install(&bundles, &verdict);
 }
 
@@ -222,12 +189,7 @@ int main(int argc, char **argv)
 	struct opwest_bundle_record record;
 
 	REQUIRE(argc == 7);
-	for (unsigned int i = 0U; i < sizeof(key.bytes); i++) {
-		unsigned int byte = 0U;
-
-		(void)sscanf(&argv[4][2U * i], "%2x", &byte);
-		key.bytes[i] = (uint8_t)byte;
-	}
+	(void)bytes_of(argv[4], key.bytes);
 	if (atoi(argv[6]) != 0) {
 		config.trial = (struct opwest_bundle_memory){.memory = trial, .size = sizeof(trial)};
 	}

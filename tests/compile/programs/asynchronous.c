@@ -4,20 +4,11 @@
  * and programs, and its vendor-specific handle. One case per call: asynchronous CASE.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <asynchronous.h>
 #include <opwest/accelerator.h>
 
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "cases.h"
 
 #define COUNT 12
 #define GUARD 64U
@@ -238,26 +229,9 @@ static void case_registry(void)
 	EXPECT(asynchronous_close(&workspace, &all) == 0);
 }
 
-#define CASE(name) {#name, case_##name}
-
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*function)(void);
-	} cases[] = {
-		CASE(good), CASE(poisoned), CASE(defined), CASE(other_devices), CASE(failures),
-		CASE(programs), CASE(tensors), CASE(registry),
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc == 1) {
-			puts(cases[i].name);
-		} else if (strcmp(argv[1], cases[i].name) == 0) {
-			cases[i].function();
-			puts("done");
-			return 0;
-		}
-	}
-	return argc == 1 ? 0 : 2;
+	return RUN_CASES(argc, argv,
+			 CASE(good), CASE(poisoned), CASE(defined), CASE(other_devices), CASE(failures),
+			 CASE(programs), CASE(tensors), CASE(registry));
 }

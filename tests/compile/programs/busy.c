@@ -6,22 +6,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <busy.h>
 
+#include "cases.h"
+
 #define THREADS 2
 #define RUNS    20000
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("line %d: %s\n", __LINE__, #condition);                             \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 struct runner {
 	int32_t x[BUSY_INPUT_X_ELEMENTS];
@@ -65,22 +56,22 @@ static void expect_refusals(void)
 	const struct busy_outputs outputs = {runners[1].y};
 	const struct busy_inputs none = {NULL};
 
-	CHECK(busy_run(&inputs, &outputs, &workspace, &devices) == -EBUSY);
-	CHECK(busy_run(&none, &outputs, &workspace, &devices) == -EBUSY);
-	CHECK(busy_run(NULL, &outputs, &workspace, &devices) == -EBUSY);
-	CHECK(busy_run(&inputs, NULL, &workspace, &devices) == -EBUSY);
-	CHECK(busy_run(&inputs, &outputs, &workspace, NULL) == -EBUSY);
-	CHECK(busy_open(&workspace, &devices) == -EBUSY);
-	CHECK(busy_open(&workspace, NULL) == -EBUSY);
-	CHECK(busy_close(&workspace, &devices) == -EBUSY);
-	CHECK(busy_close(&workspace, NULL) == -EBUSY);
-	CHECK(busy_reset(&workspace) == -EBUSY);
-	CHECK(busy_save(&workspace, saved, sizeof(saved)) == -EBUSY);
-	CHECK(busy_restore(&workspace, saved, sizeof(saved)) == -EBUSY);
-	CHECK(memcmp(&workspace.status, &before, sizeof(before)) == 0);
-	CHECK(workspace.opened);
+	EXPECT(busy_run(&inputs, &outputs, &workspace, &devices) == -EBUSY);
+	EXPECT(busy_run(&none, &outputs, &workspace, &devices) == -EBUSY);
+	EXPECT(busy_run(NULL, &outputs, &workspace, &devices) == -EBUSY);
+	EXPECT(busy_run(&inputs, NULL, &workspace, &devices) == -EBUSY);
+	EXPECT(busy_run(&inputs, &outputs, &workspace, NULL) == -EBUSY);
+	EXPECT(busy_open(&workspace, &devices) == -EBUSY);
+	EXPECT(busy_open(&workspace, NULL) == -EBUSY);
+	EXPECT(busy_close(&workspace, &devices) == -EBUSY);
+	EXPECT(busy_close(&workspace, NULL) == -EBUSY);
+	EXPECT(busy_reset(&workspace) == -EBUSY);
+	EXPECT(busy_save(&workspace, saved, sizeof(saved)) == -EBUSY);
+	EXPECT(busy_restore(&workspace, saved, sizeof(saved)) == -EBUSY);
+	EXPECT(memcmp(&workspace.status, &before, sizeof(before)) == 0);
+	EXPECT(workspace.opened);
 	for (size_t i = 0; i < sizeof(saved); i++) {
-		CHECK(saved[i] == 0U);
+		EXPECT(saved[i] == 0U);
 	}
 }
 
@@ -108,21 +99,21 @@ static void case_held(void)
 	pthread_t thread;
 
 	mode = STOP;
-	CHECK(pthread_create(&thread, NULL, run_once, &runners[0]) == 0);
+	EXPECT(pthread_create(&thread, NULL, run_once, &runners[0]) == 0);
 	sem_wait(&inside);
 	expect_refusals();
 	sem_post(&leave);
-	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(runners[0].rc == 0 && runners[0].y[0] == sum_of(runners[0].x));
-	CHECK(runners[0].y[1] == 1);
+	EXPECT(pthread_join(thread, NULL) == 0);
+	EXPECT(runners[0].rc == 0 && runners[0].y[0] == sum_of(runners[0].x));
+	EXPECT(runners[0].y[1] == 1);
 }
 
 /* An operator that calls functions of its own workspace. */
 static void case_nested(void)
 {
 	mode = NEST;
-	CHECK(run(&runners[0]) == 0 && runners[0].y[0] == sum_of(runners[0].x));
-	CHECK(runners[0].y[1] == 1);
+	EXPECT(run(&runners[0]) == 0 && runners[0].y[0] == sum_of(runners[0].x));
+	EXPECT(runners[0].y[1] == 1);
 }
 
 static void *compete(void *argument)
@@ -151,27 +142,27 @@ static void case_race(void)
 
 	mode = GO_ON;
 	for (int i = 0; i < THREADS; i++) {
-		CHECK(pthread_create(&threads[i], NULL, compete, &runners[i]) == 0);
+		EXPECT(pthread_create(&threads[i], NULL, compete, &runners[i]) == 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
-		CHECK(pthread_join(threads[i], NULL) == 0);
+		EXPECT(pthread_join(threads[i], NULL) == 0);
 		good += runners[i].good;
 		printf("%lu of %d wrong\n", (unsigned long)runners[i].wrong, RUNS);
-		CHECK(runners[i].good + runners[i].refused + runners[i].wrong == RUNS);
+		EXPECT(runners[i].good + runners[i].refused + runners[i].wrong == RUNS);
 	}
 	/* The state counts the runs: no update is lost. */
-	CHECK(run(&runners[0]) == 0 && runners[0].y[1] == (int32_t)good + 1);
+	EXPECT(run(&runners[0]) == 0 && runners[0].y[1] == (int32_t)good + 1);
 }
 
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2 && sem_init(&inside, 0, 0) == 0 && sem_init(&leave, 0, 0) == 0);
+	EXPECT(argc == 2 && sem_init(&inside, 0, 0) == 0 && sem_init(&leave, 0, 0) == 0);
 	for (int32_t i = 0; i < THREADS; i++) {
 		for (unsigned int k = 0; k < BUSY_INPUT_X_ELEMENTS; k++) {
 			runners[i].x[k] = (i + 1) * (int32_t)(k + 1U);
 		}
 	}
-	CHECK(busy_open(&workspace, &devices) == 0);
+	EXPECT(busy_open(&workspace, &devices) == 0);
 	if (strcmp(argv[1], "held") == 0) {
 		case_held();
 	} else if (strcmp(argv[1], "nested") == 0) {
@@ -180,10 +171,10 @@ int main(int argc, char **argv)
 		case_race();
 	}
 	mode = GO_ON;
-	CHECK(run(&runners[1]) == 0 && workspace.status.code == 0);
-	CHECK(busy_close(&workspace, &devices) == 0);
-	CHECK(busy_close(&workspace, &devices) == -EALREADY);
-	CHECK(run(&runners[1]) == -EPERM);
+	EXPECT(run(&runners[1]) == 0 && workspace.status.code == 0);
+	EXPECT(busy_close(&workspace, &devices) == 0);
+	EXPECT(busy_close(&workspace, &devices) == -EALREADY);
+	EXPECT(run(&runners[1]) == -EPERM);
 	puts("done");
 	return 0;
 }

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <conventions.h>
 #include <opwest/accelerator.h>
@@ -16,16 +13,9 @@
 #include <opwest/tvm_workspace.h>
 
 #include "../../golden/conventions/operators/queue.h"
+#include "cases.h"
 
 #define COUNT 6
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);           \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
 static const int32_t table[COUNT] = {5, 3, 0, 1, 4, 2};
 
 /* The steps of the manifest, in plain C. */
@@ -88,10 +78,10 @@ static void expect_turned(const int32_t *scores, const struct run *data)
 	for (int i = 0; i < COUNT; i++) {
 		const int32_t turned = (scores[i] / 2 + 200 + 2) * -2;
 
-		CHECK(data->turned[i % 3 * 2 + i / 3] == turned);
+		EXPECT(data->turned[i % 3 * 2 + i / 3] == turned);
 		total += turned;
 	}
-	CHECK(data->total[0] == total);
+	EXPECT(data->total[0] == total);
 }
 
 static int run(struct run *data, struct conventions_workspace *workspace, const struct conventions_devices *devices)
@@ -109,7 +99,7 @@ static void run_many(struct conventions_workspace *workspace, const struct conve
 	struct run data;
 
 	memset(&data, 0, sizeof(data));
-	CHECK(conventions_open(workspace, devices) == 0);
+	EXPECT(conventions_open(workspace, devices) == 0);
 	for (int round = 0; round < times; round++) {
 		int32_t scores[COUNT], sum;
 
@@ -119,36 +109,36 @@ static void run_many(struct conventions_workspace *workspace, const struct conve
 		}
 		data.d[0] = (uint8_t)(seed & 1U);
 		expect(data.image, data.d[0], scores, &sum);
-		CHECK(run(&data, workspace, devices) == 0);
-		CHECK(memcmp(scores, data.scores, sizeof(scores)) == 0);
-		CHECK(sum == data.sum[0]);
-		CHECK(data.label[0] == 128 + first_above(scores, -300));
-		CHECK(data.shifted[0] == data.mean[0] + 0.5);
+		EXPECT(run(&data, workspace, devices) == 0);
+		EXPECT(memcmp(scores, data.scores, sizeof(scores)) == 0);
+		EXPECT(sum == data.sum[0]);
+		EXPECT(data.label[0] == 128 + first_above(scores, -300));
+		EXPECT(data.shifted[0] == data.mean[0] + 0.5);
 		expect_turned(scores, &data);
-		CHECK(data.mean[0] > sum / 6.0 - 1e-6 && data.mean[0] < sum / 6.0 + 1e-6);
+		EXPECT(data.mean[0] > sum / 6.0 - 1e-6 && data.mean[0] < sum / 6.0 + 1e-6);
 	}
-	CHECK(conventions_close(workspace, devices) == 0);
+	EXPECT(conventions_close(workspace, devices) == 0);
 }
 
 CONVENTIONS_WORKSPACE_DEFINE(first);
 CONVENTIONS_WORKSPACE_DEFINE(second);
 static const struct conventions_devices devices = CONVENTIONS_DEVICES_DT_INIT;
 
-static void results(void)
+static void case_results(void)
 {
 	run_many(&first, &devices, 1, 200);
 }
 
 /* code, bits, lanes, rank, whether there is no shape: TVM up to 0.18 had bool as one bit. */
-static void kinds(void)
+static void case_kinds(void)
 {
 	struct run data;
 
 	memset(&data, 0, sizeof(data));
-	CHECK(conventions_open(&first, &devices) == 0);
-	CHECK(run(&data, &first, &devices) == 0);
-	CHECK(data.seen[0] == 1008110 && data.seen[1] == 2016120);
-	CHECK(data.seen[2] == 2064101 && data.seen[3] == 1001110);
+	EXPECT(conventions_open(&first, &devices) == 0);
+	EXPECT(run(&data, &first, &devices) == 0);
+	EXPECT(data.seen[0] == 1008110 && data.seen[1] == 2016120);
+	EXPECT(data.seen[2] == 2064101 && data.seen[3] == 1001110);
 }
 
 static void *thread(void *workspace)
@@ -157,13 +147,13 @@ static void *thread(void *workspace)
 	return NULL;
 }
 
-static void threads(void)
+static void case_threads(void)
 {
 	pthread_t other;
 
-	CHECK(pthread_create(&other, NULL, thread, &second) == 0);
+	EXPECT(pthread_create(&other, NULL, thread, &second) == 0);
 	(void)thread(&first);
-	CHECK(pthread_join(other, NULL) == 0);
+	EXPECT(pthread_join(other, NULL) == 0);
 }
 
 static struct opwest_value tensor(const int32_t *data, size_t size)
@@ -171,7 +161,7 @@ static struct opwest_value tensor(const int32_t *data, size_t size)
 	return opwest_in(OPWEST_INT32, data, size);
 }
 
-static void by_name(void)
+static void case_by_name(void)
 {
 	static _Alignas(128) uint8_t memory[256];
 	_Alignas(64) int32_t x[COUNT] = {100, -200, 300, -400, 500, -600};
@@ -181,21 +171,21 @@ static void by_name(void)
 	const struct opwest_entry *smooth = opwest_find(&conventions_registry, "smooth");
 	const struct opwest_entry *add = opwest_find(&conventions_registry, "add");
 
-	CHECK(smooth != NULL && smooth->info->arg_count == 3);
-	CHECK(strcmp(smooth->info->args[2].name, "opwest_workspace") == 0 && smooth->info->args[2].size == 98);
-	CHECK(opwest_call(smooth, args, 3, NULL) == 0);
-	CHECK(y[0] == 50 - 50 && y[1] == -100 + 75 + 100 % 7);
-	CHECK(opwest_call(smooth, args, 2, NULL) == -EINVAL);
+	EXPECT(smooth != NULL && smooth->info->arg_count == 3);
+	EXPECT(strcmp(smooth->info->args[2].name, "opwest_workspace") == 0 && smooth->info->args[2].size == 98);
+	EXPECT(opwest_call(smooth, args, 3, NULL) == 0);
+	EXPECT(y[0] == 50 - 50 && y[1] == -100 + 75 + 100 % 7);
+	EXPECT(opwest_call(smooth, args, 2, NULL) == -EINVAL);
 	args[2] = opwest_out(OPWEST_UINT8, memory, 97);
-	CHECK(opwest_call(smooth, args, 3, NULL) == -EINVAL);
+	EXPECT(opwest_call(smooth, args, 3, NULL) == -EINVAL);
 	args[1] = tensor(x, sizeof(x));
 	args[2] = opwest_out(OPWEST_INT32, y, sizeof(y));
-	CHECK(opwest_call(add, args, 3, NULL) == 0);
-	CHECK(memcmp(x, y, sizeof(x)) == 0);
+	EXPECT(opwest_call(add, args, 3, NULL) == 0);
+	EXPECT(memcmp(x, y, sizeof(x)) == 0);
 }
 
 /* An operator that rejects its arguments. */
-static void refused(void)
+static void case_refused(void)
 {
 	_Alignas(64) int32_t x[COUNT] = {0}, y[COUNT];
 	struct opwest_value args[] = {tensor(x, sizeof(x)),
@@ -205,7 +195,7 @@ static void refused(void)
 				      opwest_integer(OPWEST_BOOL, 0),
 				      opwest_out(OPWEST_INT32, y, sizeof(y))};
 
-	CHECK(opwest_call(opwest_find(&conventions_registry, "scale"), args, 6, NULL) == -EIO);
+	EXPECT(opwest_call(opwest_find(&conventions_registry, "scale"), args, 6, NULL) == -EIO);
 }
 
 /* A device that works during the wait, with argument arrays that are out of scope. */
@@ -234,7 +224,7 @@ static __attribute__((noinline)) void spoil_the_stack(void)
 
 static int work(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
-	CHECK(leave == 0U && timeout_ms > 0 && timeout_ms <= 100);
+	EXPECT(leave == 0U && timeout_ms > 0 && timeout_ms <= 100);
 	spoil_the_stack();
 	for (int32_t job = 0; job < queue.count; job++) {
 		const TVMFFIAny *const any = queue.args[job];
@@ -244,18 +234,18 @@ static int work(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 		const DLTensor *const y = packed ? values[2].v_handle : any[2].v_ptr;
 		const int64_t by = packed ? values[1].v_int64 : any[1].v_int64;
 
-		CHECK((packed ? values[3].v_handle : any[3].v_ptr) == dev);
-		CHECK(x->shape[0] == 2 && y->shape[1] == 3);
+		EXPECT((packed ? values[3].v_handle : any[3].v_ptr) == dev);
+		EXPECT(x->shape[0] == 2 && y->shape[1] == 3);
 		for (int i = 0; i < COUNT; i++) {
 			((int32_t *)y->data)[i] = (int32_t)(((const int32_t *)x->data)[i] * by);
 		}
 	}
-	CHECK(queue.count == 2);
+	EXPECT(queue.count == 2);
 	queue.count = 0;
 	return 0;
 }
 
-static void launched(void)
+static void case_launched(void)
 {
 	static const struct opwest_accelerator_driver_api api = {
 		.check = load, .load = load, .sync = work, .close = done, .deactivate = done};
@@ -265,7 +255,7 @@ static void launched(void)
 	run_many(&first, &context, 4, 50);
 }
 
-static void values(void)
+static void case_values(void)
 {
 	const int32_t x[COUNT] = {-5, -4, 7, 8, 9, 10};
 	uint8_t label = 0;
@@ -274,31 +264,31 @@ static void values(void)
 				      opwest_out(OPWEST_UINT8, &label, sizeof(label))};
 	const struct opwest_entry *entry = opwest_find(&conventions_registry, "label");
 
-	CHECK(entry->info->arg_count == 3 && strcmp(entry->info->args[2].name, "label") == 0);
-	CHECK(entry->info->args[2].direction == OPWEST_OUT);
-	CHECK(opwest_call(entry, args, 3, NULL) == 0 && label == 130);
-	CHECK(opwest_call(entry, args, 2, NULL) == -EINVAL);
+	EXPECT(entry->info->arg_count == 3 && strcmp(entry->info->args[2].name, "label") == 0);
+	EXPECT(entry->info->args[2].direction == OPWEST_OUT);
+	EXPECT(opwest_call(entry, args, 3, NULL) == 0 && label == 130);
+	EXPECT(opwest_call(entry, args, 2, NULL) == -EINVAL);
 	args[1] = opwest_out(OPWEST_FLOAT64, &mean, sizeof(mean));
-	CHECK(opwest_call(opwest_find(&conventions_registry, "mean"), args, 2, NULL) == 0);
-	CHECK(mean > 4.16 && mean < 4.17);
+	EXPECT(opwest_call(opwest_find(&conventions_registry, "mean"), args, 2, NULL) == 0);
+	EXPECT(mean > 4.16 && mean < 4.17);
 }
 
 /* The results of pipelines: codes of Halide without their sign, and errno for its memory. */
-static void checks_of_halide(void)
+static void case_checks_of_halide(void)
 {
 	_Alignas(64) int32_t x[COUNT] = {1, 2, 3, 4, 5, 6}, y[COUNT];
 	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_integer(OPWEST_INT32, 1),
 				      opwest_out(OPWEST_INT32, y, sizeof(y))};
 	const struct opwest_entry *entry = opwest_find(&conventions_registry, "limited");
 
-	CHECK(opwest_call(entry, args, 3, NULL) == 0 && memcmp(x, y, sizeof(x)) == 0);
+	EXPECT(opwest_call(entry, args, 3, NULL) == 0 && memcmp(x, y, sizeof(x)) == 0);
 	args[1] = opwest_integer(OPWEST_INT32, -1);
-	CHECK(opwest_call(entry, args, 3, NULL) == -EIO); /* from 9, a positive code */
+	EXPECT(opwest_call(entry, args, 3, NULL) == -EIO); /* from 9, a positive code */
 	/* run() reports -EIO and records the code of Halide without its sign. */
-	CHECK(opwest_halide_code(-9) == 9 && opwest_halide_code(0) == 0 && opwest_halide_code(7) == 7);
-	CHECK(opwest_halide_code(-11) == -ENOMEM);
+	EXPECT(opwest_halide_code(-9) == 9 && opwest_halide_code(0) == 0 && opwest_halide_code(7) == 7);
+	EXPECT(opwest_halide_code(-11) == -ENOMEM);
 	args[1] = opwest_integer(OPWEST_INT32, 101);
-	CHECK(opwest_call(entry, args, 3, NULL) == -ENOMEM); /* an operator without a workspace */
+	EXPECT(opwest_call(entry, args, 3, NULL) == -ENOMEM); /* an operator without a workspace */
 }
 
 static TVMBackendPackedCFunc in_library(const char *expected)
@@ -309,19 +299,19 @@ static TVMBackendPackedCFunc in_library(const char *expected)
 	TVMBackendPackedCFunc found = NULL;
 
 	memcpy(&count, registry->names, sizeof(count));
-	CHECK(count == 18);
+	EXPECT(count == 18);
 	for (uint16_t i = 0; i < count; i++) {
-		CHECK(*name != '\0');
+		EXPECT(*name != '\0');
 		if (strcmp(name, expected) == 0) {
 			found = registry->funcs[i];
 		}
 		name += strlen(name) + 1;
 	}
-	CHECK(*name == '\0');
+	EXPECT(*name == '\0');
 	return found;
 }
 
-static void system_library(void)
+static void case_system_library(void)
 {
 	_Alignas(64) int32_t x[COUNT + 1] = {0, 1, 2, 3, 4, 5, 6}, y[COUNT];
 	int64_t shape[] = {2, 3};
@@ -332,46 +322,28 @@ static void system_library(void)
 	int tensor_codes[] = {7, 7, 7};
 	static int marker;
 
-	CHECK(in_library("nothing") == NULL);
+	EXPECT(in_library("nothing") == NULL);
 	values[2].v_handle = &marker;
 	tensors[0].byte_offset = 0;
-	CHECK(in_library("tvmgen_conventions_move")(values, codes, 3, &ret, &ret_code, NULL) == 0);
-	CHECK(memcmp(x, y, sizeof(y)) == 0);
+	EXPECT(in_library("tvmgen_conventions_move")(values, codes, 3, &ret, &ret_code, NULL) == 0);
+	EXPECT(memcmp(x, y, sizeof(y)) == 0);
 	/* An unpacked operator, with an offset. */
 	tensors[0].byte_offset = 4;
-	CHECK(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == 0);
-	CHECK(x[0] == 0 && x[1] == ~1 && x[6] == ~6);
-	CHECK(in_library("negate")(values, codes, 2, &ret, &ret_code, NULL) == -1);
+	EXPECT(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == 0);
+	EXPECT(x[0] == 0 && x[1] == ~1 && x[6] == ~6);
+	EXPECT(in_library("negate")(values, codes, 2, &ret, &ret_code, NULL) == -1);
 	codes[0] = kTVMArgInt;
-	CHECK(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == -1);
+	EXPECT(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == -1);
 	/* One of tvm-ffi. */
 	tensors[0].byte_offset = 0;
 	values[2].v_handle = &tensors[1];
 	values[1].v_handle = &tensors[0];
-	CHECK(in_library("add")(values, tensor_codes, 3, &ret, &ret_code, NULL) == 0);
-	CHECK(y[1] == ~1 / 2 * 2 && y[6 - 1] == ~5 / 2 * 2);
+	EXPECT(in_library("add")(values, tensor_codes, 3, &ret, &ret_code, NULL) == 0);
+	EXPECT(y[1] == ~1 / 2 * 2 && y[6 - 1] == ~5 / 2 * 2);
 }
-
-#define CASE(name) {#name, name}
-
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
-	CASE(results), CASE(kinds), CASE(threads), CASE(by_name), CASE(refused), CASE(launched), CASE(system_library),
-	CASE(values), CASE(checks_of_halide),
-};
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc < 2) {
-			puts(cases[i].name);
-		} else if (strcmp(argv[1], cases[i].name) == 0) {
-			cases[i].run();
-			puts("done");
-			return 0;
-		}
-	}
-	return argc < 2 ? 0 : 1;
+	return RUN_CASES(argc, argv, CASE(results), CASE(kinds), CASE(threads), CASE(by_name), CASE(refused),
+			 CASE(launched), CASE(system_library), CASE(values), CASE(checks_of_halide));
 }

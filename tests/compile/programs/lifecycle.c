@@ -4,19 +4,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <accelerated.h>
 
-#define EXPECT(condition)                                                                          \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "cases.h"
 
 #define GUARD 64U
 #define GUARDED(name, size, alignment)                                                             \
@@ -438,29 +429,12 @@ static void case_threads(void)
 	}
 }
 
-#define CASE(name) {#name, case_##name}
-
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*function)(void);
-	} cases[] = {
-		CASE(good), CASE(defined), CASE(open_null), CASE(open_pools), CASE(open_devices),
-		CASE(open_twice), CASE(close), CASE(run_null), CASE(run_misaligned), CASE(run_closed),
-		CASE(run_other_devices), CASE(placed),
-		CASE(status), CASE(stops), CASE(devices_in_order), CASE(poisoned), CASE(guards),
-		CASE(interleaved), CASE(threads),
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc == 1) {
-			puts(cases[i].name);
-		} else if (strcmp(argv[1], cases[i].name) == 0) {
-			cases[i].function();
-			puts("done");
-			return 0;
-		}
-	}
-	return argc == 1 ? 0 : 2;
+	return RUN_CASES(argc, argv,
+			 CASE(good), CASE(defined), CASE(open_null), CASE(open_pools), CASE(open_devices),
+			 CASE(open_twice), CASE(close), CASE(run_null), CASE(run_misaligned), CASE(run_closed),
+			 CASE(run_other_devices), CASE(placed),
+			 CASE(status), CASE(stops), CASE(devices_in_order), CASE(poisoned), CASE(guards),
+			 CASE(interleaved), CASE(threads));
 }

@@ -3,20 +3,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <opwest/port.h>
 #include <tvmgen_default.h>
 #include <tvmgen_detection.h>
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                    \
-			return 1;                                                                  \
-		}                                                                                  \
-	} while (0)
+#include "cases.h"
+
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 static ALIGNED(16) uint8_t dram[TVMGEN_DETECTION_DRAM_WORKSPACE_POOL_SIZE];
@@ -24,39 +17,38 @@ static ALIGNED(16) uint8_t sram[TVMGEN_DETECTION_SRAM_WORKSPACE_POOL_SIZE + 1];
 static ALIGNED(16) uint8_t other_dram[TVMGEN_DETECTION_DRAM_WORKSPACE_POOL_SIZE];
 static ALIGNED(16) uint8_t other_sram[TVMGEN_DETECTION_SRAM_WORKSPACE_POOL_SIZE];
 
-static int run_default(void)
+static void case_default(void)
 {
 	int16_t image[TVMGEN_DEFAULT_SERVING_DEFAULT_INPUT_0_SIZE / sizeof(int16_t)] = {1, -2, 3, 4};
 	int16_t scores[TVMGEN_DEFAULT_PARTITIONEDCALL_0_SIZE / sizeof(int16_t)] = {0};
 	struct tvmgen_default_inputs inputs = {.serving_default_input_0 = image};
 	struct tvmgen_default_outputs outputs = {.PartitionedCall_0 = scores};
 
-	CHECK(TVMGEN_DEFAULT_WORKSPACE_SIZE == 8);
-	CHECK(tvmgen_default_close() == 0); /* not open */
+	EXPECT(TVMGEN_DEFAULT_WORKSPACE_SIZE == 8);
+	EXPECT(tvmgen_default_close() == 0); /* not open */
 	for (int i = 0; i < 3; i++) {
 		memset(scores, 0, sizeof(scores));
-		CHECK(tvmgen_default_run(&inputs, &outputs) == 0);
-		CHECK(scores[0] == 4 && scores[1] == -8 && scores[2] == 12 && scores[3] == 16);
+		EXPECT(tvmgen_default_run(&inputs, &outputs) == 0);
+		EXPECT(scores[0] == 4 && scores[1] == -8 && scores[2] == 12 && scores[3] == 16);
 	}
 	image[0] = -5; /* the operator fails */
-	CHECK(tvmgen_default_run(&inputs, &outputs) == -5);
+	EXPECT(tvmgen_default_run(&inputs, &outputs) == -5);
 	image[0] = 2;
-	CHECK(tvmgen_default_run(&inputs, &outputs) == 0 && scores[0] == 8);
-	CHECK(tvmgen_default_close() == 0);
-	CHECK(tvmgen_default_open() == 0);
-	CHECK(tvmgen_default_open() == 0); /* open already */
-	CHECK(tvmgen_default_run(&inputs, &outputs) == 0 && scores[0] == 8);
+	EXPECT(tvmgen_default_run(&inputs, &outputs) == 0 && scores[0] == 8);
+	EXPECT(tvmgen_default_close() == 0);
+	EXPECT(tvmgen_default_open() == 0);
+	EXPECT(tvmgen_default_open() == 0); /* open already */
+	EXPECT(tvmgen_default_run(&inputs, &outputs) == 0 && scores[0] == 8);
 
-	CHECK(tvmgen_default_run(NULL, &outputs) == -EINVAL);
-	CHECK(tvmgen_default_run(&inputs, NULL) == -EINVAL);
+	EXPECT(tvmgen_default_run(NULL, &outputs) == -EINVAL);
+	EXPECT(tvmgen_default_run(&inputs, NULL) == -EINVAL);
 	inputs.serving_default_input_0 = NULL;
-	CHECK(tvmgen_default_run(&inputs, &outputs) == -EINVAL);
+	EXPECT(tvmgen_default_run(&inputs, &outputs) == -EINVAL);
 	inputs.serving_default_input_0 = (uint8_t *)image + 1;
-	CHECK(tvmgen_default_run(&inputs, &outputs) == -EINVAL);
-	return 0;
+	EXPECT(tvmgen_default_run(&inputs, &outputs) == -EINVAL);
 }
 
-static int run_detection(void)
+static void case_detection(void)
 {
 	static const struct device q = {"q", NULL, NULL, NULL};
 	int32_t x[TVMGEN_DETECTION_X_SIZE / sizeof(int32_t)] = {1, 2, 3};
@@ -67,41 +59,40 @@ static int run_detection(void)
 	struct tvmgen_detection_devices devices = {.ethos_u = NULL};
 
 	/* The devices of the manifest: n(pu), o(ther). */
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, NULL) == 0);
-	CHECK(y[0] == 'o' - 'n' - 1 && y[2] == 'o' - 'n' - 3);
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
-	CHECK(y[0] == 'o' - 'n' - 1);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, NULL) == 0);
+	EXPECT(y[0] == 'o' - 'n' - 1 && y[2] == 'o' - 'n' - 3);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
+	EXPECT(y[0] == 'o' - 'n' - 1);
 
 	/* Another device, other memory: the model is opened again. */
 	devices.ethos_u = (void *)(uintptr_t)&q;
 	memset(y, 0, sizeof(y));
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
-	CHECK(y[0] == 'o' - 'q' - 1);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
+	EXPECT(y[0] == 'o' - 'q' - 1);
 	pools.dram = other_dram;
 	pools.sram = other_sram;
 	memset(dram, 0xa5, sizeof(dram));
 	memset(sram, 0xa5, sizeof(sram));
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
-	CHECK(y[0] == 'o' - 'q' - 1 && y[1] == 'o' - 'q' - 2);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == 0);
+	EXPECT(y[0] == 'o' - 'q' - 1 && y[1] == 'o' - 'q' - 2);
 	for (size_t i = 0; i < sizeof(dram); i++) {
-		CHECK(dram[i] == 0xa5);
+		EXPECT(dram[i] == 0xa5);
 	}
 
 	/* Errors, after each of which the next run succeeds. */
-	CHECK(tvmgen_detection_run(&inputs, &outputs, NULL, &devices) == -EINVAL);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, NULL, &devices) == -EINVAL);
 	pools.sram = NULL;
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
 	pools.sram = sram + 1;
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
 	pools.sram = sram;
 	inputs.x = NULL;
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, &devices) == -EINVAL);
 	inputs.x = x;
-	CHECK(tvmgen_detection_open(&pools, NULL) == 0);
-	CHECK(tvmgen_detection_run(&inputs, &outputs, &pools, NULL) == 0);
-	CHECK(y[0] == 'o' - 'n' - 1);
-	CHECK(tvmgen_detection_close() == 0);
-	return 0;
+	EXPECT(tvmgen_detection_open(&pools, NULL) == 0);
+	EXPECT(tvmgen_detection_run(&inputs, &outputs, &pools, NULL) == 0);
+	EXPECT(y[0] == 'o' - 'n' - 1);
+	EXPECT(tvmgen_detection_close() == 0);
 }
 
 static volatile int wrong;
@@ -125,26 +116,20 @@ static void *run_often(void *argument)
 }
 
 /* Of two runs at the same time, one returns -EBUSY. */
-static int run_threads(void)
+static void case_threads(void)
 {
 	pthread_t threads[2];
 
 	for (int i = 0; i < 2; i++) {
-		CHECK(pthread_create(&threads[i], NULL, run_often, NULL) == 0);
+		EXPECT(pthread_create(&threads[i], NULL, run_often, NULL) == 0);
 	}
 	for (int i = 0; i < 2; i++) {
-		CHECK(pthread_join(threads[i], NULL) == 0);
+		EXPECT(pthread_join(threads[i], NULL) == 0);
 	}
-	CHECK(!wrong);
-	return 0;
+	EXPECT(!wrong);
 }
 
 int main(int argc, char **argv)
 {
-	int failed = argc > 1 && strcmp(argv[1], "threads") == 0
-			     ? run_threads()
-			     : run_default() || run_detection();
-
-	printf(failed ? "failed\n" : "done\n");
-	return failed;
+	return RUN_CASES(argc, argv, CASE(default), CASE(detection), CASE(threads));
 }

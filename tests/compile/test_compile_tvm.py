@@ -1,58 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of TVM's calling conventions, under sanitizers: programs/conventions.c with both back ends."""
+"""The table of functions of two models with TVM's calling convention; headers of microTVM's C interface in C and C++.
 
-import re
-import subprocess
-import textwrap
-from pathlib import Path
+test_compile_programs.py runs golden models of both kinds.
+"""
 
 import pytest
-from c_support import SANITIZED, build, execute, golden_app
+from c_support import RUNTIME, SANITIZED, build, execute, golden_app, includes, run
 from golden_support import generate_quickly
-from requirements_support import absent, fault_of_compiler, need_compiler
-
-SOURCE = Path(__file__).parent / "programs" / "conventions.c"
-CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])
-BUILDS = {"gcc": ("gcc", SANITIZED), "gcc-m32": ("gcc", ["-m32", *SANITIZED]), "clang": ("clang", SANITIZED)}
-THREADS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
-
-
-@pytest.fixture(scope="module", params=BUILDS)
-def program(request, metadata, tmp_path_factory):
-    compiler, flags = BUILDS[request.param]
-    # LLVM's code for i386 is not position-independent.
-    flags = [*flags, *(["-no-pie"] if "-m32" in flags and metadata == "llvm" else [])]
-    need_compiler(compiler, flags, link=True)
-    work = tmp_path_factory.mktemp(f"conventions_{request.param}_{metadata}")
-    return build(golden_app("conventions", work, metadata), work / "build", SOURCE, compiler, flags)
-
-
-def test_cases(program):
-    assert execute(program).stdout.split() == CASES
-    failed = {}
-    for case in CASES:
-        done = execute(program, case)
-        if (done.returncode, done.stdout) != (0, "done\n"):
-            failed[case] = done.stderr
-    assert not failed
-
-
-def test_failing_operator_reports_its_reason(program):
-    done = execute(program, "refused")
-    assert done.stderr == "opwest: operator: Assert fail: arguments of scale\n"
-
-
-def test_two_threads_under_thread_sanitizer(tmp_path):
-    fault = fault_of_compiler("gcc", tuple(THREADS), True)
-    if fault and "unexpected memory mapping" not in fault:
-        absent(fault, "gcc")
-    program = build(golden_app("conventions", tmp_path), tmp_path / "build", SOURCE, "gcc", THREADS)
-    # This sanitizer may not support the range of the kernel's address randomisation: run without it.
-    command = ["setarch", "-R", str(program), "threads"] if fault else [str(program), "threads"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    assert "WARNING: ThreadSanitizer" not in done.stderr
-
+from requirements_support import need, need_compiler
 
 # As TVM's C output: every source has a context of the same name.
 _SOURCE_OF_TVM = """
@@ -131,7 +86,53 @@ def test_two_models_in_one_table(tmp_path, metadata):
         manifests.append(manifest)
     app = generate_quickly(manifests, tmp_path / "app", vendored=True, metadata=metadata)
     main = tmp_path / "main.c"
-    main.write_text(textwrap.dedent(_MAIN_OF_TVM))
+    main.write_text(_MAIN_OF_TVM)
     done = execute(build(app, tmp_path / "build", main, operator_flags=["-Wno-unused-parameter"]))
     assert done.stdout == "4 one_a one_b two_a two_b open 0 0 run 0 114 run -5 code -5 step 1\n"
     assert done.stderr == "opwest: two: step 1 returned -5\n"
+
+
+def test_headers_in_cpp(tmp_path):
+    need("g++")
+    app = golden_app("tvmgen", tmp_path)
+    source = tmp_path / "main.cpp"
+    source.write_text(
+        "#include <tvmgen_default.h>\n#include <tvmgen_detection.h>\nint main() { return tvmgen_default_close(); }\n"
+    )
+    run(["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", *includes(app), "-c", source], tmp_path)
+
+
+_HEADERS_OF_TVM = """
+#include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/crt/logging.h>
+#include <tvm/runtime/crt/platform.h>
+#include <tvm/runtime/crt/stack_allocator.h>
+
+int main(void)
+{
+	static uint8_t memory[64];
+	tvm_workspace_t workspace;
+	void *a, *b, *c;
+	int wrong = StackMemoryManager_Init(&workspace, memory, sizeof(memory)) != kTvmErrorNoError;
+
+	wrong |= StackMemoryManager_Allocate(&workspace, 17, &a) != kTvmErrorNoError || a != memory;
+	wrong |= StackMemoryManager_Allocate(&workspace, 32, &b) != kTvmErrorNoError || b != memory + 32;
+	wrong |= StackMemoryManager_Allocate(&workspace, 1, &c) != kTvmErrorPlatformNoMemory || c != NULL;
+	wrong |= StackMemoryManager_Allocate(&workspace, -1, &c) != kTvmErrorPlatformNoMemory;
+	wrong |= StackMemoryManager_Free(&workspace, b) != kTvmErrorNoError;
+	wrong |= StackMemoryManager_Free(&workspace, b) != kTvmErrorPlatformStackAllocBadFree;
+	wrong |= StackMemoryManager_Allocate(&workspace, 32, &b) != kTvmErrorNoError || b != memory + 32;
+	return wrong;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_replacements_of_the_runtime_headers(compiler, tmp_path):
+    need(compiler)
+    source = tmp_path / ("main.c" if compiler == "gcc" else "main.cpp")
+    source.write_text(_HEADERS_OF_TVM)
+    flags = [flag for flag in SANITIZED if compiler == "gcc" or not flag.startswith("-std")]
+    folders = [f"-I{RUNTIME / folder}" for folder in ("include", "include_tvm")]
+    run([compiler, *flags, *folders, source, "-o", tmp_path / "program"], tmp_path)
+    assert execute(tmp_path / "program").returncode == 0
