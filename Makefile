@@ -158,7 +158,7 @@ bundles: $(VENV)/.installed-all
 plans: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/planner.py
 
-# Findings are stored in tests/fuzz/regressions, which the tests replay.
+# Findings are stored in tests/fuzz/regressions.zip, which the tests replay.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python tests/fuzz --json build/fuzz/readers.json \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
