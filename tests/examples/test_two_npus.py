@@ -5,12 +5,12 @@ import importlib.util
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import yaml
+from in_process import fail, succeed
 from requirements_support import need, need_x86_64
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
@@ -30,22 +30,14 @@ def load_reference():
 reference = load_reference()
 
 
-def opwest(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "opwest", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-
-
 def generate(manifests, app, *options):
     need("cc")
-    done = opwest("generate", *manifests, "-o", app, *options)
-    assert done.returncode == 0, done.stderr
+    succeed("generate", *manifests, "-o", app, *options)
     return app
 
 
 def run_on_host(app):
-    done = opwest("run", app, "--host")
-    assert done.returncode == 0, done.stderr
+    done = succeed("run", app, "--host")
     return done.stdout
 
 
@@ -88,8 +80,7 @@ def check_ratio(console):
 
 
 def schedule_of(manifest):
-    done = opwest("check", "--json", "--schedule", manifest)
-    assert done.returncode == 0, done.stderr
+    done = succeed("check", "--json", "--schedule", manifest)
     (result,) = json.loads(done.stdout)["result"]
     return [
         f"wait {row['wait']}" if "wait" in row else f"{row['operator']}{'>' * row['launched']}"
@@ -123,8 +114,7 @@ def test_in_the_given_order_branches_do_not_overlap(tmp_path):
 
 
 def test_schedule_in_the_readme_is_current():
-    done = opwest("check", "--schedule", EXAMPLE / "manifest.yaml")
-    assert done.returncode == 0, done.stderr
+    done = succeed("check", "--schedule", EXAMPLE / "manifest.yaml")
     timeline = done.stdout[done.stdout.index("two_npus: schedule") :]
     assert timeline.strip() in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
@@ -149,8 +139,7 @@ def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
         example / "manifest.yaml",
         ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"),
     )
-    done = opwest("check", example / "manifest.yaml")
-    assert done.returncode == 1
+    done = fail("check", example / "manifest.yaml")
     shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
     assert shown.endswith("device 'npu0' has program conv, operator 'hidden_features' requires dense")
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")

@@ -3,13 +3,13 @@
 
 import numpy as np
 import pytest
+from in_process import fail, opwest, succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
 
 from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
 from models.made import Model  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 from opwest.importers.models.graph.faults import Damaged  # noqa: E402
 from opwest.importers.models.graph.spec import OPERATORS, Operator, broadcast, specify  # noqa: E402
 from opwest.importers.models.interpret.registry import interprets  # noqa: E402
@@ -95,8 +95,7 @@ def test_window_of_rows(tmp_path):
     """The manifest declares the tensor of which the next state is a view. Every compared case begins without rows."""
     file = tmp_path / "m.tflite"
     file.write_bytes(window(np.random.default_rng(8)).build())
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "3")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "model", "--compare", "3").stdout
     assert "2 results of operators" in out
     manifest = (tmp_path / "model/manifest.yaml").read_text()
     assert "view_of" in manifest
@@ -277,8 +276,7 @@ def test_refusals_after_control_flow(tmp_path):
     model.subgraphs.pop()
     file = tmp_path / "m.tflite"
     file.write_bytes(model.build())
-    code, _, err = opwest("import", file, "-o", tmp_path / "model")
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "model").stderr
     assert "operator 0 (WHILE), result" in err and "a loop with too many turns" in err
     assert "operator 2 (MyOwn), result" in err and "--operator MyOwn=FILE.yaml" in err
     assert "operator 4 (QUANTIZE), result" in err and "--operator QUANTIZE=FILE.yaml" in err
