@@ -193,18 +193,7 @@ def test_conv2d_relu_places_each_tap(operators):
 
 @pytest.mark.parametrize(
     ("total", "expected"),
-    [
-        (-(2**30), 0),
-        (-1, 0),
-        (0, 0),
-        (15, 0),
-        (16, 1),
-        (47, 1),
-        (48, 2),
-        (4079, 127),
-        (4080, 127),
-        (2**30, 127),
-    ],
+    [(-(2**30), 0), (-1, 0), (0, 0), (15, 0), (16, 1), (47, 1), (48, 2), (4079, 127), (4080, 127), (2**30, 127)],
 )
 def test_conv2d_relu_rounding(operators, total, expected):
     images = np.zeros((1, 8, 8, 1), dtype=np.int8)

@@ -135,10 +135,7 @@ def test_serial_model_differs_only_in_how_it_runs():
 
 def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
     example = copy_example(tmp_path)
-    edit(
-        example / "manifest.yaml",
-        ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"),
-    )
+    edit(example / "manifest.yaml", ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"))
     done = fail("check", example / "manifest.yaml")
     shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
     assert shown.endswith("device 'npu0' has program conv, operator 'hidden_features' requires dense")
@@ -168,10 +165,7 @@ def test_pipeline_equals_numpy_and_run(tmp_path):
     """Of the page on streams: the labels; the frames per second are those of a machine."""
     console = run_on_host(generate([EXAMPLE / "manifest_pipeline.yaml"], tmp_path / "app"))
     labels, correct = pipeline_of_numpy()
-    shown = [
-        f"npu_pipeline: {' '.join(map(str, labels))}",
-        f"stream: 40 of 40 equal run, {correct} correct",
-    ]
+    shown = [f"npu_pipeline: {' '.join(map(str, labels))}", f"stream: 40 of 40 equal run, {correct} correct"]
     assert console.splitlines()[:2] == shown
     page = (EXAMPLE.parents[1] / "docs" / "streaming.md").read_text(encoding="utf-8")
     assert "\n".join(shown) in page

@@ -50,8 +50,7 @@ LEVELS = [(level, *kind) for number, kind in enumerate(KINDS) for level in ("-Os
 
 
 @pytest.mark.parametrize(
-    ("level", "kind", "variant"),
-    sized(LEVELS, [(level, *kind) for level in ("-O0", "-Os", "-O2") for kind in KINDS]),
+    ("level", "kind", "variant"), sized(LEVELS, [(level, *kind) for level in ("-O0", "-Os", "-O2") for kind in KINDS])
 )
 def test_random_layers(level, kind, variant, tmp_path):
     make = getattr(random_layers, kind, None) or getattr(random_elements, kind)

@@ -91,8 +91,7 @@ def archive(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("kind", "dtype"),
-    [*((kind, "int8") for kind in FAMILIES), ("CONV_2D", "int16"), ("DEPTHWISE_CONV_2D", "int16")],
+    ("kind", "dtype"), [*((kind, "int8") for kind in FAMILIES), ("CONV_2D", "int16"), ("DEPTHWISE_CONV_2D", "int16")]
 )
 @pytest.mark.parametrize("variant", sized(list(VARIANTS)[:1], list(VARIANTS)))
 def test_results(kind, dtype, variant, tmp_path, archive):

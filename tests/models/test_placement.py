@@ -28,10 +28,7 @@ def test_constants_of_layers_are_in_pools(file, tmp_path):
     words = ["--place", "0,2=sram", "--place", "1=dtcm", "--pool", REGION]
     succeed("import", file, "-o", tmp_path / "model", *words)
     manifest = yaml.safe_load((tmp_path / "model/manifest.yaml").read_text())
-    assert manifest["memory"] == {
-        "sram": {},
-        "dtcm": {"boards": {"nucleo_h743zi/stm32h743xx": {"nodelabel": "dtcm"}}},
-    }
+    assert manifest["memory"] == {"sram": {}, "dtcm": {"boards": {"nucleo_h743zi/stm32h743xx": {"nodelabel": "dtcm"}}}}
     for section in (manifest, *manifest["variants"].values()):
         steps = section["run"]["steps"]
         for step, pool in zip(steps, ("sram", "dtcm", "sram"), strict=True):

@@ -190,12 +190,7 @@ def refused(tmp_path, snippet=SNIPPET, options=None, **keys):
         ("name: gain", "name: gian", 11, "argument 'gian': the node has no option 'gian'"),
         ("gain, dtype: float32, scalar: true", "options_gian, dtype: float32", 11, "argument 'options_gian': the node"),
         ("options, dtype: uint8", "options, dtype: int8", 10, "argument 'options' is int8"),
-        (
-            "x, dtype: float32",
-            "x, dtype: float32, direction: inout",
-            8,
-            "argument 'x' is inout, input 'tensor_1' is",
-        ),
+        ("x, dtype: float32", "x, dtype: float32, direction: inout", 8, "argument 'x' is inout, input 'tensor_1' is"),
     ],
 )
 def test_wrong_arguments(old, new, line, message, tmp_path):
