@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/vibration on this machine: features and conditions of every frame against numpy and scikit-learn."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -10,20 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.example_files import reference_of
 from in_process import succeed
 from requirements_support import need
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vibration"
 
 
-def load_reference():
-    spec = importlib.util.spec_from_file_location("vibration_reference", EXAMPLE / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = load_reference()
+reference = reference_of("vibration")
 
 
 @pytest.fixture(scope="module")
