@@ -153,7 +153,7 @@ def test_fully_connected_layers_that_round_once_stay_portable():
 
 def test_commands(tmp_path, monkeypatch):
     root = cmsis_nn_directory()
-    (tmp_path / "model.tflite").write_bytes(pool(np.random.default_rng(2), "int8").build())
+    pool(np.random.default_rng(2), "int8").save(tmp_path / "model.tflite")
     commands = [
         ["import", "model.tflite", "-o", "model", "--kernels", "cmsis-nn"],
         ["generate", "model/manifest.yaml", "-o", "app"],
@@ -167,7 +167,7 @@ def test_commands(tmp_path, monkeypatch):
 
 
 def test_rounding_contradicts_the_runtime(tmp_path):
-    (tmp_path / "model.tflite").write_bytes(KINDS["FULLY_CONNECTED"](np.random.default_rng(2), "int8").build())
+    KINDS["FULLY_CONNECTED"](np.random.default_rng(2), "int8").save(tmp_path / "model.tflite")
     file, options = tmp_path / "model.tflite", ["--rounding", "cmsis-nn", "--compare", "3"]
     err = fail("import", file, "-o", tmp_path / "model", *options).stderr
     assert "model.tflite: error: --compare with --rounding cmsis-nn\n  expected: one of them\n" in err

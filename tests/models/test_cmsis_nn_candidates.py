@@ -100,8 +100,7 @@ def test_a_host_needs_no_cmsis_nn(file, table, tmp_path, monkeypatch):
 @pytest.mark.parametrize("rounding", ["tflite", "cmsis-nn"])
 def test_preferred_cmsis_nn(rounding, tmp_path):
     """int8 FULLY_CONNECTED calls it only with its rounding, even where it is preferred."""
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense("int8", results=40, layers=2).build())
+    file = dense("int8", results=40, layers=2).save(tmp_path / "m.tflite")
     words = ["--with", "cmsis-nn", "--prefer", "cmsis-nn", "--rounding", rounding]
     found, _ = imported(file, tmp_path / "model", *words)
     for core, name in CLASSES.items():

@@ -35,8 +35,7 @@ def dense(dtype="float32", results=4, layers=2):
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_import_compares_every_operator_with_the_reference(dtype, tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense(dtype, results=40, layers=3).build())
+    file = dense(dtype, results=40, layers=3).save(tmp_path / "m.tflite")
     out = succeed("import", file, "-o", tmp_path / "model", "--compare", "2").stdout
     assert "compared with the reference on 2 inputs, 3 results of operators" in out
     assert f"next: opwest generate {tmp_path}/model/manifest.yaml -o app" in out
@@ -52,8 +51,7 @@ def test_signatures_are_models_of_their_own(tmp_path):
         ("classify", {"picture": first.inputs[0]}, {"classes": first.outputs[0]}, 0),
         ("size", {"v": data}, {"w": model.graph.outputs[0]}, 1),
     ]
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     out = succeed("import", "tflite", file, "-o", tmp_path / "all", "--json").stdout
     assert json.loads(out)["result"]["models"] == ["m_classify", "m_size"]
     assert "picture:" in (tmp_path / "all/m_classify/manifest.yaml").read_text()
@@ -93,8 +91,7 @@ def test_all_refusals_are_reported_at_once(tmp_path):
     data = model.input("float32", (1, 4))
     other = model.operator("MyOwn", [data], ("float32",))
     model.output(model.operator("YourOwn", [other], ("float32",)))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     err = fail("import", file, "-o", tmp_path / "out").stderr
     assert "operator 0 (MyOwn), result 'tensor_1': unsupported operator" in err
     assert "operator 1 (YourOwn), result 'tensor_2': unsupported operator" in err
@@ -138,8 +135,7 @@ def test_infinite_results(tmp_path):
     found = model.operator("LOG", [model.input("float32", (4,), name="x")], ("float32",))
     found.name = "y"
     model.output(found)
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "2")
     assert code == 0 and "no difference" in out and "differ" not in err and "Warning" not in err, err
     assert "are from LiteRT" in (tmp_path / "model/manifest.yaml").read_text()

@@ -48,8 +48,7 @@ def two_ends(dtype, zero):
 @pytest.mark.parametrize(("dtype", "zero"), [("int8", -3), ("uint8", 140), ("int16", 0)])
 def test_float_io_is_quantize_and_dequantize(dtype, zero, tmp_path):
     model, scale = two_ends(dtype, zero)
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     out = succeed("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3").stdout
     assert "3 inputs, 5 results of operators: no difference" in out
     manifest = (tmp_path / "model/manifest.yaml").read_text()
@@ -69,8 +68,7 @@ def test_float_io_is_quantize_and_dequantize(dtype, zero, tmp_path):
 
 
 def test_float_io_without_quantised_ends(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense().build())
+    file = dense().save(tmp_path / "m.tflite")
     code, _, err = opwest("import", file, "-o", tmp_path / "out", "--float-io")
     assert code == 1 and "error: --float-io: no input or output is quantised" in err
     assert not (tmp_path / "out").exists()
@@ -99,8 +97,7 @@ def dynamic():
 
 
 def test_dequantised_weights_are_compared_with_a_tolerance(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dynamic().build())
+    file = dynamic().save(tmp_path / "m.tflite")
     succeed("import", file, "-o", tmp_path / "int8", "--compare", "2")
     out = succeed("import", file, "-o", tmp_path / "model", "--compare", "2", "--dequantise-weights").stdout
     assert "2 results of operators: largest difference" in out
@@ -112,7 +109,6 @@ def test_dequantised_weights_are_compared_with_a_tolerance(tmp_path):
 
 
 def test_dequantised_weights_without_such_a_layer(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense("int8").build())
+    file = dense("int8").save(tmp_path / "m.tflite")
     err = fail("import", file, "-o", tmp_path / "out", "--dequantise-weights").stderr
     assert "error: --dequantise-weights: no layer has int8 weights and float32 data" in err

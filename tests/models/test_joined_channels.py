@@ -241,8 +241,7 @@ def test_an_import_in_place(tmp_path):
     random = np.random.default_rng(1)
     model, joined = fire(random)
     model.output(convolution(model, random, joined, 20, 4))
-    file = tmp_path / "fire.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "fire.tflite")
     import_model(file, tmp_path / "model")
     text = (tmp_path / "model" / "manifest.yaml").read_text()
     # The base and three classes of processors, two layers each: an argument and a view.

@@ -43,8 +43,7 @@ def pool_model(path):
     data = model.input("int8", (1, 8, 8, 6), 0.1, 3)
     options = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
     model.output(model.operator("MAX_POOL_2D", [data], ("int8", 0.1, 3), fused_activation_function="RELU", **options))
-    path.write_bytes(model.build())
-    return path
+    return model.save(path)
 
 
 def test_the_example_is_exact_and_measured(installed, tmp_path):

@@ -19,9 +19,7 @@ REGION = "dtcm=nucleo_h743zi/stm32h743xx:dtcm"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("placement") / "m.tflite"
-    path.write_bytes(dense("int8", results=40, layers=3).build())
-    return path
+    return dense("int8", results=40, layers=3).save(tmp_path_factory.mktemp("placement") / "m.tflite")
 
 
 def test_constants_of_layers_are_in_pools(file, tmp_path):
@@ -70,7 +68,7 @@ def test_a_layer_without_constants(tmp_path):
     [scores] = model.graph.outputs
     model.graph.outputs.clear()
     model.output(model.operator("ABS", [scores], ("float32",)))
-    (tmp_path / "m.tflite").write_bytes(model.build())
+    model.save(tmp_path / "m.tflite")
     err = fail("import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--place", "0,1=sram").stderr
     assert "error: --place: layer 1 has no constants\n  expected: one of: 0" in err
 

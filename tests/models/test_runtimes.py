@@ -110,7 +110,7 @@ def test_manifest_has_the_reason_of_a_runtime(tmp_path):
     data = model.input("int8", (1, 4), 0.5, 0)
     axes = model.constant(np.int32([1]))
     model.output(model.operator("SUM", [data, axes], ("int8", 0.5, 0), keep_dims=False))
-    (tmp_path / "m.tflite").write_bytes(model.build())
+    model.save(tmp_path / "m.tflite")
     done = import_model(tmp_path / "m.tflite", tmp_path / "model")
     assert not done.remarks
     text = " ".join((tmp_path / "model/manifest.yaml").read_text().replace("#", "").split())
@@ -220,7 +220,7 @@ def test_interrupted_import_leaves_nothing(tmp_path):
     for _ in range(60):
         data = model.operator("BATCH_MATMUL", [data, data], ("float32",), adj_x=False, adj_y=False)
     model.output(data)
-    (tmp_path / "m.tflite").write_bytes(model.build())
+    model.save(tmp_path / "m.tflite")
     (tmp_path / "temporary").mkdir()
     words = ["import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--vectors", "200"]
     where = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}

@@ -109,8 +109,7 @@ def test_pools_with_padding(kind, tmp_path):
     options = {"filter_height": 3, "filter_width": 3, "stride_h": 1, "stride_w": 1, "padding": "SAME"}
     pooled = model.operator(kind, [layer(data, 2, 16)], ("int8", 0.05, 3), **options)
     model.output(layer(pooled, 16, 2))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     out = succeed("import", file, "-o", tmp_path / "m", "--optimize", "ram").stdout
     assert (max((int(layers) for _, layers, _ in stripes_in(out)), default=0) == 3) == (kind == "MAX_POOL_2D")
 

@@ -22,9 +22,7 @@ CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("tune") / "m.tflite"
-    path.write_bytes(dense("int8", results=40, layers=2).build())
-    return path
+    return dense("int8", results=40, layers=2).save(tmp_path_factory.mktemp("tune") / "m.tflite")
 
 
 def imported(file, folder, *words):
@@ -166,7 +164,7 @@ def test_a_directory_without_a_record(file, tmp_path):
 def test_another_model_is_refused(file, tmp_path):
     (tmp_path / "m.tflite").write_bytes(file.read_bytes())
     imported(tmp_path / "m.tflite", tmp_path / "model")
-    (tmp_path / "m.tflite").write_bytes(dense("int8", results=41, layers=2).build())
+    dense("int8", results=41, layers=2).save(tmp_path / "m.tflite")
     err = fail("tune", tmp_path / "model", "--core", "cortex-m3").stderr
     assert "m.tflite: error: the model file is not the one that was imported\n  hint: import the model again" in err
 
@@ -189,8 +187,7 @@ def test_boards_and_tools(file, tmp_path, monkeypatch):
 
 def test_layers_that_were_left_out_have_no_row(tmp_path):
     """A source of measurements that has no costs of the second of two different layers."""
-    path = tmp_path / "m.tflite"
-    path.write_bytes(dense("int8", results=12, layers=2).build())
+    path = dense("int8", results=12, layers=2).save(tmp_path / "m.tflite")
     imported(path, tmp_path / "model")
 
     def measure(operations, _):

@@ -74,8 +74,7 @@ def given(folder, model, snippet=SNIPPET):
     for path, text in (("src/scale.c", SOURCE), ("include/scale.h", HEADER), ("scale.yaml", snippet)):
         (own / path).parent.mkdir(parents=True, exist_ok=True)
         (own / path).write_text(text)
-    file = folder / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(folder / "m.tflite")
     return ["import", file, "-o", folder / "model", "--operator", f"ScaledSum={own / 'scale.yaml'}"]
 
 
@@ -150,8 +149,7 @@ def test_replaced_operator_is_compared_with_the_reference(tmp_path):
     model = Model()
     data = [model.input("int8", (2, 5), 0.5, 0, name=name) for name in ("a", "b")]
     model.output(model.operator("ADD", data, model._tensor("int8", (2, 5), 0.5, 0)))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     (tmp_path / "add.c").write_text(ADD_SOURCE)
     (tmp_path / "add.yaml").write_text(ADD_SNIPPET)
     words = ["import", file, "--operator", f"ADD={tmp_path / 'add.yaml'}", "--compare", "3"]
@@ -249,8 +247,7 @@ def test_refusals_name_the_way_out(tmp_path):
     data = model.input("float32", (1, 4))
     other = model.operator("MyOwn", [data], ("float32",))
     model.output(model.operator("YourOwn", [other], ("float32",)), model.operator("FLOOR_MOD", [data], ("float32",)))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     err = fail("import", file, "-o", tmp_path / "out").stderr
     for number, (name, tensor) in enumerate((("MyOwn", 1), ("YourOwn", 2), ("FLOOR_MOD", 3))):
         assert f"operator {number} ({name}), result 'tensor_{tensor}': unsupported" in err
