@@ -184,7 +184,7 @@ mutated-tvm: $(VENV)/.installed-all
 	@$(BIN)/python tests/importers/mutated_tvm.py --runs 300
 
 mutate-mlf: $(VENV)/.installed-dev
-	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
+	@$(BIN)/python tests/fuzz --reader mlf --runs 10000
 
 unpacked-models: $(VENV)/.installed-dev
 	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)

@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from in_process import fail, opwest, succeed
+from in_process import opwest, succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
@@ -84,17 +84,6 @@ def test_missing_damaged_and_foreign_files(tmp_path):
     code, _, err = opwest("import", file, "-o", tmp_path / "out")
     assert code == 1 and "the file is damaged" in err and "Traceback" not in err
     assert not (tmp_path / "out").exists()
-
-
-def test_all_refusals_are_reported_at_once(tmp_path):
-    model = Model()
-    data = model.input("float32", (1, 4))
-    other = model.operator("MyOwn", [data], ("float32",))
-    model.output(model.operator("YourOwn", [other], ("float32",)))
-    file = model.save(tmp_path / "m.tflite")
-    err = fail("import", file, "-o", tmp_path / "out").stderr
-    assert "operator 0 (MyOwn), result 'tensor_1': unsupported operator" in err
-    assert "operator 1 (YourOwn), result 'tensor_2': unsupported operator" in err
 
 
 def test_class_names_of_the_metadata(tmp_path):

@@ -252,6 +252,7 @@ def test_refusals_name_the_way_out(tmp_path):
     for number, (name, tensor) in enumerate((("MyOwn", 1), ("YourOwn", 2), ("FLOOR_MOD", 3))):
         assert f"operator {number} ({name}), result 'tensor_{tensor}': unsupported" in err
         assert f"bring an operator of your own: --operator {name}=FILE.yaml" in err
+    assert err.count("': unsupported operator") == 2
 
 
 STATE_SOURCE = """\
