@@ -163,7 +163,7 @@ bundles: $(VENV)/.installed-all
 plans: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/planner.py
 
-# Findings are stored in tests/fuzz/regressions, which the tests replay.
+# Findings are stored in tests/fuzz/regressions.zip, which the tests replay.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python tests/fuzz --json build/fuzz/readers.json \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
@@ -189,7 +189,7 @@ mutated-tvm: $(VENV)/.installed-all
 	@$(BIN)/python tests/importers/mutated_tvm.py --runs 300
 
 mutate-mlf: $(VENV)/.installed-dev
-	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
+	@$(BIN)/python tests/fuzz --reader mlf --runs 10000
 
 unpacked-models: $(VENV)/.installed-dev
 	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)

@@ -16,7 +16,10 @@ from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session
 
 TESTS = Path(__file__).resolve().parent
-REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "models", "npu_model", "release", "zephyr")
+REST = (
+    *("accelerators", "docs", "examples", "fuzz", "graphs", "importers", "kernels", "llvm", "models", "npu_model"),
+    *("proof", "release", "zephyr"),
+)
 """Directories that only `make test-rest` runs."""
 RESULTS = TESTS.parent / "build" / "tests"
 PASSED = RESULTS / "passed.txt"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write features_of_tensorflow.npz: clips, and their features from tf.signal as in MLPerf Tiny's training.
+"""Clips; as a program, write features_of_tensorflow.npz, their features from tf.signal as in MLPerf Tiny's training.
 
 pip install tensorflow && python tests/examples/tensorflow_features.py
 """
@@ -40,4 +40,4 @@ if __name__ == "__main__":
     import tensorflow as tf
 
     found = np.stack([features(clip) for clip in clips()])
-    np.savez_compressed(HERE / "features_of_tensorflow.npz", clips=clips(), features=found, version=tf.__version__)
+    np.savez_compressed(HERE / "features_of_tensorflow.npz", features=found, version=tf.__version__)

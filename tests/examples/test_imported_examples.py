@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import succeed
 from models.real import model_file
 from opwest.zephyr.runtime import files_of
 from requirements_support import need
@@ -17,7 +18,6 @@ from requirements_support import need
 need("cc", "tflite")
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = [("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]
 SPOTTING = ROOT / "examples" / "keyword_spotting"
 
 
@@ -56,13 +56,21 @@ def run(folder, example, *words):
     )
 
 
-@pytest.mark.parametrize(("example", "model"), MODELS)
-def test_one_command_imports_and_runs_a_model(copy, example, model):
-    done = run(copy, example, model_file(f"{model}.tflite"))
+@pytest.fixture(scope="module")
+def anomaly(tmp_path_factory):
+    """Return a copy where a model for anomaly detection ran, and the output."""
+    folder = copied_to(tmp_path_factory.mktemp("anomaly"))
+    done = run(folder, "anomaly_detection", model_file("ad01_int8.tflite"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "skipped: " in done.stdout
-    assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
-    runtime = copy / "build" / example / "app" / "modules" / "opwest"
+    return folder, done.stdout
+
+
+def test_one_command_imports_and_runs_a_model(anomaly):
+    """The import of float32 models is tested by tests/models/test_real_models.py."""
+    folder, console = anomaly
+    assert "skipped: " in console
+    assert console.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
+    runtime = folder / "build" / "anomaly_detection" / "app" / "modules" / "opwest"
     copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
     assert copied == files_of({"core", "sources", "vectors"})  # as in digits: see test_lean_applications.py
 
@@ -86,11 +94,9 @@ def test_stream_ends_in_words(spotting):
     shown = r"\n\1  outputs:\n\1    input_1: {dtype: int8, shape: [1, 49, 10, 1]}\n"
     text = re.sub(r"\n( *)  outputs:\n", shown, text)  # of the manifest and of each variant
     (model / "shown.yaml").write_text(text[: text.index("\ntests:\n")])
-    opwest = [sys.executable, "-m", "opwest"]
-    subprocess.run([*opwest, "generate", model / "shown.yaml", "-o", folder / "shown"], check=True, capture_output=True)
+    succeed("generate", model / "shown.yaml", "-o", folder / "shown")
     stream = ["--stream", f"audio={folder}/audio.npy", "--output-dir", folder / "outputs"]
-    command = [*opwest, "run", folder / "shown", "--host", *stream]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = succeed("run", folder / "shown", "--host", *stream)
     with np.load(model / "features_of_vectors.npz") as file:
         expected = file["features"]
     found = np.load(folder / "outputs" / "input_1.npy")
@@ -99,15 +105,13 @@ def test_stream_ends_in_words(spotting):
     assert [word for word in words if word != "unknown"] == ["yes", "left"]
 
 
-def test_imported_model_has_metadata_of_llvm(copy):
+def test_imported_model_has_metadata_of_llvm(anomaly):
     """A model of C sources only: the target of the metadata is that of native_sim."""
     need("llvmlite")
-    assert run(copy, "anomaly_detection", model_file("ad01_int8.tflite")).returncode == 0
-    (manifest,) = (copy / "build" / "anomaly_detection").glob("*/manifest.yaml")
-    opwest, app = [sys.executable, "-m", "opwest"], copy / "llvm"
-    subprocess.run([*opwest, "generate", manifest, "-o", app, "--metadata=llvm"], check=True, capture_output=True)
-    done = subprocess.run([*opwest, "run", app, "--host"], capture_output=True, text=True, check=False)
-    assert "cases: 8 of 8" in done.stdout, done.stdout + done.stderr
+    folder, _ = anomaly
+    (manifest,) = (folder / "build" / "anomaly_detection").glob("*/manifest.yaml")
+    succeed("generate", manifest, "-o", folder / "llvm", "--metadata=llvm")
+    assert "cases: 8 of 8" in succeed("run", folder / "llvm", "--host").stdout
 
 
 def test_other_model_is_reported(copy):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import succeed
 from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,14 +22,6 @@ FEATURES = {
 }
 # They include Zephyr's headers, and are compiled by the tests that build images.
 ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|_syscalls\.c$|shell\.c$|_smp\.c$|_native\.c$")
-
-
-def opwest(*words):
-    done = subprocess.run(
-        [sys.executable, "-m", "opwest", *map(str, words)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def source_of(name, folder):
@@ -52,7 +45,7 @@ def application(request, tmp_path_factory):
     """Return the name of an example and its application."""
     need("gcc")
     work = tmp_path_factory.mktemp(request.param)
-    opwest("generate", *source_of(request.param, work / "source"), "-o", work / "app")
+    succeed("generate", *source_of(request.param, work / "source"), "-o", work / "app")
     return request.param, work / "app"
 
 

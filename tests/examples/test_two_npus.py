@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/two_npus on this machine: the schedule, the results against numpy, and the overlap of the branches."""
 
-import importlib.util
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import yaml
+from examples.example_files import held_out_of, reference_of
+from in_process import fail, succeed
 from requirements_support import need, need_x86_64
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
@@ -18,34 +17,17 @@ BOTH = ("manifest.yaml", "manifest_serial.yaml")
 LARGEST_RATIO = 0.6
 
 
-def load_reference():
-    name = "two_npus_reference"
-    spec = importlib.util.spec_from_file_location(name, EXAMPLE / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses search there
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = load_reference()
-
-
-def opwest(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "opwest", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+reference = reference_of("two_npus")
 
 
 def generate(manifests, app, *options):
     need("cc")
-    done = opwest("generate", *manifests, "-o", app, *options)
-    assert done.returncode == 0, done.stderr
+    succeed("generate", *manifests, "-o", app, *options)
     return app
 
 
 def run_on_host(app):
-    done = opwest("run", app, "--host")
-    assert done.returncode == 0, done.stderr
+    done = succeed("run", app, "--host")
     return done.stdout
 
 
@@ -61,19 +43,9 @@ def edit(path, *changes):
     path.write_text(text, encoding="utf-8")
 
 
-def held_out():
-    text = (EXAMPLE / "application" / "held_out.h").read_text(encoding="ascii")
-    rows = re.findall(r'^\t\{"([a-q]{64})", ([0-9]), ([0-9])\},$', text, flags=re.MULTILINE)
-    declared = re.search(r"HELD_OUT_IMAGES = ([0-9]+),", text)
-    assert declared and len(rows) == int(declared[1]) == text.count('"') // 2
-    pixels = np.array([list(row[0].encode()) for row in rows]) - ord("a")
-    labels, predictions = (np.array([int(row[i]) for row in rows]) for i in (1, 2))
-    return pixels.astype(np.int8).reshape(-1, 8, 8, 1), labels, predictions
-
-
 def check_console(console, models):
     """The predictions of every model equal those of numpy on this machine."""
-    expected = reference.predict(held_out()[0]).tolist()
+    expected = reference.predict(held_out_of("two_npus")[0]).tolist()
     for model in models:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
         assert printed, console
@@ -88,8 +60,7 @@ def check_ratio(console):
 
 
 def schedule_of(manifest):
-    done = opwest("check", "--json", "--schedule", manifest)
-    assert done.returncode == 0, done.stderr
+    done = succeed("check", "--json", "--schedule", manifest)
     (result,) = json.loads(done.stdout)["result"]
     return [
         f"wait {row['wait']}" if "wait" in row else f"{row['operator']}{'>' * row['launched']}"
@@ -98,11 +69,8 @@ def schedule_of(manifest):
 
 
 def test_held_out_header_agrees_with_the_reference():
-    images, labels, predictions = held_out()
+    images, labels, predictions = held_out_of("two_npus")
     assert len(images) == 40
-    assert images.min() == 0 and images.max() == 16
-    assert set(labels) == set(range(10))
-    np.testing.assert_array_equal(reference.predict(images), predictions)
     assert (predictions == labels).mean() >= 0.95
 
 
@@ -123,8 +91,7 @@ def test_in_the_given_order_branches_do_not_overlap(tmp_path):
 
 
 def test_schedule_in_the_readme_is_current():
-    done = opwest("check", "--schedule", EXAMPLE / "manifest.yaml")
-    assert done.returncode == 0, done.stderr
+    done = succeed("check", "--schedule", EXAMPLE / "manifest.yaml")
     timeline = done.stdout[done.stdout.index("two_npus: schedule") :]
     assert timeline.strip() in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
@@ -145,12 +112,8 @@ def test_serial_model_differs_only_in_how_it_runs():
 
 def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
     example = copy_example(tmp_path)
-    edit(
-        example / "manifest.yaml",
-        ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"),
-    )
-    done = opwest("check", example / "manifest.yaml")
-    assert done.returncode == 1
+    edit(example / "manifest.yaml", ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"))
+    done = fail("check", example / "manifest.yaml")
     shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
     assert shown.endswith("device 'npu0' has program conv, operator 'hidden_features' requires dense")
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
@@ -168,7 +131,7 @@ def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
 
 def pipeline_of_numpy():
     """Return the labels of the convolutional branch."""
-    images, labels, _ = held_out()
+    images, labels, _ = held_out_of("two_npus")
     network = reference.load()
     scores = reference.weigh(reference.conv_branch(images, network), network.parameters["conv_factor"])
     found = reference.arg_max(scores)
@@ -179,10 +142,7 @@ def test_pipeline_equals_numpy_and_run(tmp_path):
     """Of the page on streams: the labels; the frames per second are those of a machine."""
     console = run_on_host(generate([EXAMPLE / "manifest_pipeline.yaml"], tmp_path / "app"))
     labels, correct = pipeline_of_numpy()
-    shown = [
-        f"npu_pipeline: {' '.join(map(str, labels))}",
-        f"stream: 40 of 40 equal run, {correct} correct",
-    ]
+    shown = [f"npu_pipeline: {' '.join(map(str, labels))}", f"stream: 40 of 40 equal run, {correct} correct"]
     assert console.splitlines()[:2] == shown
     page = (EXAMPLE.parents[1] / "docs" / "streaming.md").read_text(encoding="utf-8")
     assert "\n".join(shown) in page
@@ -234,7 +194,7 @@ def test_scores_of_any_image_equal_numpy_bit_for_bit(tmp_path):
     random = np.random.default_rng(7)
     images = np.concatenate(
         [
-            held_out()[0],
+            held_out_of("two_npus")[0],
             random.integers(0, 17, (100, 8, 8, 1), dtype=np.int8),
             random.integers(-128, 128, (100, 8, 8, 1), dtype=np.int8),
             random.choice(np.array([-128, 127], np.int8), (20, 8, 8, 1)),

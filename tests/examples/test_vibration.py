@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/vibration on this machine: features and conditions of every frame against numpy and scikit-learn."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -10,19 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.example_files import reference_of
+from in_process import succeed
 from requirements_support import need
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vibration"
 
 
-def load_reference():
-    spec = importlib.util.spec_from_file_location("vibration_reference", EXAMPLE / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = load_reference()
+reference = reference_of("vibration")
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +29,8 @@ def vectors():
 def application(tmp_path_factory):
     need("cc")
     app = tmp_path_factory.mktemp("vibration") / "app"
-    opwest("generate", EXAMPLE / "manifest.yaml", "-o", app)
+    succeed("generate", EXAMPLE / "manifest.yaml", "-o", app)
     return app
-
-
-def opwest(*words):
-    command = [sys.executable, "-m", "opwest", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_files_of_the_example_agree(vectors):
@@ -61,7 +48,7 @@ def test_files_of_the_example_agree(vectors):
 
 
 def test_application_prints_conditions(application, vectors):
-    lines = opwest("run", application, "--host").splitlines()
+    lines = succeed("run", application, "--host").stdout.splitlines()
     labels = vectors["label"].ravel()
     changes = [i for i in range(7, 64) if i == 7 or labels[i] != labels[i - 1]]
     assert lines[:-1] == [f"{20 * (i + 1):4} ms: {reference.CLASSES[labels[i]]}" for i in changes]
@@ -74,7 +61,7 @@ def test_stream_equals_reference_bit_for_bit(application, vectors, tmp_path):
     extremes = random.choice(np.array([-32768, 32767], np.int16), (20, 64))
     frames = np.concatenate([vectors["frame"], extremes, np.zeros((10, 64), np.int16)])
     np.save(tmp_path / "frames.npy", frames)
-    opwest("run", application, "--host", "--stream", f"frame={tmp_path}/frames.npy", "--output-dir", tmp_path)
+    succeed("run", application, "--host", "--stream", f"frame={tmp_path}/frames.npy", "--output-dir", tmp_path)
     features, label = (np.load(tmp_path / f"{name}.npy") for name in ("features", "label"))
     np.testing.assert_array_equal(features, reference.features(frames[None])[0])
     np.testing.assert_array_equal(label[:64], vectors["label"])

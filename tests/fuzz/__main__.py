@@ -2,7 +2,7 @@
 """`make fuzz`: mutated inputs for every reader of untrusted input in opwest.
 
 Each reader runs in a separate process with limits on memory and processor time. A failing input is minimised and
-stored in tests/fuzz/regressions, which the test suite replays. Exit code 1 if there was a failure.
+stored in tests/fuzz/regressions.zip, which the test suite replays. Exit code 1 if there was a failure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import fuzz_paths  # noqa: F401
-from fuzz_engine import Current, Failure, fuzz, limit_process
+from fuzz_engine import Current, Failure, fuzz, limit_process, store
 from fuzz_readers import Reader, readers
 
 HANGS_AFTER = 900.0
@@ -108,9 +108,8 @@ def _process(reader: Reader, given: argparse.Namespace, runs: int, start: int, r
 
 
 def _stored(failure: Failure) -> dict[str, str]:
-    failure.file.parent.mkdir(parents=True, exist_ok=True)
-    failure.file.write_bytes(failure.content)
-    return {"key": failure.key, "file": str(failure.file), "trace": failure.trace}
+    store(failure.name, failure.content)
+    return {"key": failure.key, "file": failure.name, "trace": failure.trace}
 
 
 def _work(reader: Reader, given: argparse.Namespace) -> int:

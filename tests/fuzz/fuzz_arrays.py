@@ -89,7 +89,4 @@ def _start_constants(folder: Path) -> Read:
     return read
 
 
-READERS = (
-    Reader("npy", _npy_seeds, _start_constants, mutate_npy),
-    Reader("npz", _npz_seeds, _start_constants),
-)
+READERS = (Reader("npy", _npy_seeds, _start_constants, mutate_npy), Reader("npz", _npz_seeds, _start_constants))

@@ -3,7 +3,7 @@
 
 The service over Zephyr's shell and over MCUmgr (with Zephyr's own zcbor, if ZEPHYR_BASE has it), calls by name,
 the arguments and functions of operators of TVM's conventions, the programs of an Ethos-U, and bundles (which need
-the package cryptography). Needs clang with libFuzzer. Failures are stored in tests/fuzz/regressions/device.
+the package cryptography). Needs clang with libFuzzer. Failures are in tests/fuzz/regressions.zip.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import fuzz_paths  # noqa: F401
-from fuzz_engine import REGRESSIONS
+from fuzz_engine import store
 from fuzz_paths import TESTS
 from golden_support import copy_project, generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
@@ -64,32 +64,47 @@ class Target:
 
 
 def _compile(work: Path, name: str, sources: Sequence[Path], options: Sequence[str | Path]) -> Path:
+    """Compile and link C code; objects may be among the sources."""
+    objects = [source for source in sources if source.suffix == ".o"]
+    for number, source in enumerate(one for one in sources if one.suffix != ".o"):
+        objects.append(work / f"{name}_{number}.o")
+        _clang([*FLAGS, *SANITIZERS, *_CONFIG, *options, "-c", source, "-o", objects[-1]])
+    program = work / name
+    _clang([*SANITIZERS, *options, *objects, "-o", program])
+    return program
+
+
+def _clang(words: Sequence[str | Path]) -> None:
     if shutil.which("clang") is None:
         raise AbsentError("clang is not on the path")
-    program = work / name
-    command = ["clang", *FLAGS, *SANITIZERS, *_CONFIG, *options, *sources, "-o", program]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    done = subprocess.run(["clang", *map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode != 0 and "libclang_rt.fuzzer" in done.stderr:
         raise AbsentError("clang has no libFuzzer (Debian: libclang-rt-dev)")
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
-    return program
+
+
+def _stubs(work: Path) -> Path:
+    """Return a directory with the headers of Zephyr that zephyr_stubs.h names."""
+    for header in re.findall(r"/\* (zephyr/\S+\.h) \*/", (HERE / "zephyr_stubs.h").read_text()):
+        path = work / "stubs" / header
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#include "zephyr_stubs.h"\n')
+    return work / "stubs"
 
 
 def _include(*folders: Path) -> list[str]:
     return [f"-I{folder}" for folder in (*folders, HERE, RUNTIME / "include", RUNTIME / "src")]
 
 
+def _of_service(name: str) -> list[Path]:
+    parts = ("errors", "service", f"service_{name}", "metadata")
+    return [HERE / f"fuzz_{name}.c", HERE / "subject.c", *(RUNTIME / "src" / f"{part}.c" for part in parts)]
+
+
 def build_shell(work: Path) -> Path:
     """Return the fuzzer of the shell's commands."""
-    sources = [
-        HERE / "fuzz_shell.c",
-        HERE / "subject.c",
-        RUNTIME / "src/errors.c",
-        RUNTIME / "src/service.c",
-        RUNTIME / "src/service_shell.c",
-    ]
-    return _compile(work, "fuzz_shell", [*sources, RUNTIME / "src/metadata.c"], _include(HERE / "stubs"))
+    return _compile(work, "fuzz_shell", _of_service("shell"), _include(_stubs(work)))
 
 
 def build_smp(work: Path) -> Path:
@@ -99,17 +114,10 @@ def build_smp(work: Path) -> Path:
     bulk = zephyr / "subsys/mgmt/mcumgr/util"
     if not (zcbor / "src").is_dir() or not bulk.is_dir():
         raise AbsentError("no Zephyr with zcbor (ZEPHYR_BASE)")
-    sources = [
-        HERE / "fuzz_smp.c",
-        HERE / "subject.c",
-        RUNTIME / "src/errors.c",
-        RUNTIME / "src/service.c",
-        RUNTIME / "src/service_smp.c",
-    ]
-    sources += [RUNTIME / "src/metadata.c", bulk / "src/zcbor_bulk.c"]
+    sources = [*_of_service("smp"), bulk / "src/zcbor_bulk.c"]
     sources += [zcbor / "src" / f"zcbor_{part}.c" for part in ("common", "decode", "encode")]
     options = ["-DZCBOR_CANONICAL=1", "-Wno-unused-parameter", "-Wno-pointer-sign", "-Wno-unused-but-set-variable"]
-    options += _include(HERE / "stubs")
+    options += _include(_stubs(work))
     return _compile(
         work, "fuzz_smp", sources, [*options, f"-isystem{zcbor / 'include'}", f"-isystem{bulk / 'include'}"]
     )
@@ -126,20 +134,17 @@ def build_call(work: Path) -> Path:
     objects = []
     for number, name in enumerate(build["sources"]):  # the computation of operators is not under test
         target = work / f"operator_{number}.o"
-        command = ["clang", "-std=gnu11", "-O1", "-g", "-fsanitize=address", "-include", str(model / build["rename"])]
-        command += [f"-I{RUNTIME / 'include'}", "-c", str(model / name), "-o", str(target)]
-        if shutil.which("clang") is None:
-            raise AbsentError("clang is not on the path")
-        subprocess.run(command, check=True)
+        words = ["-std=gnu11", "-O1", "-g", "-fsanitize=address", "-include", model / build["rename"]]
+        _clang([*words, f"-I{RUNTIME / 'include'}", "-c", model / name, "-o", target])
         objects.append(target)
     sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata", "registry"))]
     sources += [model / "src/many_kinds_run.c", model / "constants.S"]
     sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
-    options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}", *map(str, objects)]
+    options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
     stub = work / "externals.c"
     head = "uint32_t crc32_ieee(const uint8_t *data, unsigned long size)"
     stub.write_text(f"#include <stdint.h>\n{head};\n{head}\n{{\n\treturn data[0] + (uint32_t)size;\n}}\n")
-    return _compile(work, "fuzz_call", [*sources, stub], options)
+    return _compile(work, "fuzz_call", [*sources, stub, *objects], options)
 
 
 def build_packed(work: Path) -> Path:
@@ -153,7 +158,7 @@ def build_packed(work: Path) -> Path:
     sources += [model / "constants.S"]
     own = ("port_host.c", "port_tvm_host.c")  # the fuzzer contains these ports
     sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in own]
-    options = [*_include(HERE / "stubs", model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
+    options = [*_include(_stubs(work), model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
     return _compile(work, "fuzz_packed", sources, options)
 
 
@@ -176,10 +181,7 @@ def _vendored(work: Path, sources: Sequence[Path]) -> list[Path]:
     """Compile vendored code without UndefinedBehaviorSanitizer, which takes a minute for the curve."""
     objects = [work / f"{source.stem}.o" for source in sources]
     for source, target in zip(sources, objects, strict=True):
-        if shutil.which("clang") is None:
-            raise AbsentError("clang is not on the path")
-        command = ["clang", *FLAGS, "-fsanitize=fuzzer-no-link,address", "-c", str(source), "-o", str(target)]
-        subprocess.run(command, check=True)
+        _clang([*FLAGS, "-fsanitize=fuzzer-no-link,address", "-c", source, "-o", target])
     return objects
 
 
@@ -347,11 +349,11 @@ def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
     coverage = re.findall(r"cov: (\d+)", text)
     row["edges"] = int(coverage[-1]) if coverage else None
     for crash in sorted(work.glob(f"{crashes.name}*")):
-        kept = REGRESSIONS / "device" / f"{target.name}_{crash.name[-12:]}"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(crash, kept)
+        kept = f"device/{target.name}_{crash.name[-12:]}"
+        store(kept, crash.read_bytes())
+        crash.unlink()
         summary = re.search(r"SUMMARY: .*", text)
-        row["defects"].append({"key": summary[0] if summary else f"status {status}", "file": str(kept), "trace": ""})
+        row["defects"].append({"key": summary[0] if summary else f"status {status}", "file": kept, "trace": ""})
     if process.returncode != 0 and not row["defects"]:
         row["defects"].append({"key": f"the program failed: {text[-800:]}", "file": "", "trace": ""})
     return row

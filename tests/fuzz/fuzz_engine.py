@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import mmap
 import os
@@ -11,6 +12,7 @@ import signal
 import struct
 import time
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,8 @@ from random import Random
 from fuzz_mutators import LONGEST
 from fuzz_readers import Read, Reader
 
-REGRESSIONS = Path(__file__).parent / "regressions"
+REGRESSIONS = Path(__file__).parent / "regressions.zip"
+"""Inputs that caused failures, as READER/DIGEST."""
 CPU_SECONDS = 5.0
 """The limits of one input."""
 MEMORY = 4 << 30
@@ -43,10 +46,24 @@ class Failure:
     trace: str = field(repr=False)
 
     @property
-    def file(self) -> Path:
-        """The path at which it is stored for the suite."""
-        digest = hashlib.sha256(self.content).hexdigest()[:12]
-        return REGRESSIONS / self.reader.replace(" ", "_") / digest
+    def name(self) -> str:
+        """The name under which it is stored for the suite."""
+        return f"{self.reader.replace(' ', '_')}/{hashlib.sha256(self.content).hexdigest()[:12]}"
+
+
+def stored() -> dict[str, bytes]:
+    """Return the stored inputs by name."""
+    with zipfile.ZipFile(REGRESSIONS) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def store(name: str, content: bytes) -> None:
+    """Store an input; several processes may do so at once."""
+    with REGRESSIONS.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            if name not in archive.namelist():
+                archive.writestr(name, content)
 
 
 class Current:

@@ -87,7 +87,4 @@ def _start_manifest(folder: Path) -> Read:
     return read
 
 
-READERS = (
-    Reader("yaml", _small, _start_yaml, mutate_yaml),
-    Reader("manifest", _seeds, _start_manifest, mutate_yaml),
-)
+READERS = (Reader("yaml", _small, _start_yaml, mutate_yaml), Reader("manifest", _seeds, _start_manifest, mutate_yaml))

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from pathlib import Path
 
 import pytest
-from fuzz_engine import REGRESSIONS, Failure, attempt, fuzz
+from fuzz_engine import Failure, attempt, fuzz, stored
 from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_readers import Reader, readers
 from requirements_support import need
@@ -15,7 +16,7 @@ from requirements_support import need
 RUNS = {"bitcode": 4, "manifest": 60, "template": 80}
 NEEDED = {"bitcode": ("llvmlite",), "SMP answers": ("smpclient",), "SMP measures": ("smpclient",)}
 NEEDED |= {"vela tflite": ("tflite",), "vela raw": ("tflite",)}
-STORED = sorted(path for path in REGRESSIONS.glob("*/*") if path.parent.name != "device")
+STORED = {name: content for name, content in stored().items() if not name.startswith("device/")}
 
 
 @pytest.mark.parametrize("name", sorted(readers()))
@@ -27,14 +28,14 @@ def test_short_fuzzing_run(name: str, tmp_path: Path) -> None:
     assert count == runs
 
 
-@pytest.mark.parametrize("path", STORED, ids=[f"{path.parent.name}/{path.name}" for path in STORED])
-def test_stored_regressions_of_readers(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = path.parent.name.replace("_", " ")
+@pytest.mark.parametrize("stored_name", STORED)
+def test_stored_regressions_of_readers(stored_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = stored_name.partition("/")[0].replace("_", " ")
     if name in NEEDED:
         need(*NEEDED[name])
     reader = readers()[name]
     monkeypatch.chdir(tmp_path)
-    result = attempt(reader, reader.start(tmp_path), path.read_bytes())
+    result = attempt(reader, reader.start(tmp_path), STORED[stored_name])
     assert isinstance(result, str), result.trace
 
 
@@ -63,7 +64,7 @@ def test_failure_is_found_and_minimised(tmp_path: Path) -> None:
     assert isinstance(failure, Failure) and count == 3_000
     assert failure.key == "ValueError in test_fuzz_readers.py:_broken"
     assert len(failure.content) == 3 and b"\xff" in failure.content
-    assert failure.file == REGRESSIONS / "made_up" / failure.file.name
+    assert failure.name == f"made_up/{hashlib.sha256(failure.content).hexdigest()[:12]}"
 
 
 @pytest.mark.parametrize("mutate", [mutate_bytes, mutate_json, text_mutator(["word"])])

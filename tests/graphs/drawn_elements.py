@@ -62,12 +62,7 @@ def requantise(draw):
 UNARY = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "ABS", "RELU_N1_TO_1")
 
 
-_WITHOUT = {
-    "int16": ("HARD_SWISH", "RELU_N1_TO_1"),
-    "uint8": ("ABS",),
-    "int8": (),
-    "float32": (),
-}
+_WITHOUT = {"int16": ("HARD_SWISH", "RELU_N1_TO_1"), "uint8": ("ABS",), "int8": (), "float32": ()}
 
 
 def unary(draw):

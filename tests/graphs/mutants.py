@@ -2,7 +2,7 @@
 """Mutants of the passes of the importer: `python tests/graphs/mutants.py --count 240`.
 
 A mutant is one changed expression of a function. The changed code replaces that of the function in a child process,
-which imports models that run its line: of the 300 graphs of CI, and of the tests of operators. A mutant is caught if
+which imports models that run its line: of 300 random graphs, and of the tests of operators. A mutant is caught if
 the import's own proof fails, if another model is refused, or if the emitted C has other results than the runtime of
 the format. A mutant that survives changes a choice (other files, all of them right), or nothing in these models.
 """
@@ -169,7 +169,7 @@ def live_function(module: str, name: str):
 
 
 def graphs():
-    """Yield the 300 graphs of CI as (outcome, subject), and some of them with constants in a pool."""
+    """Yield random graphs as (outcome, subject), and some of them with constants in a pool."""
     from graphs import drawing_onnx
     from graphs.campaign import EXACT, Outcome, Subject, options_of, subject_of, subject_of_onnx
     from graphs.drawn import drawn

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.read import read_model
 from opwest.importers.models.simplify.folding import Folding
 
-STORE = Path(__file__).parent / "regressions"
+STORE = Path(__file__).parent / "regressions.zip"
 SECONDS = 60
 
 
@@ -95,31 +97,33 @@ def shrunk(runner, seed, outcome):
 
 
 def store(name, content, options, inputs, expected):
-    """Store a regression: the model, the options of its import, inputs and expected outputs."""
-    folder = STORE / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ("model.tflite" if content[4:8] == b"TFL3" else "model.onnx")).write_bytes(content)
-    (folder / "options.json").write_text(json.dumps(options) + "\n", encoding="utf-8")
-    arrays = {}
-    for word, cases in (("input", inputs), ("output", expected)):
-        for place in range(len(cases[0])):
-            arrays[f"{word}{place}"] = np.stack([case[place] for case in cases])
-    np.savez_compressed(folder / "cases.npz", **arrays)
+    """Add a regression to the archive: the model, the options of its import, inputs and expected outputs."""
+    arrays = io.BytesIO()
+    cases = {
+        f"{word}{place}": np.stack([case[place] for case in cases])
+        for word, cases in (("input", inputs), ("output", expected))
+        for place in range(len(cases[0]))
+    }
+    np.savez(arrays, **cases)
+    parts = {"model": content, "options.json": json.dumps(options), "cases.npz": arrays.getvalue()}
+    with zipfile.ZipFile(STORE, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for part, data in parts.items():
+            archive.writestr(f"{name}/{part}", data)
 
 
 def stored():
     """Yield the regressions: name, content, options, inputs, outputs."""
-    for folder in sorted(STORE.iterdir()):
-        [file] = folder.glob("model.*")
-        with np.load(folder / "cases.npz") as data:
-            arrays = {
-                word: [data[f"{word}{place}"] for place in range(sum(name.startswith(word) for name in data.files))]
-                for word in ("input", "output")
-            }
-        count = len(arrays["output"][0])
-        cases = [[one[number] for one in arrays["input"]] for number in range(count)]
-        expected = [[one[number] for one in arrays["output"]] for number in range(count)]
-        yield folder.name, file.read_bytes(), json.loads((folder / "options.json").read_text()), cases, expected
+    with zipfile.ZipFile(STORE) as archive:
+        for name in sorted({one.partition("/")[0] for one in archive.namelist()}):
+            content, options, arrays = (
+                archive.read(f"{name}/{part}") for part in ("model", "options.json", "cases.npz")
+            )
+            with np.load(io.BytesIO(arrays)) as data:
+                inputs, expected = (
+                    list(zip(*(data[key] for key in data.files if key.startswith(word)), strict=True))
+                    for word in ("input", "output")
+                )
+            yield name, content, json.loads(options), inputs, expected
 
 
 def _expected(subject, format_):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""300 random graphs, and the graphs of faults that were found before."""
+"""Random graphs, and the graphs of faults that were found before."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ from opwest.importers.models.request import Options  # noqa: E402
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
-GRAPHS = sized(300, 20000)
+GRAPHS = sized(120, 20000)
 
 
 def test_random_graphs(tmp_path):

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from importers.importers_support import need_tvm
+from in_process import fail, succeed
 
 need_tvm("tflite", "onnx")
 
@@ -170,25 +171,16 @@ def test_mutated_models_give_clean_errors(kind, tmp_path):
 def test_command_line(tmp_path):
     path = tmp_path / "pool.tflite"
     path.write_bytes(average_pool())
-
-    def opwest(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "opwest", *map(str, words)], capture_output=True, text=True, check=False
-        )
-
-    done = opwest("import", "tvm", path, "-o", tmp_path / "made")
-    assert done.returncode == 0, done.stderr
+    done = succeed("import", "tvm", path, "-o", tmp_path / "made")
     assert "opwest: lowering the graph" in done.stderr
     for words in (
         ("check", tmp_path / "made" / "manifest.yaml"),
         ("generate", tmp_path / "made" / "manifest.yaml", "-o", tmp_path / "app"),
         ("run", tmp_path / "app", "--host"),
     ):
-        done = opwest(*words)
-        assert done.returncode == 0, done.stderr
+        succeed(*words)
     path.write_bytes(average_pool(quantised=True))
-    done = opwest("import", "tvm", path, "-o", tmp_path / "other")
-    assert done.returncode == 1
+    done = fail("import", "tvm", path, "-o", tmp_path / "other")
     assert "is quantised" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "other").exists()

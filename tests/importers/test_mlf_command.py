@@ -2,16 +2,14 @@
 """`opwest import mlf`: output and exit codes."""
 
 import json
-import subprocess
-import sys
 
 import mlf_made as made
 import pytest
+from in_process import opwest
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "opwest", "import", "mlf", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    return opwest("import", "mlf", *arguments)
 
 
 @pytest.fixture

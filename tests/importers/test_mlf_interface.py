@@ -3,30 +3,22 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import interface_project
 import mlf_made as made
 import numpy as np
 import pytest
+from in_process import fail, opwest, succeed
 from requirements_support import need, skip_here
 
 X = np.array([interface_project.INPUT], np.float32)
 
 
-def opwest(*arguments):
-    command = [sys.executable, "-m", "opwest", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
-
-
 def imported(files, folder, *options):
     tar = folder / "net.tar"
     tar.write_bytes(made.tar_of(files))
-    done = opwest("import", "mlf", tar, "-o", folder / "net", *options)
-    assert done.returncode == 0, done.stderr
-    return done
+    return succeed("import", "mlf", tar, "-o", folder / "net", *options)
 
 
 @pytest.mark.parametrize("make", [made.usmp, made.workspace, made.packed, made.graph])
@@ -35,12 +27,10 @@ def test_application_runs_on_the_host(make, tmp_path):
     files = {name: content.replace(b"#include <math.h>\n", b"") for name, content in make().items()}
     imported(files, tmp_path, "--compat", "tvmgen")
     manifest = interface_project.add_application(tmp_path / "net")
-    done = opwest("generate", manifest, "-o", tmp_path / "app")
-    assert done.returncode == 0, done.stderr
+    succeed("generate", manifest, "-o", tmp_path / "app")
     for name, place in (("src/main.c", "src/main.c"), ("include/labels.h", "include/labels.h")):
         assert (tmp_path / "app" / place).read_text() == interface_project.FILES[name]
-    done = opwest("run", tmp_path / "app", "--host", "--json")
-    assert done.returncode == 0, done.stderr or done.stdout
+    done = succeed("run", tmp_path / "app", "--host", "--json")
     assert json.loads(done.stdout)["result"]["stdout"].splitlines() == (
         interface_project.lines(tuple(made.reference(X)[0])).splitlines()
     )
@@ -48,8 +38,7 @@ def test_application_runs_on_the_host(make, tmp_path):
 
 def header_of(tmp_path, files):
     imported(files, tmp_path, "--compat", "tvmgen")
-    done = opwest("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app")
-    assert done.returncode == 0, done.stderr
+    succeed("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app")
     return next((tmp_path / "app/models").glob("*/include/tvmgen_*.h")).read_text()
 
 
@@ -98,11 +87,10 @@ def test_unsupported_interfaces(text, words, tmp_path):
     header = "codegen/host/include/tvmgen_default.h"
     files[header] += text + b"\n"
     (tmp_path / "net.tar").write_bytes(made.tar_of(files))
-    done = opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net", "--compat", "tvmgen")
-    assert done.returncode == 1
+    done = fail("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net", "--compat", "tvmgen")
     assert f"error: --compat tvmgen does not support {words} in tvmgen_default.h" in done.stderr
     assert not (tmp_path / "net").exists()
-    assert opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net").returncode == 0
+    succeed("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net")
 
 
 def with_headers():
@@ -137,7 +125,7 @@ def test_headers_in_subdirectories(tmp_path):
     assert done.returncode == 0 and not done.stderr, done.stderr
     np.save(tmp_path / "x.npy", X)
     run = ("run", tmp_path / "app", "--host", "--input", f"x={tmp_path}/x.npy", "--output-dir", tmp_path / "out")
-    assert opwest(*run).returncode == 0
+    succeed(*run)
     np.testing.assert_allclose(np.load(tmp_path / "out/y.npy"), made.reference(X), rtol=1e-6)
 
 
@@ -170,7 +158,7 @@ def test_imports_with_cmsis_nn_on_the_host(cpu, tmp_path):
         skip_here(f"no CMSIS-NN at {library}")
     files = {name: content.replace(b"#include <math.h>\n", b"") for name, content in made.cmsis_nn(cpu).items()}
     imported(files, tmp_path)
-    assert opwest("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app").returncode == 0
+    succeed("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app")
     np.save(tmp_path / "x.npy", X)
     done = opwest(
         *("run", tmp_path / "app", "--host", "--cmsis-nn", library),

@@ -38,10 +38,7 @@ KEPT = {
         network(lets(0, 0) + STEPS),
         "'sid_1' and 'sid_2' share memory while both are live",
     ),
-    "a partial overlap": (
-        network(lets(0, 120) + STEPS),
-        "'sid_1' overlaps other memory that is live at the same time",
-    ),
+    "a partial overlap": (network(lets(0, 120) + STEPS), "'sid_1' overlaps other memory that is live at the same time"),
     "another name for a tensor": (
         network(
             lets(0, 128, 0)
@@ -69,14 +66,8 @@ KEPT = {
         mains.usmp(window_at=480),
         "'tvmgen_default_window' uses the workspace at 480 to 640, beyond its own memory",
     ),
-    "a tensor beyond the workspace": (
-        network(lets(0, 512) + STEPS),
-        "main uses the workspace at 512, beyond its end",
-    ),
-    "a tensor larger than its place": (
-        network(lets(0, 448) + STEPS),
-        "'sid_2' has 64 bytes, but an operator uses 128",
-    ),
+    "a tensor beyond the workspace": (network(lets(0, 512) + STEPS), "main uses the workspace at 512, beyond its end"),
+    "a tensor larger than its place": (network(lets(0, 448) + STEPS), "'sid_2' has 64 bytes, but an operator uses 128"),
     "a pool used as a whole": (
         changed(mains.usmp(), ("(&(global_workspace_5_var[256]))", "(global_workspace_5_var + 256)")),
         "'tvmgen_default_window' uses 'global_workspace_5_var' other than at constant offsets",

@@ -78,10 +78,7 @@ HIDDEN = {
     ),
     "a macro for a type": (before("#define int16_t int32_t\n"), "'tvmgen_default_widen' uses the macro 'int16_t'"),
     "a macro for a keyword": (before("#define for while (0) for\n"), "'tvmgen_default_widen' uses the macro 'for'"),
-    "a macro of a header": (
-        header("#define cse_var_1 0\n"),
-        "'tvmgen_default_widen' uses the macro 'cse_var_1'",
-    ),
+    "a macro of a header": (header("#define cse_var_1 0\n"), "'tvmgen_default_widen' uses the macro 'cse_var_1'"),
     "a type of the source": (
         before("typedef long long int8_t;\n"),
         "'tvmgen_default___tvm_main__' uses the type 'int8_t', which default_lib1.c defines",
@@ -99,19 +96,10 @@ HIDDEN = {
     ),
     "a source with an error": (before("int32_t f(int32_t {;\n"), "default_lib1.c cannot be parsed"),
     "a definition that depends on a macro": (
-        changed(
-            before(f"#ifdef FAST\n{OTHER}#else\n"),
-            (WINDOW, f"#endif\n{WINDOW}"),
-        ),
+        changed(before(f"#ifdef FAST\n{OTHER}#else\n"), (WINDOW, f"#endif\n{WINDOW}")),
         ONCE,
     ),
-    "a definition in a directive": (
-        usmp(
-            (WIDEN, f"#ifdef FAST\n{WIDEN}"),
-            (WINDOW, f"#endif\n{WINDOW}"),
-        ),
-        ONCE,
-    ),
+    "a definition in a directive": (usmp((WIDEN, f"#ifdef FAST\n{WIDEN}"), (WINDOW, f"#endif\n{WINDOW}")), ONCE),
     "a definition in a comment": (before(f"/*\n{OTHER}*/\n"), ONCE),
 }
 KEPT_VALUES = {
@@ -165,10 +153,7 @@ MEMORY_CASES = {
         whole("  (void)global_workspace_7_var;"),
         "'tvmgen_default_add' uses 'global_workspace_7_var' other than at constant offsets",
     ),
-    "a pool of wide elements": (
-        usmp((f"uint8_t* {NAME}", f"int16_t* {NAME}")),
-        WHOLE,
-    ),
+    "a pool of wide elements": (usmp((f"uint8_t* {NAME}", f"int16_t* {NAME}")), WHOLE),
     "a pool with a cast": (usmp((f"(&({NAME}[256]))", f"(&(((int16_t*){NAME})[128]))")), WHOLE),
     "a pool with a cast in main": (
         mains.usmp(

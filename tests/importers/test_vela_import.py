@@ -56,11 +56,7 @@ def test_whole_model_is_one_step_in_one_arena(tmp_path: Path) -> None:
     assert lines_of(manifest, "steps") == [
         "- {call: npu, device: npu0, program: programs/npu_0.cop, args: [npu_weights, arena]}"
     ]
-    assert lines_of(manifest, "npu0") == [
-        "devicetree: {nodelabel: npu0}",
-        "type: ethos-u55-128",
-        "switching: free",
-    ]
+    assert lines_of(manifest, "npu0") == ["devicetree: {nodelabel: npu0}", "type: ethos-u55-128", "switching: free"]
     assert lines_of(manifest, "npu")[:3] == [
         "symbol: npu",
         "device: {type: ethos-u55-128, launch: true}",

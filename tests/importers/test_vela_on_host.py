@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from in_process import succeed
 from requirements_support import need
 
 need("tflite", "cc")
 
 from importers.test_vela_import import imported  # noqa: E402
 from importers.vela_made import clashing, mixed, whole  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = """\
@@ -63,12 +63,10 @@ def result(folder: Path, content: bytes, image: np.ndarray) -> np.ndarray:
     own = own.partition("\napplication:")[0] + "\n"
     assert "driver.c" in own
     (model / "manifest.yaml").write_text(own)
-    code, _, err = opwest("generate", model / "manifest.yaml", "-o", folder / "app")
-    assert code == 0, err
+    succeed("generate", model / "manifest.yaml", "-o", folder / "app")
     np.save(folder / "image.npy", image)
     given = ("--input", f"image={folder / 'image.npy'}", "--output-dir", folder / "results")
-    code, _, err = opwest("run", folder / "app", "--host", *given)
-    assert code == 0, err
+    succeed("run", folder / "app", "--host", *given)
     [found] = (folder / "results").glob("*scores*.npy")
     return np.load(found)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The variants for the DSP extension, in QEMU: equal to the reference bit for bit, also at the edges."""
 
+import itertools
+
 import pytest
 from campaign import sized
 from kernels.variants import candidates_of, check
@@ -20,8 +22,11 @@ DTYPES = {"dsp-wide": "int16"}
 """int8 for others."""
 
 
-@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m7", "cortex-m33"])
-@pytest.mark.parametrize("variant", LAYERS)
+OTHERS = ["cortex-m7", "cortex-m33"]
+CASES = [(core, variant) for number, variant in enumerate(LAYERS) for core in ("cortex-m4", OTHERS[number % 2])]
+
+
+@pytest.mark.parametrize(("core", "variant"), sized(CASES, list(itertools.product(["cortex-m4", *OTHERS], LAYERS))))
 def test_random_layers(tmp_path, core, variant):
     found = []
     for make in LAYERS[variant]:

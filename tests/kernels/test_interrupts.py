@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ from kernels import random_elements
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import run
+from opwest.tuning.emulator import Measured, run
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import MACHINES, Machine
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
@@ -25,7 +26,7 @@ STACK = 300
 """The greatest use of stack, in bytes, with the arguments: docs/importing-models.md."""
 
 
-def layers(core, count):
+def layers_of(core, count):
     """Return a candidate for each variant of random layers: its results are those of the portable one."""
     found = []
     for number in range(count):
@@ -42,48 +43,52 @@ def layers(core, count):
     return found
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_interrupts_do_not_change_results(core, tmp_path):
-    given = layers(core, sized(2, 20))
+@dataclass
+class Layers:
+    """Layers that ran without interrupts."""
+
+    machine: Machine
+    given: list[Candidate]
+    folder: Path
+    measured: list[Measured]
+
+    @property
+    def names(self):
+        return [one.emitted.steps[0].variant for one in self.given]
+
+
+@pytest.fixture(scope="module", params=CORES)
+def layers(request, tmp_path_factory):
+    given, folder = layers_of(request.param, sized(2, 20)), tmp_path_factory.mktemp(request.param)
+    machine = MACHINES[request.param]
+    return Layers(machine, given, folder, run(given, machine, folder))
+
+
+def test_interrupts_do_not_change_results(layers, tmp_path):
     handler = Path(__file__).with_name("interrupts.c")
     # With -icount, QEMU interrupts at an instruction, and at the same one in each run.
-    found = run(given, MACHINES[core], tmp_path / "interrupted", ("-Os",), [handler], ["-icount", "shift=0"])
-    plain = run(given, MACHINES[core], tmp_path / "plain")
-    names = [one.emitted.steps[0].variant for one in given]
-    assert [(name, one.wrong, one.guards) for name, one in zip(names, found, strict=True)] == [
-        (name, 0, 0) for name in names
+    found = run(layers.given, layers.machine, tmp_path, ("-Os",), [handler], ["-icount", "shift=0"])
+    assert [(name, one.wrong, one.guards) for name, one in zip(layers.names, found, strict=True)] == [
+        (name, 0, 0) for name in layers.names
     ]
     # The plugin also counts the handler, more than 80 instructions: at least one interrupt in 1,000 instructions.
-    total = sum(one.instructions for one in plain)
+    total = sum(one.instructions for one in layers.measured)
     assert sum(one.instructions for one in found) - total > 80 * total / 1000
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_stack(core, tmp_path):
-    given = layers(core, sized(2, 20))
-    found = run(given, MACHINES[core], tmp_path)
-    used = {one.emitted.steps[0].variant: 0 for one in given}
-    for one, measured in zip(given, found, strict=True):
-        name = one.emitted.steps[0].variant
+def test_stack(layers):
+    used = dict.fromkeys(layers.names, 0)
+    for name, measured in zip(layers.names, layers.measured, strict=True):
         used[name] = max(used[name], measured.stack)
     assert all(8 <= one <= STACK for one in used.values()), used
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_no_instruction_delays_interrupts_or_moves_the_stack(core, tmp_path):
+def test_no_instruction_delays_interrupts_or_moves_the_stack(layers):
     """Interrupts are not masked, and the stack pointer is only the stack pointer."""
-    machine = MACHINES[core]
-    source, built = tmp_path / "layers.c", tmp_path / "layers.o"
-    for one in layers(core, sized(2, 20)):
-        source.write_text(one.emitted.source)
-        words = [*machine.compiler, "-std=c11", "-ffreestanding", "-Os", "-c", str(source), "-o", str(built)]
-        subprocess.run(words, check=True)
-        listing = subprocess.run(
-            ["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", str(built)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+    objects = [layers.folder / f"operators_{number}.o" for number in range(len(layers.given))]
+    for one in objects:
+        words = ["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", one]
+        listing = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         lines = [line.split("\t", 1)[1].strip() for line in listing.splitlines() if re.match(r" +[0-9a-f]+:\t", line)]
         assert lines
         assert [line for line in lines if re.match(r"(cps|msr|mrs|svc|wfi|wfe|bkpt|ldrex|strex|dsb|isb)", line)] == []

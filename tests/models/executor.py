@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run emitted programs on this machine: many in one shared library, each call in order, without a plan.
+"""Run emitted programs on this machine: many in one C file, each call in order, without a plan.
 
 Each program is verified, and each result is that of the numpy interpreter of programs too.
 """
@@ -9,14 +9,14 @@ import subprocess
 
 import numpy as np
 import pytest
-from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.emit.emit import emit_program, source_of
 from opwest.importers.models.execute.run import run_program
 from opwest.importers.models.ir.verify import verify
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")
 DEFINED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 """Undefined behaviour ends the process with a message."""
-FLAGS = (*WARNINGS, *DEFINED, "-O1", "-ffp-contract=off", "-fPIC", "-shared")
+FLAGS = (*WARNINGS, *DEFINED, "-O1", "-ffp-contract=off", "-fPIC")
 
 
 def equal(one, other):
@@ -28,26 +28,34 @@ def equal(one, other):
     return np.allclose(one.reshape(-1), other.reshape(-1), 1e-3, limit, equal_nan=True)
 
 
+def joined(emitted):
+    """Return the C file of several programs, as that of one model, and the symbols of their functions."""
+    symbols = {}
+    for one in emitted:
+        for step in one.steps:
+            symbols.setdefault(step.function, step.symbol)
+    return source_of(symbols, "made by a test"), symbols
+
+
 class Library:
     """Programs compiled together."""
 
     def __init__(self, programs, folder, flags=(), kernels="portable"):
         self.emitted = []
         self.programs = programs
-        sources = []
         for number, program in enumerate(programs):
             for one in program.history:
                 verify(one)
-            emitted = emit_program(program, "made by a test", kernels, prefix=f"p{number}_")
-            path = folder / f"p{number}.c"
-            path.write_text(emitted.source)
-            sources.append(path)
-            self.emitted.append(emitted)
-        library = folder / "library.so"
-        done = subprocess.run(
-            ["cc", *FLAGS, *sources, *flags, "-lm", "-o", library], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr[:4000]
+            self.emitted.append(emit_program(program, "made by a test", kernels, prefix=f"p{number}_"))
+        text, self.symbols = joined(self.emitted)
+        source, code, library = (folder / f"library.{end}" for end in ("c", "o", "so"))
+        source.write_text(text)
+        for words in (
+            (*FLAGS, *flags, "-c", source, "-o", code),
+            (*DEFINED, "-shared", code, *flags, "-lm", "-o", library),
+        ):
+            done = subprocess.run(["cc", *words], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[:4000]
         self.code = ctypes.CDLL(str(library))
 
     def run(self, number, inputs, state=None):
@@ -82,7 +90,7 @@ class Library:
                     array = self._memory(next(arguments), memory)
                 kept.append(array)
                 pointers.append(ctypes.c_void_p(array.ctypes.data))
-            status = getattr(self.code, step.symbol)(*pointers)
+            status = getattr(self.code, self.symbols[step.function])(*pointers)
             if step.function.has_status and status:
                 raise OSError(-status, step.symbol)
         for value in program.states:

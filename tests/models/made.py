@@ -108,6 +108,11 @@ class Model:
         writer = _Writer(self, after=len(_Writer(self, after=16).write()))
         return writer.write() + b"".join(writer.buffers)
 
+    def save(self, path):
+        """Write the file; return its path."""
+        path.write_bytes(self.build())
+        return path
+
 
 class _Writer:
     """`after`: the position of the buffers behind the tables; None: they are parts of the tables."""

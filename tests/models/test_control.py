@@ -3,13 +3,13 @@
 
 import numpy as np
 import pytest
+from in_process import fail, opwest, succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
 
 from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
 from models.made import Model  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 from opwest.importers.models.graph.faults import Damaged  # noqa: E402
 from opwest.importers.models.graph.spec import OPERATORS, Operator, broadcast, specify  # noqa: E402
 from opwest.importers.models.interpret.registry import interprets  # noqa: E402
@@ -93,10 +93,8 @@ def window(random):
 
 def test_window_of_rows(tmp_path):
     """The manifest declares the tensor of which the next state is a view. Every compared case begins without rows."""
-    file = tmp_path / "m.tflite"
-    file.write_bytes(window(np.random.default_rng(8)).build())
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "3")
-    assert code == 0, err
+    file = window(np.random.default_rng(8)).save(tmp_path / "m.tflite")
+    out = succeed("import", file, "-o", tmp_path / "model", "--compare", "3").stdout
     assert "2 results of operators" in out
     manifest = (tmp_path / "model/manifest.yaml").read_text()
     assert "view_of" in manifest
@@ -162,8 +160,7 @@ def test_composites(tmp_path):
     )
     data = model.input("float32", (1,))
     model.output(model.operator("STABLEHLO_COMPOSITE", [data], ("float32",), decomposition_subgraph_index=1))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(finish(model).build())
+    file = finish(model).save(tmp_path / "m.tflite")
     code, _, err = opwest("import", file, "-o", tmp_path / "model")
     assert code == 1 and "operator 0 (COMPLEX_ABS)" in err and "of 0 (STABLEHLO_COMPOSITE)" in err
 
@@ -275,10 +272,8 @@ def test_refusals_after_control_flow(tmp_path):
     model.output(model.operator("MyOwn", [data], ("float32",)), model.operator("TANH", [data], ("float32",)))
     model.output(model.operator("QUANTIZE", [data], ("int8",)))
     model.subgraphs.pop()
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
-    code, _, err = opwest("import", file, "-o", tmp_path / "model")
-    assert code == 1
+    file = model.save(tmp_path / "m.tflite")
+    err = fail("import", file, "-o", tmp_path / "model").stderr
     assert "operator 0 (WHILE), result" in err and "a loop with too many turns" in err
     assert "operator 2 (MyOwn), result" in err and "--operator MyOwn=FILE.yaml" in err
     assert "operator 4 (QUANTIZE), result" in err and "--operator QUANTIZE=FILE.yaml" in err

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from importers.importers_support import Built
+from in_process import fail, opwest, succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
@@ -13,7 +14,7 @@ need("cc", "tflite", "ai_edge_litert")
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from models.real import model_file  # noqa: E402
-from models.test_commands import dense, opwest  # noqa: E402
+from models.test_commands import dense  # noqa: E402
 
 
 def check_vectors(folder, bound=0.0):
@@ -47,10 +48,8 @@ def two_ends(dtype, zero):
 @pytest.mark.parametrize(("dtype", "zero"), [("int8", -3), ("uint8", 140), ("int16", 0)])
 def test_float_io_is_quantize_and_dequantize(dtype, zero, tmp_path):
     model, scale = two_ends(dtype, zero)
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3")
-    assert code == 0, err
+    file = model.save(tmp_path / "m.tflite")
+    out = succeed("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3").stdout
     assert "3 inputs, 5 results of operators: no difference" in out
     manifest = (tmp_path / "model/manifest.yaml").read_text()
     assert "quantization" not in manifest and "data: {dtype: float32, shape: [2, 30]}" in manifest
@@ -69,8 +68,7 @@ def test_float_io_is_quantize_and_dequantize(dtype, zero, tmp_path):
 
 
 def test_float_io_without_quantised_ends(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense().build())
+    file = dense().save(tmp_path / "m.tflite")
     code, _, err = opwest("import", file, "-o", tmp_path / "out", "--float-io")
     assert code == 1 and "error: --float-io: no input or output is quantised" in err
     assert not (tmp_path / "out").exists()
@@ -78,8 +76,7 @@ def test_float_io_without_quantised_ends(tmp_path):
 
 def test_keyword_model_with_float_io(tmp_path):
     file = model_file("kws_int8.tflite")
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "2", "--json")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "2", "--json").stdout
     assert json.loads(out)["result"]["models"] == ["kws_int8"]
     check_vectors(tmp_path)
 
@@ -100,12 +97,9 @@ def dynamic():
 
 
 def test_dequantised_weights_are_compared_with_a_tolerance(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dynamic().build())
-    code, out, err = opwest("import", file, "-o", tmp_path / "int8", "--compare", "2")
-    assert code == 0, err
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--compare", "2", "--dequantise-weights")
-    assert code == 0, err
+    file = dynamic().save(tmp_path / "m.tflite")
+    succeed("import", file, "-o", tmp_path / "int8", "--compare", "2")
+    out = succeed("import", file, "-o", tmp_path / "model", "--compare", "2", "--dequantise-weights").stdout
     assert "2 results of operators: largest difference" in out
     assert "tolerance 0.05 of the largest element of a result" in out
     assert "--dequantise-weights changes the" in (tmp_path / "model/manifest.yaml").read_text()
@@ -115,8 +109,6 @@ def test_dequantised_weights_are_compared_with_a_tolerance(tmp_path):
 
 
 def test_dequantised_weights_without_such_a_layer(tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(dense("int8").build())
-    code, _, err = opwest("import", file, "-o", tmp_path / "out", "--dequantise-weights")
-    assert code == 1
+    file = dense("int8").save(tmp_path / "m.tflite")
+    err = fail("import", file, "-o", tmp_path / "out", "--dequantise-weights").stderr
     assert "error: --dequantise-weights: no layer has int8 weights and float32 data" in err

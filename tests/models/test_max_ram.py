@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from in_process import fail, succeed
 from requirements_support import need
 
 need("tflite")
 
 from models.made import Model  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 
 
 def convolutions():
@@ -40,15 +40,13 @@ def file(tmp_path_factory):
 
 def imported(file, folder, *words):
     """Return by class: the cycles of all layers, the printed bytes of memory; and those that opwest check plans."""
-    code, out, err = opwest("import", file, "-o", folder, "--vectors", "0", *words)
-    assert code == 0, err
+    out = succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
     printed = {}
     for part in re.split(r"^(?=\w+ \(cycles of)", out, flags=re.MULTILINE):
         found = re.search(r"^  all +([\d,]+) .*\n  ([\d,]+) bytes of memory", part, re.MULTILINE)
         if found:
             printed[part.split()[0]] = tuple(int(one.replace(",", "")) for one in found.groups())
-    code, text, err = opwest("check", "--json", folder / "manifest.yaml")
-    assert code == 0, err
+    text = succeed("check", "--json", folder / "manifest.yaml").stdout
     planned = {one.get("variant"): one["pools"]["sram"]["size"] for one in json.loads(text)["result"]}
     return printed, planned
 
@@ -76,19 +74,17 @@ def test_a_limit_of_memory_is_kept(file, tmp_path):
 
 
 def test_the_least_memory_is_named(file, tmp_path):
-    code, _, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1000")
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "m", "--max-ram", "1000").stderr
     found = re.search(
         r"error: --max-ram 1000: no choice of operators for mla fits\n  expected: --max-ram of at least (\d+) b", err
     )
     assert found, err
-    code, _, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1000", "--max-flash", "10")
+    err = fail("import", file, "-o", tmp_path / "m", "--max-ram", "1000", "--max-flash", "10").stderr
     assert "error: --max-flash 10 --max-ram 1000: no choice of operators for mla fits" in err
     assert re.search(r"expected: --max-flash of at least \d+ bytes and --max-ram of at least \d+ bytes", err)
     assert not (tmp_path / "m").exists()
 
 
 def test_portable_operators_above_the_limit_are_named(file, tmp_path):
-    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--max-ram", "1MiB")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "m", "--max-ram", "1MiB").stdout
     assert re.search(r"^all other processors: portable C, [\d,]+ bytes of memory$", out, re.MULTILINE)

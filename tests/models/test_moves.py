@@ -2,12 +2,11 @@
 """Operators that move elements, in all dtypes, against LiteRT."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from campaign import sized
+from in_process import succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
@@ -225,11 +224,11 @@ def test_views_and_indices_in_a_generated_application(tmp_path):
     file, app = tmp_path / "m.tflite", tmp_path / "app"
     file.write_bytes(content)
     import_model(file, tmp_path / "model")
-    run("generate", tmp_path / "model/manifest.yaml", "-o", app)
+    succeed("generate", tmp_path / "model/manifest.yaml", "-o", app)
     given = [random.integers(-128, 128, (1, 4, 6)).astype(np.int8), np.asarray([17, 0, 9], np.int32)]
     np.savez(tmp_path / "in.npz", data=given[0], which=given[1])
     np.savez(tmp_path / "out.npz", **dict(zip(("turned", "last"), litert(content, [given])[0], strict=True)))
-    run("run", "--host", app, "--input", tmp_path / "in.npz", "--reference", tmp_path / "out.npz")
+    succeed("run", "--host", app, "--input", tmp_path / "in.npz", "--reference", tmp_path / "out.npz")
 
 
 def _damage(model, random):
@@ -273,12 +272,6 @@ def test_contradictory_operators_are_refused():
             if not faults.has_errors and all(one.size < 1 << 16 for node in graph.nodes for one in node.outputs):
                 emit_program(with_passes(lower_graph(simplify(graph), "made.tflite", faults)), "made by a test")
     assert len(refused) > 25 and len(passed) > 25
-
-
-def run(*words):
-    """Run a command of opwest."""
-    done = subprocess.run([sys.executable, "-m", "opwest", *words, "-q"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_models_whose_indices_fail_have_no_vectors():

@@ -61,7 +61,7 @@ def compare(content, folder, shape=(2, 3)):
         assert one.shape == other.shape and np.allclose(one, other, 1e-5, 1e-6)
     folder.mkdir(exist_ok=True)
     (folder / "m.onnx").write_bytes(content)
-    import_model(folder / "m.onnx", folder / "out", Options(vectors=2))
+    import_model(folder / "m.onnx", folder / "out", Options(vectors=0))
     return graph
 
 
@@ -103,7 +103,7 @@ def test_operators_in_any_order(tmp_path):
         graph = graph_of(content)
         kinds.append([node.kind for node in graph.nodes])
         (tmp_path / f"{number}.onnx").write_bytes(content)
-        import_model(tmp_path / f"{number}.onnx", tmp_path / f"out{number}", Options(vectors=2))
+        import_model(tmp_path / f"{number}.onnx", tmp_path / f"out{number}", Options(vectors=0))
     assert kinds == [kinds[2]] * 4
 
 
@@ -224,7 +224,7 @@ def test_shared_cases(name, tmp_path):
         skip_here(f"no directory {SHARED}")
     content = (SHARED / f"{name}.onnx").read_bytes()
     graph = graph_of(content)
-    import_model(SHARED / f"{name}.onnx", tmp_path / "out", Options(vectors=2))
+    import_model(SHARED / f"{name}.onnx", tmp_path / "out", Options(vectors=0))
     if "noop" in name:
         x = np.load(SHARED / "x.npy")
         [found] = outputs_of(graph, run_graph(graph, [x]))

@@ -9,6 +9,7 @@ TFLite's rules: at most one step of the result.
 import numpy as np
 import pytest
 from campaign import sized
+from in_process import opwest, succeed
 from requirements_support import need
 
 need("cc", "onnx", "onnxruntime")
@@ -18,7 +19,6 @@ import onnxruntime  # noqa: E402
 from models.bounds import onnx_bound  # noqa: E402
 from models.onnx_quantised import dynamic, quantised, scale_of  # noqa: E402
 from models.onnx_support import CONFIGURATIONS, Made, check, floats, graph_of, kinds_of  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 from models.test_onnx_movement import residual  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 from opwest.importers.models.onnx.unsigned import with_unsigned_weights  # noqa: E402
@@ -194,8 +194,7 @@ def test_dequantised_weights(kind, tmp_path):
     model = layer(random, kind).model()
     file = tmp_path / "m.onnx"
     file.write_bytes(dynamic(model, tmp_path / "work", "uint8", True))
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--dequantise-weights", "--compare", "3")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "model", "--dequantise-weights", "--compare", "3").stdout
     assert "1 results of operators: largest difference" in out
     assert "tolerance 0.05 of the largest element of a result" in out
     assert "quantise" not in (tmp_path / "model/operators.c").read_text()
@@ -216,8 +215,7 @@ def test_float_io(tmp_path):
     made.inputs.append(helper.make_tensor_value_info("data", onnx.TensorProto.UINT8, [2, 40]))
     file = tmp_path / "m.onnx"
     file.write_bytes(made.model().SerializeToString())
-    code, out, err = opwest("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3", "--exact")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "model", "--float-io", "--compare", "3", "--exact").stdout
     assert "1 results of operators: no difference" in out
     manifest = (tmp_path / "model/manifest.yaml").read_text()
     assert "data: {dtype: float32, shape: [2, 40]}" in manifest and "quantization" not in manifest

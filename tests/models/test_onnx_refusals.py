@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from campaign import sized
 from requirements_support import need
 
 need("onnx", "onnxruntime")
@@ -11,14 +10,11 @@ need("onnx", "onnxruntime")
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 from models.onnx_support import Made, floats  # noqa: E402
-from models.test_onnx_movement import residual, transformer  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
 from opwest.importers.models.graph.check import check_graph  # noqa: E402
 from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
 from opwest.importers.models.read import read_model  # noqa: E402
-
-MUTATIONS = sized(150, 10000)
 
 
 def refused(model):
@@ -216,23 +212,6 @@ def test_unknown_batch_is_one():
     [graph] = read_model(dynamic_shape("batch", 2, 4, 4).SerializeToString(), "m.onnx")
     assert graph.inputs[0].shape == (1, 2, 4, 4)
     assert graph.remarks == ("input 'x0' of shape [batch, 2, 4, 4] is imported as [1, 2, 4, 4]",)
-
-
-def test_mutations():
-    """Random changes of bytes give a model or an error."""
-    random = np.random.default_rng(50)
-    contents = [make(random).model().SerializeToString() for make in (residual, transformer)]
-    made = 0
-    for number in range(MUTATIONS):
-        content = bytearray(contents[number % 2])
-        # Weights are most of a file: half of the changes are near the start, where the operators are.
-        limit = len(content) if random.random() < 0.5 else 3000
-        for at in random.integers(0, limit, int(random.integers(1, 5))):
-            content[at] = random.integers(0, 256)
-        if random.random() < 0.1:
-            content = content[: int(random.integers(0, len(content)))]
-        made += "error" in refused(bytes(content))
-    assert made > MUTATIONS // 4
 
 
 def test_other_content():

@@ -6,32 +6,27 @@ import json
 import numpy as np
 import pytest
 import yaml
+from in_process import fail, succeed
 from requirements_support import need
 
 need("cc", "tflite", "ai_edge_litert")
 
 from importers.importers_support import Built  # noqa: E402
-from models.test_commands import dense, opwest  # noqa: E402
+from models.test_commands import dense  # noqa: E402
 
 REGION = "dtcm=nucleo_h743zi/stm32h743xx:dtcm"
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("placement") / "m.tflite"
-    path.write_bytes(dense("int8", results=40, layers=3).build())
-    return path
+    return dense("int8", results=40, layers=3).save(tmp_path_factory.mktemp("placement") / "m.tflite")
 
 
 def test_constants_of_layers_are_in_pools(file, tmp_path):
     words = ["--place", "0,2=sram", "--place", "1=dtcm", "--pool", REGION]
-    code, _, err = opwest("import", file, "-o", tmp_path / "model", *words)
-    assert code == 0, err
+    succeed("import", file, "-o", tmp_path / "model", *words)
     manifest = yaml.safe_load((tmp_path / "model/manifest.yaml").read_text())
-    assert manifest["memory"] == {
-        "sram": {},
-        "dtcm": {"boards": {"nucleo_h743zi/stm32h743xx": {"nodelabel": "dtcm"}}},
-    }
+    assert manifest["memory"] == {"sram": {}, "dtcm": {"boards": {"nucleo_h743zi/stm32h743xx": {"nodelabel": "dtcm"}}}}
     for section in (manifest, *manifest["variants"].values()):
         steps = section["run"]["steps"]
         for step, pool in zip(steps, ("sram", "dtcm", "sram"), strict=True):
@@ -48,10 +43,8 @@ def test_the_plan_contains_the_constants(file, tmp_path):
     sizes = []
     for number, words in enumerate(((), ("--place", "0,1,2=sram"))):
         folder = tmp_path / str(number)
-        code, _, err = opwest("import", file, "-o", folder, "--kernels", "portable", *words)
-        assert code == 0, err
-        code, out, err = opwest("check", "--json", folder / "manifest.yaml")
-        assert code == 0, err
+        succeed("import", file, "-o", folder, "--kernels", "portable", *words)
+        out = succeed("check", "--json", folder / "manifest.yaml").stdout
         [model] = json.loads(out)["result"]
         sizes.append(model["pools"]["sram"]["size"])
     weights = 3 * 40 * 40
@@ -60,8 +53,7 @@ def test_the_plan_contains_the_constants(file, tmp_path):
 
 def test_faults_are_reported_together(file, tmp_path):
     words = ["--place", "0=fast", "--place", "1", "--pool", "fast", "--pool", "sram=a:b", "--pool", "ram2=a:b"]
-    code, _, err = opwest("import", file, "-o", tmp_path / "model", *words)
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "model", *words).stderr
     assert "error: --place 0=fast: no pool 'fast'\n  expected: 'sram' or 'ram2'\n" in err
     assert "  hint: --pool fast=BOARD:NODELABEL declares it" in err
     assert "error: invalid --place '1'\n  expected: LAYERS=POOL, such as 2,4=sram" in err
@@ -76,14 +68,12 @@ def test_a_layer_without_constants(tmp_path):
     [scores] = model.graph.outputs
     model.graph.outputs.clear()
     model.output(model.operator("ABS", [scores], ("float32",)))
-    (tmp_path / "m.tflite").write_bytes(model.build())
-    code, _, err = opwest("import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--place", "0,1=sram")
-    assert code == 1
+    model.save(tmp_path / "m.tflite")
+    err = fail("import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--place", "0,1=sram").stderr
     assert "error: --place: layer 1 has no constants\n  expected: one of: 0" in err
 
 
 def test_a_layer_that_does_not_exist(file, tmp_path):
-    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--place", "1,7=sram")
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "model", "--place", "1,7=sram").stderr
     assert "error: --place: the model has no layer '7'\n  expected: one of: 0, 1, 2" in err
     assert not (tmp_path / "model").exists()

@@ -7,13 +7,13 @@ import re
 import numpy as np
 import pytest
 from campaign import sized
+from in_process import fail, opwest, succeed
 from requirements_support import need
 
 need("tflite")
 
 from kernels.chains import chain  # noqa: E402
 from models.made import Model  # noqa: E402
-from models.test_commands import opwest  # noqa: E402
 from models.test_max_ram import imported  # noqa: E402
 from opwest.importers.models.choice.block import Layouts  # noqa: E402
 from opwest.importers.models.choice.segments import Segments  # noqa: E402
@@ -89,8 +89,7 @@ def test_a_constant_of_all_rows_ends_a_block(tmp_path):
     for constant in ((1, 1, 16), (24, 24, 16)):
         file = tmp_path / f"rows{constant[0]}.tflite"
         file.write_bytes(pyramid(constant))
-        code, out, err = opwest("import", file, "-o", tmp_path / file.stem, "--optimize", "ram")
-        assert code == 0, err
+        out = succeed("import", file, "-o", tmp_path / file.stem, "--optimize", "ram").stdout
         found[constant[0]] = max((int(layers) for _, layers, _ in stripes_in(out)), default=0)
     assert found[1] > found[24]
 
@@ -110,10 +109,8 @@ def test_pools_with_padding(kind, tmp_path):
     options = {"filter_height": 3, "filter_width": 3, "stride_h": 1, "stride_w": 1, "padding": "SAME"}
     pooled = model.operator(kind, [layer(data, 2, 16)], ("int8", 0.05, 3), **options)
     model.output(layer(pooled, 16, 2))
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
-    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--optimize", "ram")
-    assert code == 0, err
+    file = model.save(tmp_path / "m.tflite")
+    out = succeed("import", file, "-o", tmp_path / "m", "--optimize", "ram").stdout
     assert (max((int(layers) for _, layers, _ in stripes_in(out)), default=0) == 3) == (kind == "MAX_POOL_2D")
 
 
@@ -122,8 +119,7 @@ def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
     _, least = imported(file, tmp_path / "least", "--optimize", "ram")
     between = (planned["dsp"] + least["dsp"]) // 2
     for name, limit, is_striped in (("much", max(planned.values()), False), ("less", between, True)):
-        code, out, err = opwest("import", file, "-o", tmp_path / name, "--vectors", "0", "--max-ram", str(limit))
-        assert code == 0, err
+        out = succeed("import", file, "-o", tmp_path / name, "--vectors", "0", "--max-ram", str(limit)).stdout
         assert bool(stripes_in(out.partition("dsp (cycles")[2].partition("mve (cycles")[0])) == is_striped, out
     code, _, err = opwest("import", file, "-o", tmp_path / "none", "--vectors", "0", "--max-ram", "100")
     found = re.search(r"expected: --max-ram of at least (\d+) bytes", err)
@@ -136,12 +132,11 @@ def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
 
 def test_constants_of_a_layer_in_a_block_are_placed(file, tmp_path):
     words = ("--optimize", "ram", "--vectors", "0")
-    code, out, err = opwest("import", file, "-o", tmp_path / "m", *words, "--place", "1=sram")
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "m", *words, "--place", "1=sram").stdout
     assert any("1" in numbers.split(",") for numbers, _, _ in stripes_in(out))
     text = (tmp_path / "m" / "manifest.yaml").read_text()
     assert len(re.findall("pool: sram", text)) >= 1
-    code, _, err = opwest("import", file, "-o", tmp_path / "n", *words, "--place", "9=sram")
+    err = fail("import", file, "-o", tmp_path / "n", *words, "--place", "9=sram").stderr
     assert "error: --place: the model has no layer '9'" in err
 
 

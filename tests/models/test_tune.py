@@ -3,17 +3,16 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 import yaml
 from campaign import sized
+from in_process import fail, opwest, succeed
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
-from models.test_commands import dense, opwest  # noqa: E402
+from models.test_commands import dense  # noqa: E402
 from opwest.importers.models.emit.registry import candidates  # noqa: E402
 from opwest.tuning.results import Measurements, Result  # noqa: E402
 from opwest.tuning.tune import tune  # noqa: E402
@@ -23,15 +22,11 @@ CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("tune") / "m.tflite"
-    path.write_bytes(dense("int8", results=40, layers=2).build())
-    return path
+    return dense("int8", results=40, layers=2).save(tmp_path_factory.mktemp("tune") / "m.tflite")
 
 
 def imported(file, folder, *words):
-    code, out, err = opwest("import", file, "-o", folder, "--vectors", "0", *words)
-    assert code == 0, err
-    return out
+    return succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
 
 
 def files_of(folder):
@@ -49,8 +44,7 @@ def variants_of(file, core, folder, *words):
 def test_tune_corrects_a_wrong_table(core, file, tmp_path):
     right = variants_of(file, core, tmp_path / "model")
     assert "portable" not in right
-    code, _, err = opwest("tune", tmp_path / "model", "--core", core)
-    assert code == 0, err
+    succeed("tune", tmp_path / "model", "--core", core)
     # In the planted table one slow variant has the least cost.
     planted = tmp_path / "planted.yaml"
     table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
@@ -62,25 +56,20 @@ def test_tune_corrects_a_wrong_table(core, file, tmp_path):
             cost[0] = 1 if name == slow else 10**9
     planted.write_text(yaml.safe_dump(table))
     assert variants_of(file, core, tmp_path / "wrong", "--tuning", planted) == [slow, slow]
-    code, out, err = opwest("tune", tmp_path / "wrong", "--core", core, "--json")
-    assert code == 0, err
+    out = succeed("tune", tmp_path / "wrong", "--core", core, "--json").stdout
     result = json.loads(out)["result"]
     assert [(one["before"], one["after"]) for one in result["layers"]] == [(slow, name) for name in right]
     words = ["--tuning", planted, "--tuning", tmp_path / "wrong/tuning.yaml"]
     assert variants_of(file, core, tmp_path / "corrected", *words) == right
 
 
-def test_import_with_measurements_needs_no_emulator(file, tmp_path):
+def test_import_with_measurements_needs_no_emulator(file, tmp_path, monkeypatch):
     imported(file, tmp_path / "model")
-    code, _, err = opwest("tune", tmp_path / "model", "--board", "mps2/an385")
-    assert code == 0, err
+    succeed("tune", tmp_path / "model", "--board", "mps2/an385")
     found = []
     for name, path in (("with", os.environ["PATH"]), ("without", "/nonexistent")):
-        words = ["import", file, "-o", tmp_path / name, "--vectors", "0", "--tuning", tmp_path / "model/tuning.yaml"]
-        command = [sys.executable, "-m", "opwest", *map(str, words)]
-        done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "fastest, measured" in done.stdout
+        monkeypatch.setenv("PATH", path)
+        assert "fastest, measured" in imported(file, tmp_path / name, "--tuning", tmp_path / "model/tuning.yaml")
         found.append(files_of(tmp_path / name))
     assert found[0] == found[1]
 
@@ -88,8 +77,7 @@ def test_import_with_measurements_needs_no_emulator(file, tmp_path):
 def test_measurements_of_cores_are_merged(file, tmp_path):
     imported(file, tmp_path / "model")
     for core in ("cortex-m3", "cortex-m7"):
-        code, out, err = opwest("tune", tmp_path / "model", "--core", core)
-        assert code == 0, err
+        out = succeed("tune", tmp_path / "model", "--core", core).stdout
         assert f"next: opwest import {file} -o NEW --tuning {tmp_path}/model/tuning.yaml" in out
     table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
     assert list(table["cores"]) == ["cortex-m3", "cortex-m7"]
@@ -103,8 +91,7 @@ def test_measurements_of_cores_are_merged(file, tmp_path):
 
 def test_constants_in_ram_are_offered(file, tmp_path):
     imported(file, tmp_path / "model")
-    code, out, err = opwest("tune", tmp_path / "model", "--board", "qemu_cortex_m3", "--wait-states", 3)
-    assert code == 0, err
+    out = succeed("tune", tmp_path / "model", "--board", "qemu_cortex_m3", "--wait-states", 3).stdout
     assert "constants in RAM (cortex-m3; 3 wait states for each load from flash" in out
     imported(file, tmp_path / "placed", "--place", "1=sram")
 
@@ -125,8 +112,7 @@ cores:
 
 def test_faults_of_a_table_are_reported_together(file, tmp_path):
     (tmp_path / "t.yaml").write_text(BROKEN)
-    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml")
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml").stderr
     place = f"{tmp_path}/t.yaml"
     for line in (
         f"{place}:1:10: error: unsupported 'version': the integer 2\n  expected: version: 1",
@@ -156,8 +142,7 @@ def test_faults_of_a_table_are_reported_together(file, tmp_path):
 )
 def test_hostile_tables(text, message, file, tmp_path):
     (tmp_path / "t.yaml").write_text(text)
-    code, _, err = opwest("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml")
-    assert code == 1
+    err = fail("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml").stderr
     assert f"{tmp_path}/t.yaml" in err and "error: " in err and "Traceback" not in err
     assert message in err, err
 
@@ -172,43 +157,37 @@ def test_a_directory_without_a_record(file, tmp_path):
     assert "expected: a directory that 'opwest import' of a TFLite or ONNX model wrote" in err
     for text in RECORDS:
         (tmp_path / "import.json").write_text(text)
-        code, _, err = opwest("tune", tmp_path, "--core", "cortex-m3")
-        assert code == 1
+        err = fail("tune", tmp_path, "--core", "cortex-m3").stderr
         assert "error: the record of the import is damaged\n  hint: import the model again" in err
 
 
 def test_another_model_is_refused(file, tmp_path):
     (tmp_path / "m.tflite").write_bytes(file.read_bytes())
     imported(tmp_path / "m.tflite", tmp_path / "model")
-    (tmp_path / "m.tflite").write_bytes(dense("int8", results=41, layers=2).build())
-    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
-    assert code == 1
+    dense("int8", results=41, layers=2).save(tmp_path / "m.tflite")
+    err = fail("tune", tmp_path / "model", "--core", "cortex-m3").stderr
     assert "m.tflite: error: the model file is not the one that was imported\n  hint: import the model again" in err
 
 
-def test_boards_and_tools(file, tmp_path):
+def test_boards_and_tools(file, tmp_path, monkeypatch):
     imported(file, tmp_path / "model")
-    code, _, err = opwest("tune", tmp_path / "model", "--board", "none")
-    assert code == 1
+    err = fail("tune", tmp_path / "model", "--board", "none").stderr
     assert (
         "error: --board none: its core is unknown, or QEMU has no machine for it\n  expected: --core cortex-m0plus|"
         in err
     )
-    command = [sys.executable, "-m", "opwest", "tune", str(tmp_path / "model"), "--board", "mps2/an386"]
-    empty = {**os.environ, "PATH": "/nonexistent"}
-    done = subprocess.run(command, env=empty, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "error: cannot measure: arm-none-eabi-gcc not found\n  hint: docs/tuning.md lists" in done.stderr
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nonexistent")
+        err = fail("tune", tmp_path / "model", "--board", "mps2/an386").stderr
+    assert "error: cannot measure: arm-none-eabi-gcc not found\n  hint: docs/tuning.md lists" in err
     imported(file, tmp_path / "portable", "--kernels", "portable")
-    code, _, err = opwest("tune", tmp_path / "portable", "--core", "cortex-m3")
-    assert code == 1
+    err = fail("tune", tmp_path / "portable", "--core", "cortex-m3").stderr
     assert "error: the import has --kernels portable: it chooses no variants" in err
 
 
 def test_layers_that_were_left_out_have_no_row(tmp_path):
     """A source of measurements that has no costs of the second of two different layers."""
-    path = tmp_path / "m.tflite"
-    path.write_bytes(dense("int8", results=12, layers=2).build())
+    path = dense("int8", results=12, layers=2).save(tmp_path / "m.tflite")
     imported(path, tmp_path / "model")
 
     def measure(operations, _):
@@ -242,15 +221,13 @@ def test_layers_that_were_left_out_have_no_row(tmp_path):
     ],
 )
 def test_options_of_boards(words, message, tmp_path):
-    code, _, err = opwest("tune", tmp_path, *words)
-    assert code == 1
+    err = fail("tune", tmp_path, *words).stderr
     assert f"error: {message}" in err
 
 
 def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
     imported(file, tmp_path / "model")
-    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
-    assert code == 0, err
+    succeed("tune", tmp_path / "model", "--core", "cortex-m3")
     path = tmp_path / "model/tuning.yaml"
     table = yaml.safe_load(path.read_text())
     (key,) = table["cores"]["cortex-m3"]["layers"]
@@ -261,8 +238,7 @@ def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
     # The import prints the source of the cycles.
     out = imported(file, tmp_path / "new", "--tuning", path)
     assert "mla (cycles of some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1; bytes)" in out
-    code, _, err = opwest("tune", tmp_path / "model", "--core", "cortex-m3")
-    assert code == 0, err
+    succeed("tune", tmp_path / "model", "--core", "cortex-m3")
     table = yaml.safe_load(path.read_text())
     assert table["cores"]["cortex-m3"]["measured"] == emulated
     assert list(table["cores"]["cortex-m3"]["layers"]) == [key]

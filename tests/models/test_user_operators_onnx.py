@@ -5,12 +5,12 @@ import numpy as np
 import onnx
 import pytest
 from importers.importers_support import Built
+from in_process import fail, opwest, succeed
 from onnx import TensorProto, helper, numpy_helper
 from requirements_support import need
 
 need("cc", "onnx")
 
-from models.test_commands import opwest  # noqa: E402
 
 SOURCE = """\
 #include <stdint.h>
@@ -74,8 +74,7 @@ def given(folder, model, name, snippet=SNIPPET):
 
 @pytest.mark.parametrize(("name", "shape"), [("ShiftRows", (3, 4)), ("own.ShiftRows", None)])
 def test_operator_of_another_domain(name, shape, tmp_path):
-    code, _, err = opwest(*given(tmp_path, custom(shape), name))
-    assert code == 0, err
+    succeed(*given(tmp_path, custom(shape), name))
     x = np.random.default_rng(4).standard_normal((3, 4)).astype(np.float32)
     [[found, count]] = Built(tmp_path / "model", tmp_path).run([[x]])
     rows = [np.roll(row + TABLE, shift) for row, shift in zip(np.maximum(x, 0), (1, 0, 6), strict=True)]
@@ -84,8 +83,7 @@ def test_operator_of_another_domain(name, shape, tmp_path):
 
 def test_wrong_snippets(tmp_path):
     words = given(tmp_path, custom(), "ShiftRows", SNIPPET.replace("[3, 4]", "[4, 3]"))
-    code, _, err = opwest(*words)
-    assert code == 1
+    err = fail(*words).stderr
     assert "shift.yaml:10:9: error: operator 1 'rows' (ShiftRows): argument 'y' has the shape [4, 3], result" in err
     words = given(tmp_path, custom(None), "ShiftRows", SNIPPET.replace("shape: [3, 4], ", ""))
     code, _, err = opwest(*words)
@@ -101,8 +99,7 @@ def test_wrong_snippets(tmp_path):
 
 def test_refusal_names_the_way_out(tmp_path):
     onnx.save(custom(), tmp_path / "m.onnx")
-    code, _, err = opwest("import", tmp_path / "m.onnx", "-o", tmp_path / "model")
-    assert code == 1
+    err = fail("import", tmp_path / "m.onnx", "-o", tmp_path / "model").stderr
     assert "operator 1 'rows' (ShiftRows): unsupported operator" in err
     assert "bring an operator of your own: --operator own.ShiftRows=FILE.yaml" in err
 
@@ -143,7 +140,6 @@ def test_replaced_operator_has_the_layout_of_the_file(tmp_path):
     made.output(made.add("Neg", pooled))
     words = given(tmp_path, made.model(), "MaxPool", CLIP_SNIPPET)
     (tmp_path / "shift.c").write_text(CLIP_SOURCE)
-    code, out, err = opwest(*words, "--compare", "2")
-    assert code == 0, err
+    out = succeed(*words, "--compare", "2").stdout
     assert "compared with the reference on 2 inputs, 1 results of operators: no difference" in out
     assert "from onnxruntime" in (tmp_path / "model/manifest.yaml").read_text()

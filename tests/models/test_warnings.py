@@ -16,7 +16,7 @@ need("tflite", "ai_edge_litert")
 from models import indexed, layers, moves, test_hybrid  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
 from models.elements import quantised  # noqa: E402
-from models.executor import WARNINGS  # noqa: E402
+from models.executor import WARNINGS, joined  # noqa: E402
 from models.lstms import byte_lstm, float_lstm, micro_lstm  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.test_arithmetic import binary, shifted, sums  # noqa: E402
@@ -133,13 +133,11 @@ def programs():
 def test_conversions(name, programs, tmp_path):
     compiler, *flags = COMPILERS[name]
     need_compiler(compiler, flags)
-    sources = {}
-    for number, program in enumerate(programs):
-        text = emit_program(program, "made by a test", KERNELS.get(name, "portable")).source
-        sources.setdefault(text, tmp_path / f"{number}.c")
-    for text, path in sources.items():
-        path.write_text(text, encoding="utf-8")
-    assert len(sources) > 300
-    command = [compiler, *flags, *WARNINGS, "-fsyntax-only", *map(str, sources.values())]
+    kernels, source = KERNELS.get(name, "portable"), tmp_path / "all.c"
+    emitted = [emit_program(one, "made by a test", kernels, f"p{number}_") for number, one in enumerate(programs)]
+    text, symbols = joined(emitted)
+    assert len(symbols) > 300
+    source.write_text(text, encoding="utf-8")
+    command = [compiler, *flags, *WARNINGS, "-fsyntax-only", source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]

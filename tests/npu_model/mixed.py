@@ -34,10 +34,7 @@ class _Graph:
         weights = self.random.integers(-127, 128, (depths[1], 3, 3, depths[0])).astype(np.int8)
         factors = self.random.uniform(0.5, 1, depths[1]) / (70 * np.sqrt(9 * depths[0]))
         bias = self.random.integers(-500, 500, depths[1]).astype(np.int32 if dtype == "int8" else np.int64)
-        constants = [
-            self.model.constant(weights, factors, 0),
-            self.model.constant(bias, tensor.scale * factors, 0),
-        ]
+        constants = [self.model.constant(weights, factors, 0), self.model.constant(bias, tensor.scale * factors, 0)]
         return self.model.operator("CONV_2D", [tensor, *constants], result, fused_activation_function=relu, **_SAME)
 
     def pool(self, tensor: Made) -> Made:

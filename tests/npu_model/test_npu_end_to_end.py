@@ -4,13 +4,12 @@
 All inputs of a model are runs of one process in one workspace, so the arena has the content of the run before.
 """
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from campaign import sized
+from in_process import succeed
 from requirements_support import need
 
 need("cc", "ethosu", "tflite", "ai_edge_litert")
@@ -60,7 +59,7 @@ def imported(content, folder, way):
     file = folder / "m.tflite"
     file.write_bytes(content)
     words = ["import", "tflite", file, "-o", folder / "model", "--npu", "ethos-u55-128"]
-    subprocess.run([sys.executable, "-m", "opwest", *map(str, words)], check=True, capture_output=True)
+    succeed(*words)
     return generated(folder)
 
 

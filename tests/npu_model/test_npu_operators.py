@@ -184,13 +184,7 @@ def test_enlarged_inputs(upscale):
     assert found.tolist() == wanted.tolist()
 
 
-OPERATORS = {
-    0: lambda a, b: a * b,
-    1: lambda a, b: a + b,
-    2: lambda a, b: a - b,
-    3: min,
-    4: max,
-}
+OPERATORS = {0: lambda a, b: a * b, 1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: min, 4: max}
 
 
 @pytest.mark.parametrize("mode", OPERATORS)

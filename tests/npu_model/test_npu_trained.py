@@ -27,12 +27,7 @@ OPERATIONS = {
     "ic_int8": {"DMA_START": 10, "CONV": 11, "POOL": 3, "ELEMENTWISE": 29},
     "vww_int8": {"DMA_START": 26, "CONV": 17, "DEPTHWISE": 13, "POOL": 3, "ELEMENTWISE": 26},
 }
-CASES = {
-    "ad01_int8": sized(30, 100),
-    "kws_int8": sized(20, 100),
-    "ic_int8": sized(6, 100),
-    "vww_int8": sized(3, 40),
-}
+CASES = {"ad01_int8": sized(30, 100), "kws_int8": sized(20, 100), "ic_int8": sized(6, 100), "vww_int8": sized(3, 40)}
 FROM_LITERT = {"ad01_int8": 3, "kws_int8": 2, "ic_int8": 10, "vww_int8": 1}
 """The greatest difference from LiteRT that was measured, with 100 inputs each (vww: 30)."""
 

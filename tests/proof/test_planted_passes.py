@@ -55,8 +55,7 @@ def bottleneck():
 
 def failure(model, folder, **options):
     """Return the message of an import that must fail."""
-    file = folder / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(folder / "m.tflite")
     with pytest.raises(OpwestError) as caught:
         import_model(file, folder / "out", Options(vectors=0, **options))
     assert not (folder / "out").exists(), "an import that failed wrote a directory"
@@ -68,8 +67,7 @@ def failure(model, folder, **options):
 
 
 def test_a_right_import_is_proved(model, tmp_path):
-    file = tmp_path / "m.tflite"
-    file.write_bytes(model.build())
+    file = model.save(tmp_path / "m.tflite")
     import_model(file, tmp_path / "out", Options(vectors=0))
     assert (tmp_path / "out" / "manifest.yaml").exists()
 
@@ -187,7 +185,7 @@ def test_stripes_of_pools(tmp_path, monkeypatch):
     data = made.input("int8", (1, 24, 8, 2), SCALE, ZERO, name="image")
     made.output(convolution(made, random, pool(made, convolution(made, random, data, 2, 16)), 16, 2))
     file, right = tmp_path / "m.tflite", block.readings
-    file.write_bytes(made.build())
+    made.save(file)
     import_model(file, tmp_path / "right", Options(vectors=0, optimize="ram"))
     assert "- call: stripes\n" in (tmp_path / "right" / "manifest.yaml").read_text(encoding="utf-8")
 
