@@ -10,9 +10,28 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import cover
 import pytest
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace, find_base, find_west, need_in
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Call a test with the configurations that cover.py chooses."""
+    declared: cover.Declaration | None = getattr(metafunc.function, "configurations", None)
+    if declared is not None and declared.names:
+        rows = cover.chosen()[f"{metafunc.module.__name__}.{metafunc.function.__name__}"]
+        metafunc.parametrize(declared.names, rows, indirect=declared.indirect)
+
+
+@pytest.fixture(autouse=True)
+def covered_pairs(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+    """Record the pairs of a test for the summary of the run."""
+    declared: cover.Declaration | None = getattr(request.function, "configurations", None)
+    if declared is not None:
+        parameters = request.node.callspec.params if declared.names else {}
+        pairs = declared.pairs([parameters[name] for name in declared.names])
+        record_property("pairs", [sorted(map(cover.shown, pairs)), len(cover.possible(cover.declarations()))])
 
 
 @pytest.fixture(scope="session")

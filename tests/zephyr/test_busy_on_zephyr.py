@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from busy_project import write_manifest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -18,15 +18,15 @@ Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "busy" / "main.c"
 TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-PAIRS = sized([("mps2/an385", "llvm")], [(board, metadata) for board in TARGETS for metadata in ("c", "llvm")])
+PAIRS = [(board, back_end) for board in reversed(TARGETS) for back_end in ("llvm", "c")]
 
 
-@pytest.mark.parametrize(("board", "metadata"), PAIRS)
+@configured("board, back_end", PAIRS)
 def test_a_running_workspace_is_refused(
-    board: str, metadata: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
+    board: str, back_end: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    options = ["--metadata=llvm", "--target", TARGETS[board]] if metadata == "llvm" else []
-    if metadata == "llvm":
+    options = ["--metadata=llvm", "--target", TARGETS[board]] if back_end == "llvm" else []
+    if back_end == "llvm":
         need("llvmlite")
     (tmp_path / "main.c").write_text(PROGRAM.read_text())
     manifest = write_manifest(tmp_path, more="\napplication:\n  sources: [main.c]\n")

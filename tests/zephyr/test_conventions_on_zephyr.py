@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from objects_factory import compile_object
 from requirements_support import need
 from zephyr_support import BACK_ENDS, Workspace
@@ -189,12 +190,12 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
+@configured("board, back_end", BACK_ENDS, convention=("packed", "ffi", "unpacked"))
 def test_three_conventions_in_one_image(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
+    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, back_end: str
 ) -> None:
     need("arm-none-eabi-gcc")
-    if metadata == "llvm":
+    if back_end == "llvm":
         need("llvmlite")
     runtime = Path(__file__).resolve().parents[2] / "zephyr_module" / "include"
     for target, compiler, flags in (
@@ -205,7 +206,7 @@ def test_three_conventions_in_one_image(
         made.rename(tmp_path / f"ffi_{target}.o")
     for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST)):
         (tmp_path / name).write_text(text)
-    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", f"--metadata={metadata}")
+    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", f"--metadata={back_end}")
     (tmp_path / "app" / "src" / "main.c").write_text(MAIN_C)
     with (tmp_path / "app" / "prj.conf").open("a") as options:
         # A message of a deferred log may follow the last line of main().

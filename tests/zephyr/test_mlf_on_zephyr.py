@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from opwest.diagnostics import Diagnostics
 from opwest.importers.mlf import Options, import_mlf
 from projects import generate
@@ -94,7 +94,7 @@ def app(tmp_path_factory):
     return application(tmp_path_factory.mktemp("mlf"))
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@configured("board", ["mps2/an385", "native_sim/native/64"])
 def test_four_models_share_one_storage(app, board, workspace):
     console = workspace.build(app, board).run(r"^MLF DONE|failed")
     rows = re.findall(r"^(\w+) ([0-9a-f]{8}) ([0-9a-f]{8})$", console, re.MULTILINE)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import names_project
 import pytest
-from campaign import sized
+from cover import configured
 from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@configured("board", ["mps2/an385", "native_sim/native/64"])
 def test_model_with_names_of_macros(board: str, workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     opwest("generate", names_project.write(tmp_path / "source"), "-o", tmp_path / "app")
     console = workspace.build(tmp_path / "app", board).run("tvmgen 0\r?\nresults .*\n")

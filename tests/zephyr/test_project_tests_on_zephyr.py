@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import projects
 import pytest
+from cover import configured
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
 from zephyr_support import OTHER_VERSIONS, ROOT, Workspace, need_toolchain
@@ -65,7 +66,7 @@ def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
         assert {"vectors", "open_and_close", "run_checks_its_arguments"} <= set(results)
 
 
-@pytest.mark.whole
+@configured(board=BOARDS[1:])
 def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """With picolibc, Zephyr's default; test_digits_on_zephyr.py runs the suite on the first board."""
     options = [word for board in BOARDS[1:] for word in ("-p", board)]
@@ -87,7 +88,7 @@ def check_stack(app: Path, out: Path) -> None:
     assert all(96 < one <= need.bytes for one in took), (took, need)
 
 
-@pytest.mark.whole
+@configured(board="mps3/corstone300/an547", back_end="llvm")
 def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     need("llvmlite")
     source = example("digits", tmp_path / "example")
@@ -97,7 +98,7 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     check_passed(report, {board}, "opwest.digits.tests")
 
 
-@pytest.mark.whole
+@configured(board="qemu_riscv32")
 def test_digits_on_riscv(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     need("qemu-system-riscv32")
     board = "qemu_riscv32"
@@ -107,7 +108,6 @@ def test_digits_on_riscv(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     check_passed(report, {"qemu_riscv32/qemu_virt_riscv32"}, "opwest.digits.tests")
 
 
-@pytest.mark.whole
 def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """Two shards of all suites and boards: neither is empty, and they are disjoint."""
 
@@ -124,6 +124,7 @@ def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_p
     assert all(shards) and shards[0] | shards[1] == whole and not shards[0] & shards[1]
 
 
+@configured(board="qemu_cortex_m3")
 def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Sources only, for any board: numbers of several types, printed by Zephyr's printf on a small processor."""
     source = tmp_path / "source"
@@ -154,6 +155,7 @@ def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path
     assert "PROJECT EXECUTION FAILED" in console
 
 
+@configured(board="mps2/an385")
 def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Without vectors: the model runs on zeros, on devices that only the overlay defines."""
     opwest("generate", example("two_npus", tmp_path / "example") / "manifest.yaml", "-o", tmp_path / "app")
@@ -163,8 +165,7 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
         assert f"PASS - test_{test} " in console
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("version", OTHER_VERSIONS)
+@configured("version", OTHER_VERSIONS, board="native_sim")
 def test_on_other_versions(
     workspaces: Callable[[str], Workspace], opwest: Opwest, tmp_path: Path, version: str
 ) -> None:

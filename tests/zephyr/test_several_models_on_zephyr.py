@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from objects_factory import compile_object
 from requirements_support import need
 from zephyr_support import BACK_ENDS, Workspace
@@ -110,12 +111,12 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
+@configured("board, back_end", BACK_ENDS)
 def test_three_models_two_with_equal_operators(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
+    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, back_end: str
 ) -> None:
     need("arm-none-eabi-gcc")
-    if metadata == "llvm":
+    if back_end == "llvm":
         need("llvmlite")
     for name, operation in (("plus", "+ 5"), ("times", "* 3")):
         for target, compiler, flags in (
@@ -129,7 +130,7 @@ def test_three_models_two_with_equal_operators(
         path = tmp_path / f"{model}.yaml"
         path.write_text(MANIFEST.format(model=model, objects=objects))
         manifests.append(path)
-    opwest("generate", *manifests, "-o", tmp_path / "app", f"--metadata={metadata}")
+    opwest("generate", *manifests, "-o", tmp_path / "app", f"--metadata={back_end}")
     (tmp_path / "app" / "src" / "main.c").write_text(MAIN_C)
     console = workspace.build(tmp_path / "app", board).run("^wrong: ")
     assert "plus 1 again 1 times 1" in console

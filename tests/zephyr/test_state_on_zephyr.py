@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import streams
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -20,7 +20,7 @@ Opwest = Callable[..., subprocess.CompletedProcess[str]]
 FRAMES = 1000
 PROGRAM = ROOT / "tests" / "compile" / "programs" / "two_streams.c"
 TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-PAIRS = sized([("mps2/an385", "llvm")], [(board, metadata) for board in TARGETS for metadata in ("c", "llvm")])
+PAIRS = [(board, back_end) for board in reversed(TARGETS) for back_end in ("llvm", "c")]
 
 
 def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
@@ -35,12 +35,12 @@ def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
     return app
 
 
-@pytest.mark.parametrize(("board", "metadata"), PAIRS)
+@configured("board, back_end", PAIRS)
 def test_two_streams_equal_numpy(
-    board: str, metadata: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
+    board: str, back_end: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    options = ["--metadata=llvm", "--target", TARGETS[board]] if metadata == "llvm" else []
-    if metadata == "llvm":
+    options = ["--metadata=llvm", "--target", TARGETS[board]] if back_end == "llvm" else []
+    if back_end == "llvm":
         need("llvmlite")
     app = generated(opwest, tmp_path, *options)
     console = workspace.build(app, board).run(r"frames: \d+ wrong")

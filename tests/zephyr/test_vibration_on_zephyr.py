@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 
 
+@configured(board=("native_sim/native/64", "mps2/an385"))
 def test_sensor_thread_feeds_the_model(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
     opwest("generate", ROOT / "examples" / "vibration" / "manifest.yaml", "-o", tmp_path / "app")
     consoles = [

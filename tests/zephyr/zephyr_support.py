@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from campaign import sized
 from opwest.zephyr.version import board_fault
 from opwest.zephyr.workspace import Workspace as Tree
 from requirements_support import need, skip_here
@@ -25,7 +24,7 @@ BUILD_SECONDS = 600
 RUN_SECONDS = 60
 _BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE")
 """Prefixes of the variables of a build."""
-BACK_ENDS = sized([("mps2/an385", "llvm")], [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+BACK_ENDS = [("mps2/an385", "llvm"), ("native_sim/native/64", "c")]
 """Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
 
 
