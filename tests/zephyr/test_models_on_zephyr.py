@@ -170,7 +170,7 @@ def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
 ) -> None:
     app = device_app(opwest, tmp_path, "uart0")
     (app / "prj.conf").write_text((app / "prj.conf").read_text().replace("CONFIG_SERIAL=y", "CONFIG_SERIAL=n"))
-    code, built = workspace.try_build(app, BOARD)
+    code, built = workspace.try_build(app, BOARD, target="app")
     assert code != 0
     assert (
         "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in built.log
@@ -182,7 +182,7 @@ def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
 def test_missing_node_is_a_build_error_that_names_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD)
+    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD, target="app")
     assert code != 0
     assert "manifest.yaml:6: device port: the board has no enabled devicetree node with nodelabel npu7" in built.log
 

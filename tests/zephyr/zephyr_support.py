@@ -192,7 +192,7 @@ class Workspace:
     ) -> tuple[int, Built]:
         """Build and return west's exit code and the build; for sysbuild, that of the application's image.
 
-        `target` is the part of the image to build.
+        `target` is the part of the image to build; with an empty text, CMake only configures the build.
         """
         need_toolchain(board)
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
@@ -213,7 +213,7 @@ class Workspace:
                 "-d",
                 str(folder),
                 "--sysbuild" if sysbuild else "--no-sysbuild",
-                *(("-t", target) if target else ()),
+                *(("-t", target) if target else ("--cmake-only",) if target == "" else ()),
                 str(app),
                 *(("--", *options) if options else ()),
             ],
