@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 HERE = Path(__file__).resolve().parent
@@ -93,20 +94,27 @@ def configured(
 
 
 @functools.cache
-def declarations() -> dict[str, Declaration]:
-    """Return the declarations of all tests of this directory, by module and function."""
-    found = {}
+def modules() -> list[ModuleType]:
+    """Return the test files of this directory, but for those that lack a requirement."""
+    found = []
     for path in sorted(HERE.glob("test_*.py")):
         try:
-            module = importlib.import_module(path.stem)
+            found.append(importlib.import_module(path.stem))
         except BaseException as outcome:  # of need() in a module: a subclass of BaseException
             if type(outcome).__name__ not in ("Skipped", "Failed"):
                 raise
-            continue
+    return found
+
+
+@functools.cache
+def declarations() -> dict[str, Declaration]:
+    """Return the declarations of all tests of this directory, by module and function."""
+    found = {}
+    for module in modules():
         for name, value in vars(module).items():
             declared = getattr(value, "configurations", None)
-            if declared is not None and name.startswith("test_") and value.__module__ == path.stem:
-                found[f"{path.stem}.{name}"] = declared
+            if declared is not None and name.startswith("test_") and value.__module__ == module.__name__:
+                found[f"{module.__name__}.{name}"] = declared
     return found
 
 

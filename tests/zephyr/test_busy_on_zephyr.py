@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,27 +11,23 @@ from pathlib import Path
 import pytest
 from busy_project import write_manifest
 from cover import configured
-from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from gallery import Program, output
+from zephyr_support import BACK_ENDS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
-PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "busy" / "main.c"
-TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-PAIRS = [(board, back_end) for board in reversed(TARGETS) for back_end in ("llvm", "c")]
+
+def write(folder: Path) -> list[Path]:
+    """Write the model and main.c; return the manifest."""
+    shutil.copy(ROOT / "tests" / "zephyr" / "programs" / "busy" / "main.c", folder)
+    return [write_manifest(folder)]
 
 
-@configured("board, back_end", PAIRS)
-def test_a_running_workspace_is_refused(
-    board: str, back_end: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
-    options = ["--metadata=llvm", "--target", TARGETS[board]] if back_end == "llvm" else []
-    if back_end == "llvm":
-        need("llvmlite")
-    (tmp_path / "main.c").write_text(PROGRAM.read_text())
-    manifest = write_manifest(tmp_path, more="\napplication:\n  sources: [main.c]\n")
-    app = tmp_path / "app"
-    opwest("generate", manifest, "-o", app, *options)
-    console = workspace.build(app, board).run(r"two threads: \d+ wrong")
+PROGRAM = Program("busy", write, BACK_ENDS)
+
+
+@configured("board, back_end", BACK_ENDS)
+def test_a_running_workspace_is_refused(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "one workspace, two threads: 0 wrong" in console, console

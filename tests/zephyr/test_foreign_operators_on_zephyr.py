@@ -11,7 +11,7 @@ import pytest
 from cover import configured
 from foreign_project import foreign_project
 from requirements_support import need
-from zephyr_support import BACK_ENDS, Workspace
+from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -32,7 +32,7 @@ LABEL = {"returns": {"name": "label", "dtype": "uint8"}, "args": [{"name": "flow
 CASES = 20
 
 
-@configured("board, back_end", BACK_ENDS)
+@configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
 def test_foreign_operators_in_one_image(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, back_end: str
 ) -> None:

@@ -24,8 +24,8 @@ BUILD_SECONDS = 600
 RUN_SECONDS = 60
 _BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE")
 """Prefixes of the variables of a build."""
-BACK_ENDS = [("mps2/an385", "llvm"), ("native_sim/native/64", "c")]
-"""Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
+BACK_ENDS = [(board, back_end) for board in ("mps2/an385", "native_sim/native/64") for back_end in ("llvm", "c")]
+"""Boards with back ends, for programs that the tests on the host run with both back ends, too."""
 
 
 OTHER_VERSIONS = ("3.4", "3.7", "4.1", "4.3", "4.4", "4.5")
