@@ -3,7 +3,8 @@
 
 `--tier=host` (`make test`) omits the directories of REST, tests marked `slow`, and tests that call `need()` for more
 than requirements_support.HOST. It records each test that passed. `--tier=rest` (`make test-rest`) runs all others.
-Tests marked `whole` run in campaigns only (campaign.py).
+Tests marked `whole` run in campaigns only (campaign.py); Zephyr tests run with a part of their configurations in
+other runs (zephyr/cover.py).
 """
 
 import os
@@ -130,7 +131,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print one line for each reason of skips, with the number of tests."""
+    """Print the pairs of Zephyr tests, and one line for each reason of skips, with the number of tests."""
+    _pairs_of_zephyr_tests(terminalreporter)
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -139,6 +141,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped")
         for reason, count in sorted(reasons.items(), key=lambda row: (-row[1], row[0])):
             terminalreporter.line(f"{count:>5}  {' '.join(reason.split())}")
+
+
+def _pairs_of_zephyr_tests(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many pairs of configurations passed; tests/zephyr/cover.py describes them."""
+    found, possible = set(), 0
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "pairs":
+                found |= set(value[0])
+                possible = value[1]
+    if possible:
+        terminalreporter.section("Zephyr")
+        terminalreporter.line(f"{len(found)} of {possible} pairs of configurations passed (tests/zephyr/cover.py)")
 
 
 def _measure_children(measured: bool) -> None:

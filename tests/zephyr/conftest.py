@@ -3,16 +3,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import cover
 import pytest
+from opwest.cli.main import main
 from requirements_support import need, skip_here
+from session_support import made_once
 from zephyr_support import ROOT, Workspace, find_base, find_west, need_in
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Call a test with the configurations that cover.py chooses."""
+    declared: cover.Declaration | None = getattr(metafunc.function, "configurations", None)
+    if declared is not None and declared.names:
+        rows = cover.chosen()[f"{metafunc.module.__name__}.{metafunc.function.__name__}"]
+        metafunc.parametrize(declared.names, rows, indirect=declared.indirect)
+
+
+@pytest.fixture(autouse=True)
+def covered_pairs(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+    """Record the pairs of a test for the summary of the run."""
+    declared: cover.Declaration | None = getattr(request.function, "configurations", None)
+    if declared is not None:
+        parameters = request.node.callspec.params if declared.names else {}
+        pairs = declared.pairs([parameters[name] for name in declared.names])
+        record_property("pairs", [sorted(map(cover.shown, pairs)), len(cover.possible(cover.declarations()))])
 
 
 @pytest.fixture(scope="session")
@@ -50,14 +73,15 @@ def workspaces(workspace: Workspace) -> Callable[[str], Workspace]:
 
 @pytest.fixture(scope="session")
 def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line and return the completed process."""
+    """Run the command line in this process, which saves a start of Python; return it as a completed process."""
 
     def run(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "opwest", *map(str, arguments)], capture_output=True, text=True, check=False
-        )
-        assert not check or done.returncode == 0, done.stderr
-        return done
+        words = list(map(str, arguments))
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(words)
+        assert not check or code == 0, err.getvalue()
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
     return run
 
@@ -65,11 +89,16 @@ def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
     """The digits application, generated from a copy of the example, in a directory with a name that is not in ASCII."""
+
+    def make(folder: Path) -> None:
+        example = folder / "example"
+        shutil.copytree(ROOT / "examples" / "digits", example, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+        subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)
+        opwest("generate", example / "manifest.yaml", "-o", folder / "app")
+
+    # Each process has a copy: builds write into its directory.
     folder = tmp_path_factory.mktemp("größe")
-    example = folder / "example"
-    shutil.copytree(ROOT / "examples" / "digits", example, ignore=shutil.ignore_patterns("objects", "__pycache__"))
-    subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)
-    opwest("generate", example / "manifest.yaml", "-o", folder / "app")
+    shutil.copytree(made_once("zephyr-digits", make), folder, dirs_exist_ok=True)
     return folder / "app"
 
 

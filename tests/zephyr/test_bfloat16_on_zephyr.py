@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compile.bfloat16_support import X, Y, bits_of, write_project
+from cover import configured
 from test_project_tests_on_zephyr import END, cases, twister
 from zephyr_support import Workspace
 
@@ -25,7 +26,7 @@ def app(opwest: Callable[..., object], tmp_path: Path) -> Path:
     return tmp_path / "app"
 
 
-@pytest.mark.whole
+@configured(board=NATIVE)
 def test_twister_passes_the_suite(workspace: Workspace, app: Path, tmp_path: Path) -> None:
     report = twister(workspace, app / "tests", tmp_path / "twister", "-p", NATIVE)
     (suite,) = report["testsuites"]
@@ -34,13 +35,14 @@ def test_twister_passes_the_suite(workspace: Workspace, app: Path, tmp_path: Pat
     assert results["vectors"] == "passed" and set(results.values()) <= {"passed", "skipped"}, suite
 
 
+@configured(board=AN385)
 def test_suite_passes_in_qemu(workspace: Workspace, app: Path) -> None:
     console = workspace.build(app / "tests" / "brain", AN385).run(END)
     assert "PASS - test_vectors " in console and " FAIL - test_" not in console
     assert "PROJECT EXECUTION SUCCESSFUL" in console
 
 
-@pytest.mark.whole
+@configured(board=NATIVE)
 def test_run_on_a_board_returns_numbers(workspace: Workspace, app: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", bits_of(X))
     command = [sys.executable, "-m", "opwest", "run", app, "--board", NATIVE, "--input", f"x={tmp_path / 'x.npy'}"]

@@ -14,14 +14,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 from bundle_support import FLASH, SLOT_SIZE, TARGETS, bundle, private_key, run_image
-from campaign import sized
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 EXAMPLE = ROOT / "examples" / "two_npus"
 PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "bundle_devices"
 OVERLAYS = ROOT / "examples" / "two_models_ota" / "application" / "boards"
-BOARDS = sized(["mps2/an385"], ["mps2/an385", "mps3/corstone300/an547"])
+BOARDS = ["mps2/an385", "mps3/corstone300/an547"]
 VECTORS = 3
 
 
@@ -51,7 +51,7 @@ def with_vectors(folder: Path) -> tuple[Path, np.ndarray, list[int]]:
     return manifest, images, labels
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@configured("board", BOARDS)
 def test_a_bundle_uses_the_devices_of_the_firmware(workspace: Workspace, tmp_path: Path, board: str) -> None:
     manifest, images, labels = with_vectors(tmp_path / "model")
     slot = f"{FLASH[board]:#x}:{SLOT_SIZE:#x}"

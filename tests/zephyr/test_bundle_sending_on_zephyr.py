@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bundle_support import MACHINES, SLOT_SIZE, bundle, digits_model, private_key
-from campaign import sized
+from cover import configured
 from opwest.board.image import RunningImage
 from opwest.cli.main import main
 from relay import Relay
@@ -126,9 +126,7 @@ def label_of(relay: Relay, board: str, version: str) -> int | None:
     return int(relay.wait(rf"now version {re.escape(version)}: (-?\d+)\b")[1])
 
 
-@pytest.mark.parametrize(
-    ("board", "seed"), sized([(ARM, 1)], [(board, seed) for board in (ARM, NATIVE) for seed in range(1, 21)])
-)
+@configured("board, seed", [(board, seed) for board in (ARM, NATIVE) for seed in range(1, 21)])
 def test_life_of_a_bundle_over_a_line_with_faults(
     opwest: Run, workspace: Workspace, make: Callable[..., Path], board: str, seed: int, tmp_path: Path
 ) -> None:
@@ -183,8 +181,7 @@ def test_life_of_a_bundle_over_a_line_with_faults(
             assert flash[slot * SLOT_SIZE :][: len(content)] == content
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", sized([NATIVE], [ARM, NATIVE]))
+@configured("board", [NATIVE, ARM])
 def test_bad_bundles_are_explained_and_the_state_lasts(
     opwest: Run, workspace: Workspace, make: Callable[..., Path], models: dict[str, Path], board: str, tmp_path: Path
 ) -> None:
@@ -223,8 +220,7 @@ def test_bad_bundles_are_explained_and_the_state_lasts(
         assert (done.code, done.out) == (0, "current: digits 1.0.0 in slot 0\n")
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", sized([NATIVE], [ARM, NATIVE]))
+@configured("board", [NATIVE, ARM])
 def test_command_builds_and_starts_the_image(
     opwest: Run,
     workspace: Workspace,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bundle_support import digits_model, private_key
+from cover import configured
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import unpack
 from opwest.bundles.linked import named_symbols
@@ -44,7 +45,7 @@ int opwest_session_run(struct opwest_session *session, uint64_t hash, const void
 """
 
 
-@pytest.mark.whole
+@configured(board="mps2/an385")
 def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, tmp_path: Path) -> None:
     signs = _is_importable(workspace, "cryptography")
     app = tmp_path / "bundled"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from bundle_support import MACHINES, PROGRAM, TARGETS, Board, bundle, digits_model, held_out_cases, private_key
 from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -19,7 +20,7 @@ OVERLAYS = ROOT / "examples" / "two_models_ota" / "application" / "boards"
 LOADER = ROOT / "tests" / "zephyr" / "programs" / "bundles_llext"
 MPU = "-DCONFIG_USERSPACE=y"
 NO_MPU = "-DCONFIG_ARM_MPU=n"
-BOARDS = sized([("mps2/an385", MPU)], [(board, mpu) for board in MACHINES if "/" in board for mpu in (MPU, NO_MPU)])
+BOARDS = [(board, mpu) for board in MACHINES if "/" in board for mpu in (MPU, NO_MPU)]
 LOADS = sized(150, 3000)
 """Loads of images with a changed byte."""
 FLASH = re.compile(r"^ +FLASH: +(\d+) B", re.MULTILINE)
@@ -56,7 +57,7 @@ def count(text: str, number: int) -> str:
     return f"{text}: {number} of {number}"
 
 
-@pytest.mark.parametrize("board,mpu", BOARDS)
+@configured("board, mpu", BOARDS)
 def test_loads_installs_and_replaces(workspace: Workspace, make: Callable[..., bytes], board: str, mpu: str) -> None:
     target = build(workspace, board, mpu)
     digits, vibration = make("digits", board), make("vibration", board)
@@ -88,26 +89,26 @@ def test_loads_installs_and_replaces(workspace: Workspace, make: Callable[..., b
     assert results == [count("cases", 360)] * 7, text
 
 
-@pytest.mark.whole
-def test_firmware_without_it_refuses_its_bundles(workspace: Workspace, make: Callable[..., bytes]) -> None:
+@configured("text, options", [("with an MPU", ()), ("without MPU", (NO_MPU,))], board="mps2/an385")
+def test_firmware_without_it_refuses_its_bundles(
+    workspace: Workspace, make: Callable[..., bytes], text: str, options: tuple[str, ...]
+) -> None:
     """Also prints the flash of the firmware with and without the loader."""
     digits = make("digits", "mps2/an385")
     loader = ("-DCONFIG_LLEXT=y", "-DCONFIG_OPWEST_BUNDLE_LLEXT=y", "-DCONFIG_LLEXT_HEAP_SIZE=16")
-    for text, options in (("with an MPU", ()), ("without MPU", (NO_MPU,))):
-        without = build(workspace, "mps2/an385", *options, app=PROGRAM)
-        assert "install: -77 kind detail 12 found 1 expected 0" in without.run("start\ninstall 1", [digits])
-        needed = (MPU,) if options == () else ()
-        with_it = build(workspace, "mps2/an385", *options, *needed, *loader, app=PROGRAM)
-        lines = with_it.run("start\ninstall 1\ncases 2", [digits, held_out_cases()])
-        assert "cases: 360 of 360" in lines
-        sizes = [int(found[1]) for one in (without, with_it) if (found := FLASH.search(one.built.log))]
-        print(f"flash of the firmware {text}: {sizes[0]} B, with LLEXT {sizes[1]} B")
-        assert 0 < sizes[0] < sizes[1]
+    without = build(workspace, "mps2/an385", *options, app=PROGRAM)
+    assert "install: -77 kind detail 12 found 1 expected 0" in without.run("start\ninstall 1", [digits])
+    needed = (MPU,) if options == () else ()
+    with_it = build(workspace, "mps2/an385", *options, *needed, *loader, app=PROGRAM)
+    lines = with_it.run("start\ninstall 1\ncases 2", [digits, held_out_cases()])
+    assert "cases: 360 of 360" in lines
+    sizes = [int(found[1]) for one in (without, with_it) if (found := FLASH.search(one.built.log))]
+    print(f"flash of the firmware {text}: {sizes[0]} B, with LLEXT {sizes[1]} B")
+    assert 0 < sizes[0] < sizes[1]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "board,option,reason",
+@configured(
+    "board, option, reason",
     [
         ("mps2/an385", "-DCONFIG_USERSPACE=n", "!MPU || USERSPACE"),
         ("native_sim/native/64", "-DCONFIG_OPWEST_BUNDLE=y", "CPU_CORTEX_M"),

@@ -34,6 +34,7 @@ from bundle_support import (
     signed_again,
 )
 from campaign import sized
+from cover import configured
 from models.real import model_file
 from requirements_support import need
 from zephyr_support import OTHER_VERSIONS, Workspace
@@ -69,7 +70,10 @@ class Models:
         return bundle(manifest, *words, *options).read_bytes()
 
 
-@pytest.fixture(scope="module", params=sized(BOARDS[:1], BOARDS))
+on_boards = configured("models", BOARDS, indirect=True)
+
+
+@pytest.fixture(scope="module")
 def models(request: pytest.FixtureRequest, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("bundles")
     board = Board(request.param, workspace.build(PROGRAM, request.param))
@@ -96,6 +100,7 @@ def refusal(reason: str, found: int = 0, expected: int = 0, detail: int = 0) -> 
     return f"install: -77 {reason} detail {detail} found {found:x} expected {expected:x}"
 
 
+@on_boards
 def test_install_replace_and_roll_back(models: Models, old: bytes, new: bytes) -> None:
     script = f"{START}state\nlist\nreset\nstart\ninstall 4\ncases 2\nlist\nreset\nstart\ncases 2\nrollback\ncases 2\n"
     script += "options 0 1 0\nreset\noptions 0 1 0\nstart\nrollback\ncases 1\nreset\nstart\ncases 1\nstate\nstack\n"
@@ -133,6 +138,7 @@ def wrong(models: Models) -> bytes:
     return models.bundle(folder / "manifest.yaml", 1, "2.0.0")
 
 
+@on_boards
 def test_refused_bundles(models: Models, old: bytes, new: bytes, wrong: bytes) -> None:
     """Each refusal leaves the old model, also after a reset."""
     slot = FLASH[models.board.name]
@@ -165,6 +171,7 @@ def test_refused_bundles(models: Models, old: bytes, new: bytes, wrong: bytes) -
     assert without_addresses(lines) == expected
 
 
+@on_boards
 def test_sessions_with_too_little_memory(models: Models, old: bytes) -> None:
     lines = models.board.run("memory 512\nstart\ninstall 3\nmemory 2048\nreset\nstart\ninstall 3\n", [OLD, NEW, old])
     refused = re.fullmatch(r"install: -77 memory detail -1 found (\w+) expected 200", lines[2])
@@ -172,6 +179,7 @@ def test_sessions_with_too_little_memory(models: Models, old: bytes) -> None:
     assert without_addresses(lines)[-2:] == ["install: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0"]
 
 
+@on_boards
 def test_imported_model_replaces_another_interface(models: Models, old: bytes, tmp_path: Path) -> None:
     """The keyword model of MLPerf Tiny, int8: its golden vectors on the board, then its outputs in sessions."""
     need("tflite")
@@ -193,6 +201,7 @@ def test_imported_model_replaces_another_interface(models: Models, old: bytes, t
     assert lines == [*STARTED, f"install: {done}", *model, "start: 0", *model, *back]
 
 
+@on_boards
 def test_resets_before_a_model_is_confirmed(models: Models, old: bytes, new: bytes) -> None:
     script = f"{START}options 1 0 0\ninstall 4\ncases 2\nstate\nreset\n"  # the trial ends
     script += "options 1 0 0\nstart\ncases 1\nstate\n"
@@ -213,6 +222,7 @@ def test_resets_before_a_model_is_confirmed(models: Models, old: bytes, new: byt
     ]
 
 
+@on_boards
 def test_crashes_bring_the_previous_model_back(models: Models, old: bytes, new: bytes) -> None:
     restart = "reset\noptions 0 0 2\nstart\n"
     script = f"{START}install 4\nhealthy\n{restart}healthy\n{3 * restart}cases 1\n"
@@ -222,6 +232,7 @@ def test_crashes_bring_the_previous_model_back(models: Models, old: bytes, new: 
     assert lines[-2:] == ["model: digits 1.0.0", "cases: 360 of 360"]
 
 
+@on_boards
 def test_every_key_of_the_firmware(models: Models, old: bytes, new: bytes) -> None:
     """The second trusted key alone, and behind a signature that the firmware cannot verify."""
     second = signed_again(new, seed="next")
@@ -237,6 +248,7 @@ def test_every_key_of_the_firmware(models: Models, old: bytes, new: bytes) -> No
     assert lines == [*STARTED, *rest]
 
 
+@on_boards
 def test_threads_run_the_old_model_until_the_new_one(models: Models, old: bytes, new: bytes) -> None:
     lines = models.board.run(f"{START}threads 4 1 2\ncases 2\n", [OLD, NEW, old, new], *ADDED_IN_QEMU)
     seen = [re.fullmatch(r"thread \d: (\d+) old, (\d+) new, (\d+) bad, error 0", line) for line in lines]
@@ -254,7 +266,7 @@ CUTS = {
 }
 
 
-@pytest.mark.parametrize("models", sized(BOARDS[:1], BOARDS), indirect=True)
+@on_boards
 @pytest.mark.parametrize(
     ("kind", "full"), sized([("install", 162), ("rollback", 0)], [(kind, full) for kind in CUTS for full in (0, 162)])
 )
@@ -277,8 +289,7 @@ def test_power_cuts(models: Models, old: bytes, new: bytes, wrong: bytes, kind: 
     assert {line.split()[-1] for line in lines if line.startswith("cut ")} <= {"o", "n"}
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("version", OTHER_VERSIONS)
+@configured("version", OTHER_VERSIONS, board="mps2/an385")
 def test_other_versions(workspaces: Callable[[str], Workspace], tmp_path: Path, version: str) -> None:
     """Other versions of Zephyr: installation, reset, roll back, and some power cuts."""
     other = workspaces(version)
@@ -295,8 +306,7 @@ def test_other_versions(workspaces: Callable[[str], Workspace], tmp_path: Path, 
     assert re.fullmatch(r"campaign install: \d\d+ cuts, 0 bad", lines[-2]), lines[-2]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("models", BOARDS[:1], indirect=True)
+@configured("models", BOARDS[:1], indirect=True)
 def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old: bytes, tmp_path: Path) -> None:
     """The instructions of a run, and the flash operations of an installation."""
     program = PROGRAM.parent / "bundles_small"

@@ -3,34 +3,31 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from busy_project import write_manifest
-from campaign import sized
-from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from cover import configured
+from gallery import Program, output
+from zephyr_support import BACK_ENDS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
-PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "busy" / "main.c"
-TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-PAIRS = sized([("mps2/an385", "llvm")], [(board, metadata) for board in TARGETS for metadata in ("c", "llvm")])
+
+def write(folder: Path) -> list[Path]:
+    """Write the model and main.c; return the manifest."""
+    shutil.copy(ROOT / "tests" / "zephyr" / "programs" / "busy" / "main.c", folder)
+    return [write_manifest(folder)]
 
 
-@pytest.mark.parametrize(("board", "metadata"), PAIRS)
-def test_a_running_workspace_is_refused(
-    board: str, metadata: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
-    options = ["--metadata=llvm", "--target", TARGETS[board]] if metadata == "llvm" else []
-    if metadata == "llvm":
-        need("llvmlite")
-    (tmp_path / "main.c").write_text(PROGRAM.read_text())
-    manifest = write_manifest(tmp_path, more="\napplication:\n  sources: [main.c]\n")
-    app = tmp_path / "app"
-    opwest("generate", manifest, "-o", app, *options)
-    console = workspace.build(app, board).run(r"two threads: \d+ wrong")
+PROGRAM = Program("busy", write, BACK_ENDS)
+
+
+@configured("board, back_end", BACK_ENDS)
+def test_a_running_workspace_is_refused(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "one workspace, two threads: 0 wrong" in console, console

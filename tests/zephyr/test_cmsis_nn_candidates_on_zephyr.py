@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
 from cmsis_nn_support import cmsis_nn_directory, cmsis_nn_modules, planted_table
+from cover import configured
 from opwest.objects.elf import parse_elf
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
@@ -47,7 +47,7 @@ def names_of(image: Path) -> set[str]:
     return {strings.name(symbol.name) for symbol in elf.raw_symbols(table)}
 
 
-@pytest.mark.parametrize("board", sized(list(BOARDS)[:1], list(BOARDS)))
+@configured("board", BOARDS)
 def test_golden_vectors_with_cmsis_nn(workspace: Workspace, app: Path, board: str, tmp_path: Path) -> None:
     cmsis_nn_directory()
     try:
@@ -64,7 +64,7 @@ def test_golden_vectors_with_cmsis_nn(workspace: Workspace, app: Path, board: st
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
-@pytest.mark.whole
+@configured(board="mps2/an386")
 def test_other_images_need_no_cmsis_nn(workspace: Workspace, app: Path) -> None:
     """On an M4 the same model calls no function of CMSIS-NN: the module is not among those of the build."""
     found = workspace.base.parent / "modules"
@@ -78,6 +78,7 @@ def test_other_images_need_no_cmsis_nn(workspace: Workspace, app: Path) -> None:
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
+@configured(board="mps2/an386")
 def test_a_missing_module_is_reported(workspace: Workspace, app: Path) -> None:
     found = workspace.base.parent / "modules"
     rest = [one for one in (found / "hal/cmsis", found / "hal/cmsis_6") if one.is_dir()]

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from campaign import sized
 from cmsis_nn_support import cmsis_nn_directory, cmsis_nn_modules
+from cover import configured
 from requirements_support import need, skip_here
 from sequence_support import Subject, application
 from zephyr_support import Workspace
@@ -73,7 +74,7 @@ def modules(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> l
         skip_here(str(reason))
 
 
-@pytest.mark.parametrize("board", sized(list(BOARDS)[2:], list(BOARDS)))
+@configured("board", reversed(BOARDS))
 def test_layers_equal_the_interpreter(
     workspace: Workspace, made: tuple[Path, list[Subject]], modules: list[str], board: str
 ) -> None:
@@ -87,7 +88,7 @@ def test_layers_equal_the_interpreter(
                 assert np.array_equal(expected, array), f"{one.name}, run {run}"
 
 
-@pytest.mark.whole
+@configured(board="mps3/corstone300/an547")
 def test_open_refuses_buffers_for_another_instruction_set(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, modules: list[str]
 ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
@@ -33,7 +33,7 @@ def check_passed(console: str, skipped: set[str]) -> None:
     assert {result for result, _ in results} <= {"PASS", "SKIP"} and "PROJECT EXECUTION SUCCESSFUL" in console, console
 
 
-@pytest.mark.parametrize("board", sized([AN547], [NATIVE, AN547]))
+@configured("board", [AN547, NATIVE])
 def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
     if board == AN547:
         need("qemu-system-arm")
@@ -41,6 +41,7 @@ def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
     check_passed(built.run(END), {"early", "twice", "interrupt"})
 
 
+@configured(board=AN547)
 def test_ethos_u(with_hal: Workspace) -> None:
     """The vendor's driver and Zephyr's are real, the registers of two NPUs are simulated."""
     built = with_hal.build(ROOT / "tests" / "conformance" / "ethos_u", AN547, MODULE, "-DEXTRA_CFLAGS=-Wextra")
@@ -48,7 +49,7 @@ def test_ethos_u(with_hal: Workspace) -> None:
     check_passed(built.run(END), {"twice", "interrupt"})
 
 
-@pytest.mark.whole
+@configured(board=(NATIVE, AN547))
 def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
     """It passes all cases as written, and its part for hardware compiles."""
     opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")

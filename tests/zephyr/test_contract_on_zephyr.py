@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
-from campaign import sized
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -175,7 +175,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, opwest: Opwest) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", sized(BOARDS[-1:], BOARDS))
+@configured("board", reversed(BOARDS))
 def test_contract(workspace: Workspace, app: Path, board: str) -> None:
     console = workspace.build(app, board, "-DEXTRA_CFLAGS=-Wextra").run("^done: ")
     print(f"{board}:\n{console}")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
+from gallery import Program, output
 from objects_factory import compile_object
 from requirements_support import need
 from zephyr_support import BACK_ENDS, Workspace
@@ -159,7 +161,7 @@ static void other(void *a, void *b, void *c)
 	many(&second, 1);
 	k_sem_give(&done);
 }
-K_THREAD_STACK_DEFINE(stack, 2048);
+static K_THREAD_STACK_DEFINE(stack, 2048);
 static struct k_thread thread;
 
 static int exhausted(void)
@@ -189,28 +191,28 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
-def test_three_conventions_in_one_image(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
-) -> None:
-    need("arm-none-eabi-gcc")
-    if metadata == "llvm":
-        need("llvmlite")
+def write(folder: Path) -> list[Path]:
+    """Write the model and main.c; return the manifest."""
     runtime = Path(__file__).resolve().parents[2] / "zephyr_module" / "include"
     for target, compiler, flags in (
         ("x86-64", "gcc", ["-O1", "-fPIC"]),
         ("cortex-m3", "arm-none-eabi-gcc", ["-O1", "-mcpu=cortex-m3", "-mthumb"]),
     ):
-        made = compile_object(tmp_path, FFI, compiler=compiler, flags=[*flags, f"-I{runtime}"])
-        made.rename(tmp_path / f"ffi_{target}.o")
-    for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST)):
-        (tmp_path / name).write_text(text)
-    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", f"--metadata={metadata}")
-    (tmp_path / "app" / "src" / "main.c").write_text(MAIN_C)
-    with (tmp_path / "app" / "prj.conf").open("a") as options:
-        # A message of a deferred log may follow the last line of main().
-        options.write("CONFIG_LOG=y\nCONFIG_LOG_MODE_IMMEDIATE=y\nCONFIG_MAIN_STACK_SIZE=2048\n")
-    console = workspace.build(tmp_path / "app", board).run("^wrong: ")
+        made = compile_object(folder, FFI, compiler=compiler, flags=[*flags, f"-I{runtime}"])
+        made.rename(folder / f"ffi_{target}.o")
+    for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST), ("main.c", MAIN_C)):
+        (folder / name).write_text(text)
+    return [folder / "manifest.yaml"]
+
+
+# A message of a deferred log may follow the last line of main().
+PROGRAM = Program("conventions", write, BACK_ENDS, "CONFIG_LOG=y\nCONFIG_LOG_MODE_IMMEDIATE=y\n")
+
+
+@configured("board, back_end", BACK_ENDS, convention=("packed", "ffi", "unpacked"))
+def test_three_conventions_in_one_image(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    need("arm-none-eabi-gcc")
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "turns: many" in console
     assert "exhausted: -12" in console
     assert "TVMBackendAllocWorkspace: `workspace` in the manifest is too small" in console

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from cpp_project import write_models
 from requirements_support import need
 from zephyr_support import Workspace
@@ -24,7 +24,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., subproce
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@configured("board", ["mps2/an385", "native_sim/native/64"])
 def test_two_models(workspace: Workspace, app: Path, board: str) -> None:
     if board == "mps2/an385":
         need("arm-none-eabi-g++", "qemu-system-arm")

@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import skip_here
 from test_project_tests_on_zephyr import check_passed
 from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
-BOARDS = ["native_sim/native/64", "native_sim", "mps2/an385", "qemu_cortex_m3"]
+BOARDS = ["mps2/an385", "native_sim/native/64", "native_sim", "qemu_cortex_m3"]
 END = r"^accuracy: .*$"
 
 
@@ -34,7 +34,7 @@ def host_predictions(digits: Path) -> list[str]:
     return predictions(done.stdout)
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], BOARDS))
+@configured("board", BOARDS)
 def test_same_predictions_as_on_the_host(
     workspace: Workspace, digits: Path, host_predictions: list[str], board: str
 ) -> None:
@@ -45,6 +45,7 @@ def test_same_predictions_as_on_the_host(
     assert accuracy >= 95
 
 
+@configured(board="nucleo_l4r5zi")
 def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
         skip_here("the workspace has no hal_stm32: west update hal_stm32")
@@ -53,7 +54,7 @@ def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
 
 
-@pytest.mark.whole
+@configured(board="native_sim/native/64")
 def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     env = workspace.environment("native_sim/native/64")
     usable = subprocess.run(
@@ -80,6 +81,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     assert {suite["platform"] for suite in executed} == {"native_sim/native/64"}
 
 
+@configured(board="qemu_cortex_m3")
 def test_unchanged_rebuild_runs_no_steps(workspace: Workspace, digits: Path) -> None:
     # Not native_sim: Zephyr links its runner anew each time.
     built = workspace.build(digits, "qemu_cortex_m3")
@@ -89,6 +91,7 @@ def test_unchanged_rebuild_runs_no_steps(workspace: Workspace, digits: Path) -> 
     assert "ninja: no work to do" in done.stdout
 
 
+@configured(board="native_sim/native/64")
 def test_changed_constant_is_linked_again(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     app = shutil.copytree(digits, tmp_path / "app")
     built = workspace.build(app, "native_sim/native/64")

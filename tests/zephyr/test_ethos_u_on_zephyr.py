@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cover import configured
 from zephyr_support import ROOT, Built, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -138,7 +139,7 @@ def symbols(built: Built) -> dict[str, int]:
     return {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\S+)$", listing, re.MULTILINE)}
 
 
-@pytest.mark.whole
+@configured(board=BOARD)
 def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> None:
     """QEMU's NPU reads as zero: Zephyr's driver, opwest's driver and the model's open return errors."""
     built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)
@@ -154,6 +155,7 @@ def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> 
     assert "npu0: ethosu@48102000 is not ready" in console
 
 
+@configured(board=BOARD)
 def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
     """The hooks, queues that overlap, faults, aborts, power and counters: through the vendor's own driver."""
     programs = Path(__file__).parent / "programs"

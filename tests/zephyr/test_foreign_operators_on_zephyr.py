@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from foreign_project import foreign_project
 from requirements_support import need
-from zephyr_support import BACK_ENDS, Workspace
+from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -31,10 +32,9 @@ LABEL = {"returns": {"name": "label", "dtype": "uint8"}, "args": [{"name": "flow
 CASES = 20
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
+@configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
 def test_foreign_operators_in_one_image(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
+    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, back_end: str
 ) -> None:
     need("arm-none-eabi-gcc", "llvmlite", "sklearn", "emlearn")
     project = foreign_project()
@@ -53,7 +53,7 @@ def test_foreign_operators_in_one_image(
         run["steps"] = [one for one in run["steps"] if one["call"] != "mlp_predict"]
     name = board.replace("/", "_")
     manifest |= {"boards": [board], "tests": project.write_vectors(f"{name}.npz", CASES)}
-    opwest("generate", project.write(f"{name}.yaml"), "-o", tmp_path / "app", f"--metadata={metadata}")
+    opwest("generate", project.write(f"{name}.yaml"), "-o", tmp_path / "app", f"--metadata={back_end}")
     built = workspace.build(tmp_path / "app" / "tests" / "foreign", board)
     console = built.run(r"^PROJECT EXECUTION (SUCCESSFUL|FAILED)")
     assert f"foreign: {CASES} of {CASES} cases match the vectors" in console

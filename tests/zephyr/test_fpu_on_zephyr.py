@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import Workspace
 
@@ -112,7 +112,7 @@ int main(void)
 SUM = sum((i + 1) * 0.75 ** (15 - i) for i in range(16))
 
 
-@pytest.mark.parametrize("abi", sized(["hard"], ["hard", "softfp"]))
+@configured("abi", ["hard", "softfp"], board="mps2/an386")
 def test_two_threads_with_float_operators(abi: str, workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """C sources get the hard ABI, which is Zephyr's default, and objects their own."""
     need("arm-none-eabi-gcc", "qemu-system-arm")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import ROOT, Workspace, again
 
@@ -78,7 +78,7 @@ def inspected(opwest: Opwest, image: Path) -> dict:
     return found
 
 
-@pytest.mark.whole
+@configured(board=ARM_BOARD, back_end=("c", "llvm"))
 def test_note_is_in_the_image_and_not_in_flash(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     need("arm-none-eabi-nm")
     images, binaries, models = {}, {}, {}
@@ -107,8 +107,7 @@ def test_note_is_in_the_image_and_not_in_flash(workspace: Workspace, opwest: Opw
     assert (images["c"].folder / "zephyr" / "zephyr.bin").read_bytes() == binaries["c"]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", sized([ARM_BOARD], [BOARD, ARM_BOARD]))
+@configured("board", [ARM_BOARD, BOARD])
 def test_models_are_listed_and_called_without_the_shell(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from models.oracle import litert
 from models.real import model_file, structured_and_random
 from requirements_support import need
@@ -49,7 +49,7 @@ def imported(subjects: list[Subject], opwest: Opwest, tmp_path_factory: pytest.T
     return application(opwest, tmp_path_factory.mktemp("imported"), subjects)
 
 
-@pytest.mark.parametrize("board", sized(BOARDS[1:], BOARDS))
+@configured("board", reversed(BOARDS))
 def test_models_equal_litert(workspace: Workspace, subjects: list[Subject], imported: Path, board: str) -> None:
     console = workspace.build(imported, board, *OPTIONS.get(board, [])).run("^finished: ")
     for subject in subjects:

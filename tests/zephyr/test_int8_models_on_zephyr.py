@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cover import configured
 from requirements_support import need
 
 need("tflite", "arm-none-eabi-gcc", "arm-none-eabi-objdump", "qemu-system-arm", "cc")
@@ -19,6 +20,7 @@ from zephyr_images import Images  # noqa: E402
 pytestmark = pytest.mark.zephyr
 
 
+@configured(board="mps2/an386")
 def test_keyword_model_is_within_its_limits(workspace, tmp_path):
     board, name = int8_models.M4, "kws_int8"
     images, plugin = Images(board), built_plugin(tmp_path)

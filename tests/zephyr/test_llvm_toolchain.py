@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from digits_support import of_sources
 from requirements_support import need
 from zephyr_support import Built, Workspace
@@ -38,6 +39,7 @@ def libraries() -> str:
     return f"-DEXTRA_LDFLAGS={' '.join(file.strip() for file in reversed(files))}"
 
 
+@configured(board="native_sim/native/64")
 def test_digits_on_native_sim(workspace: Workspace, digits: Path) -> None:
     need("clang-19", "llvm-objcopy-19")
     built = workspace.build(digits, "native_sim/native/64", *OPTIONS)
@@ -45,10 +47,13 @@ def test_digits_on_native_sim(workspace: Workspace, digits: Path) -> None:
     assert ALL_EQUAL in built.run(r"^accuracy: .*$")
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("linker", ["lld", "ld"])
-@pytest.mark.parametrize(
-    ("version", "board"), [("4.2", "mps2/an385"), ("4.2", "qemu_cortex_m3"), ("4.1", "mps2/an385")]
+@configured(
+    "version, board, linker",
+    [
+        (version, board, linker)
+        for version, board in (("4.1", "mps2/an385"), ("4.2", "mps2/an385"), ("4.2", "qemu_cortex_m3"))
+        for linker in ("lld", "ld")
+    ],
 )
 def test_digits_on_arm(
     workspaces: Callable[[str], Workspace],

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import matrix_project
 import pytest
-from campaign import sized
-from requirements_support import need, skip_here
+from cover import configured
+from requirements_support import need
 from zephyr_support import ROOT, Workspace, is_riscv
 
 pytestmark = pytest.mark.zephyr
@@ -41,13 +41,24 @@ ABSENT = {
     ("3.4", "mps2/an386", HARD): "Zephyr 3.4 has no such board",
 }
 BACK_ENDS = ("c", "llvm")
-WHOLE = [
-    (version, board, options, back_end) for version in VERSIONS for board, options in BOARDS for back_end in BACK_ENDS
+CELLS = [
+    (version, board, options, back_end)
+    for version in VERSIONS
+    for board, options in BOARDS
+    for back_end in BACK_ENDS
+    if (version, board, options) not in ABSENT
 ]
-SAMPLE = [("4.2", "qemu_riscv64", SOFT, "llvm")]
 
 
-@pytest.mark.parametrize(("version", "board", "options", "back_end"), sized(SAMPLE, WHOLE))
+@pytest.fixture(scope="module", autouse=True)
+def absent() -> None:
+    """Write the records of images that no version of Zephyr can have."""
+    for (version, board, options), reason in ABSENT.items():
+        for back_end in BACK_ENDS:
+            write_record(record_of(version, board, options, back_end) | {"skipped": reason})
+
+
+@configured("version, board, options, back_end", CELLS, cost=1, convention=matrix_project.CONVENTIONS)
 def test_cells(
     workspace: Workspace,
     workspaces: Workspaces,
@@ -58,10 +69,8 @@ def test_cells(
     options: tuple[str, ...],
     back_end: str,
 ) -> None:
-    record = {"version": version, "board": board, "options": " ".join(options), "back_end": back_end}
+    record = record_of(version, board, options, back_end)
     try:
-        if reason := ABSENT.get((version, board, options)):
-            skip_here(reason)
         cells = cells_of(workspaces(version), opwest, tmp_path, board, options, back_end)
     except pytest.skip.Exception as skipped:
         write_record({**record, "skipped": str(skipped)})
@@ -86,6 +95,11 @@ def cells_of(
     name = zephyr.board(board)
     app = matrix_project.application(opwest, folder, name, zephyr.base, back_end)
     return matrix_project.verdicts(zephyr.build(app, name, *options).run(matrix_project.END))
+
+
+def record_of(version: str, board: str, options: tuple[str, ...], back_end: str) -> dict[str, object]:
+    """Return the record of an image without its result."""
+    return {"version": version, "board": board, "options": " ".join(options), "back_end": back_end}
 
 
 def write_record(record: dict[str, object]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from zephyr_support import Built, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -165,6 +165,7 @@ def answers(console: str, *, runs: int = 2) -> None:
     assert f"y {3 * 16} {255 * 16} z {255 * 16}" in console
 
 
+@configured(board=AN547)
 def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path), AN547)
     found = places(built)
@@ -176,7 +177,7 @@ def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path
     assert "far away: -14" in console  # y[] is in DTCM, where the device does not reach it: -EFAULT
 
 
-@pytest.mark.whole
+@configured(board=AN385)
 def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path), AN385)
     found = places(built)
@@ -187,12 +188,12 @@ def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path:
     assert "far away: 0" in console  # ordinary memory on this board
 
 
-@pytest.mark.whole
+@configured(board=NATIVE)
 def test_unlisted_boards_use_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     answers(workspace.build(application(opwest, tmp_path), NATIVE).run("^end"))
 
 
-@pytest.mark.whole
+@configured(board=AN547)
 def test_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path, near="dtcm"), AN547)
     assert within(places(built)["places_near"], 0x30000000, 512 << 10)
@@ -206,16 +207,14 @@ WRONG_BINDINGS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("near", "message"),
-    sized(WRONG_BINDINGS[:1], WRONG_BINDINGS),
-)
+@configured("near, message", WRONG_BINDINGS, board=AN547)
 def test_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
     code, built = workspace.try_build(application(opwest, tmp_path, near=near), AN547)
     assert code != 0
     assert f"manifest.yaml:9: {message}" in " ".join(built.log.split())
 
 
+@configured(board=AN385)
 def test_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     app = application(opwest, tmp_path)
     overlay = app / "boards" / "mps2_an385.overlay"

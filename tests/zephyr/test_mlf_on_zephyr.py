@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
-from campaign import sized
-from opwest.diagnostics import Diagnostics
+from cover import configured
+from gallery import Program, output
 from opwest.importers.mlf import Options, import_mlf
-from projects import generate
+from zephyr_support import BACK_ENDS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "importers"))
 import mlf_made as made
@@ -61,7 +60,8 @@ int main(void)
 """
 
 
-def application(folder):
+def write(folder):
+    """Write the models and main.c; return the manifests."""
     manifests = []
     for name, make in MODELS.items():
         files = {n: c.replace(b"#include <math.h>\n", b"") for n, c in make().items()}
@@ -69,8 +69,6 @@ def application(folder):
         tar.write_bytes(made.tar_of(files))
         import_mlf(tar, folder / name, Options(name))
         manifests.append(folder / name / "manifest.yaml")
-    app = folder / "app"
-    generate(manifests, app, vendored=True, faults=Diagnostics())
     in_turn = []
     for name in MODELS:
         in_turn += [
@@ -78,7 +76,7 @@ def application(folder):
             f"\t\tBUILD_ASSERT({name.upper()}_POOL_SRAM_SIZE <= sizeof(shared));",
             f"\t\trun_{name}(&(struct {name}_workspace){{.sram = shared}});",
         ]
-    (app / "src/main.c").write_text(
+    (folder / "main.c").write_text(
         _MAIN.format(
             includes="\n".join(f"#include <{n}.h>\n#include <{n}_devicetree.h>" for n in MODELS),
             models="\n".join(_MODEL.format(name=n, NAME=n.upper()) for n in MODELS),
@@ -86,17 +84,16 @@ def application(folder):
             in_turn="\n".join(in_turn),
         )
     )
-    return app
+    return manifests
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    return application(tmp_path_factory.mktemp("mlf"))
+ROWS = [row for row in BACK_ENDS if row[1] == "c"]
+PROGRAM = Program("mlf", write, ROWS)
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
-def test_four_models_share_one_storage(app, board, workspace):
-    console = workspace.build(app, board).run(r"^MLF DONE|failed")
+@configured("board, back_end", ROWS)
+def test_four_models_share_one_storage(workspace, opwest, board, back_end):
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     rows = re.findall(r"^(\w+) ([0-9a-f]{8}) ([0-9a-f]{8})$", console, re.MULTILINE)
     assert [name for name, *_ in rows] == [*MODELS] * 4, console
     for name in MODELS:

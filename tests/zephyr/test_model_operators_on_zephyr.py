@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from sequence_support import Subject, application
 from zephyr_support import Workspace
@@ -34,11 +34,10 @@ LIBRARIES = {
     # Zephyr's file of this toolchain does not declare that it has picolibc.
     "picolibc": ["-DCONFIG_PICOLIBC=y", "-DTOOLCHAIN_HAS_PICOLIBC=ON", ALONE],
 }
-SAMPLE = [("mps2/an385", "newlib")]
 ARM = ["mps2/an385", "mps2/an386", "mps3/corstone300/an547"]
-WHOLE = [
+CONFIGURATIONS = [
+    *((board, library) for board in ARM for library in ("newlib", "minimal", "picolibc")),
     ("native_sim/native/64", "glibc"),
-    *((board, library) for board in ARM for library in ("minimal", "newlib", "picolibc")),
 ]
 
 
@@ -70,7 +69,7 @@ def applications(
     return make
 
 
-@pytest.mark.parametrize(("board", "library"), sized(SAMPLE, WHOLE))
+@configured("board, library", CONFIGURATIONS)
 def test_operators_equal_litert(
     workspace: Workspace,
     files: list[Sampled],

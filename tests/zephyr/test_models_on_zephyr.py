@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -121,6 +122,7 @@ int main(void)
 """
 
 
+@configured(board=BOARD)
 def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     folder = tmp_path
     (folder / "one.c").write_text(SCALE_C)
@@ -155,18 +157,20 @@ def device_app(opwest: Opwest, folder: Path, node: str) -> Path:
     return folder / "app"
 
 
+@configured(board=BOARD)
 def test_operator_receives_its_device(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     console = workspace.build(device_app(opwest, tmp_path, "uart0"), BOARD).run("run returned")
     assert f"on_device: letter: {ord('u')}" in console
     assert "on_device: run returned 0" in console
 
 
+@configured(board=BOARD)
 def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
     app = device_app(opwest, tmp_path, "uart0")
     (app / "prj.conf").write_text((app / "prj.conf").read_text().replace("CONFIG_SERIAL=y", "CONFIG_SERIAL=n"))
-    code, built = workspace.try_build(app, BOARD)
+    code, built = workspace.try_build(app, BOARD, target="app")
     assert code != 0
     assert (
         "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in built.log
@@ -174,14 +178,16 @@ def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
     assert "undefined reference" not in built.log
 
 
+@configured(board=BOARD)
 def test_missing_node_is_a_build_error_that_names_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD)
+    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD, target="app")
     assert code != 0
     assert "manifest.yaml:6: device port: the board has no enabled devicetree node with nodelabel npu7" in built.log
 
 
+@configured(board="mps3/corstone300/an547")
 def test_no_target_matches(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
     app = tmp_path / "app"
     shutil.copytree(digits, app)
@@ -193,6 +199,7 @@ def test_no_target_matches(workspace: Workspace, opwest: Opwest, digits: Path, t
     assert "CONFIG_ARCH_POSIX=n (needs y)" in text
 
 
+@configured(board=BOARD)
 def test_two_targets_match(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
     example = tmp_path / "example"
     shutil.copytree(digits.parent / "example", example)
@@ -206,6 +213,7 @@ def test_two_targets_match(workspace: Workspace, opwest: Opwest, digits: Path, t
     assert "2 targets that this build (native_sim/native/64) matches: mine and x86-64" in " ".join(built.log.split())
 
 
+@configured(board=BOARD)
 def test_open_journal_is_rejected(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     app = tmp_path / "app"
     shutil.copytree(digits, app)
@@ -215,6 +223,7 @@ def test_open_journal_is_rejected(workspace: Workspace, digits: Path, tmp_path: 
     assert "run `opwest generate` again" in " ".join(built.log.split())
 
 
+@configured(board=BOARD)
 def test_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
     app = tmp_path / "app"
     opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--runtime=module")
@@ -226,7 +235,7 @@ def test_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits
     assert "predictions: 360 of 360" in console
 
 
-@pytest.mark.whole
+@configured(board=BOARD)
 def test_disabled_external_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     (tmp_path / "one.c").write_text(SCALE_C)
     text = TWICE.format(name="first", source="one.c", factor=10)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import skip_here
 from zephyr_support import ROOT, Built, Workspace, again, need_in
 
@@ -91,7 +91,7 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize("board", sized([NATIVE], [NATIVE, AN385]))
+@configured("board", [NATIVE, AN385])
 def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: Path, board: str) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, board, MODULE)
@@ -180,7 +180,7 @@ def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
     assert f"Hello World! {NATIVE} -29 171 end 0" in built.run(r"end -?[0-9]+\s")
 
 
-@pytest.mark.whole
+@configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
 def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     """make does not read a changed model.cmake before it builds: the build fails, and the next one is complete."""
@@ -204,8 +204,8 @@ def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     assert code != 0 and STATE in log
 
 
-@pytest.mark.parametrize(
-    ("board", "options"),
+@configured(
+    "board, options",
     [
         (NATIVE, ("-DCONFIG_COVERAGE=y", "-DCONFIG_ASAN=y", "-DCONFIG_UBSAN=y")),
         (AN385, ("-DCONFIG_LTO=y", "-DCONFIG_ISR_TABLES_LOCAL_DECLARATION=y")),
@@ -232,7 +232,7 @@ def test_state_with_instrumentation_and_lto(
     assert f"manifest.yaml:3:20: error: {tmp_path}/made/models/one/objects/any/{STATE}" in log
 
 
-@pytest.mark.whole
+@configured(board=AN385, back_end="llvm")
 @pytest.mark.usefixtures("packages")
 def test_metadata_of_llvm_in_an_existing_application(workspace: Workspace, tmp_path: Path) -> None:
     """The model has only C sources: TARGET names the targets, and the build links the object of its own."""
@@ -250,7 +250,7 @@ def test_metadata_of_llvm_in_an_existing_application(workspace: Workspace, tmp_p
     assert not [file for file in compiled_files if file.endswith(("_metadata.c", "_run.c", "_registry.c"))]
 
 
-@pytest.mark.whole
+@configured(board=(NATIVE, AN385))
 @pytest.mark.usefixtures("packages")
 def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Both methods work for an application that is one image of sysbuild."""
@@ -267,6 +267,7 @@ def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     assert "one: run returned 0" in built.run(r"run returned -?[0-9]+\s")
 
 
+@configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
 def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: Path) -> None:
     app = hello_world(workspace, tmp_path)
@@ -284,6 +285,7 @@ def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: P
     assert code != 0 and "declares a model of another name" in " ".join(built.log.split())
 
 
+@configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
 def test_model_of_a_generated_project_in_another_application(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
@@ -331,7 +333,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize("form", sized(["project"], ["project", "import"]))
+@configured("form", ["project", "import"])
 def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path: Path, form: str) -> None:
     """Listed as a project with `west-commands`, or imported with its whole manifest."""
     topdir = tmp_path / "workspace"

@@ -9,15 +9,27 @@ from pathlib import Path
 
 import names_project
 import pytest
-from campaign import sized
-from zephyr_support import Workspace
+from cover import configured
+from gallery import Program, output
+from zephyr_support import BACK_ENDS, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
-def test_model_with_names_of_macros(board: str, workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    opwest("generate", names_project.write(tmp_path / "source"), "-o", tmp_path / "app")
-    console = workspace.build(tmp_path / "app", board).run("tvmgen 0\r?\nresults .*\n")
-    assert names_project.EXPECTED in console
+def write(folder: Path) -> list[Path]:
+    """Write the model and main.c; return the manifest."""
+    manifest = names_project.write(folder)
+    text = manifest.read_text()
+    assert "application: {sources: [main.c]}\n" in text
+    manifest.write_text(text.replace("application: {sources: [main.c]}\n", ""))
+    return [manifest]
+
+
+ROWS = [row for row in BACK_ENDS if row[1] == "c"]
+PROGRAM = Program("names", write, ROWS)
+
+
+@configured("board, back_end", ROWS)
+def test_model_with_names_of_macros(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    assert names_project.EXPECTED in output(workspace, opwest, board, back_end, PROGRAM)

@@ -8,21 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import OTHER_VERSIONS, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 BOARDS = ("native_sim/native/64", "native_sim", "mps2/an385", "qemu_cortex_m3")
-SAMPLE = [
-    ("3.4", "native_sim/native/64", "c"),
-    ("4.1", "mps2/an385", "llvm"),
-]
-WHOLE = [(version, board, end) for version in OTHER_VERSIONS for board in BOARDS for end in ("c", "llvm")]
+CONFIGURATIONS = [(version, board, end) for version in OTHER_VERSIONS for board in BOARDS for end in ("c", "llvm")]
 
 
-@pytest.mark.parametrize(("version", "board", "back_end"), sized(SAMPLE, WHOLE))
+@configured("version, board, back_end", CONFIGURATIONS)
 def test_digits(
     workspaces: Callable[[str], Workspace],
     opwest: Opwest,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cover import configured
 from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
@@ -87,19 +87,19 @@ def tables(text: str) -> list[dict[str, list[str]]]:
     return found
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
+@configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
+def test_profile_of_digits(
+    workspace: Workspace, digits: Path, opwest: Opwest, board: str, back_end: str, tmp_path: Path
+) -> None:
+    """One back end each: tests without Zephyr compare both."""
     native = board.startswith("native_")
     if not native:
         need("smpclient")
-        need("arm-none-eabi-gcc")
+        need("arm-none-eabi-gcc", "llvmlite")
         if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
             skip_here("the workspace has no zcbor: west update zcbor")
-    # One back end each: tests without Zephyr compare both.
-    metadata = "llvm" if not native and importlib.util.find_spec("llvmlite") else "c"
     app = tmp_path / "app"
-    opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", metadata)
+    opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", back_end)
     with (app / "prj.conf").open("a") as options:
         options.write("CONFIG_OPWEST_SHELL=y\n" + (TRACED if native else "CONFIG_MINIMAL_LIBC=y\n"))
     np.save(tmp_path / "image.npy", np.full((1, 8, 8, 1), 5, np.int8))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import projects
 import pytest
+from cover import configured
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
 from zephyr_support import OTHER_VERSIONS, ROOT, Workspace, need_toolchain
@@ -65,17 +66,19 @@ def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
         assert {"vectors", "open_and_close", "run_checks_its_arguments"} <= set(results)
 
 
-@pytest.mark.whole
-def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
-    """With picolibc, Zephyr's default; test_digits_on_zephyr.py runs the suite on the first board."""
-    options = [word for board in BOARDS[1:] for word in ("-p", board)]
-    report = twister(workspace, digits / "tests", tmp_path / "twister", *options)
-    boards = {"native_sim/native", "qemu_cortex_m3/ti_lm3s6965", "mps2/an385"}
-    check_passed(report, boards, "opwest.digits.tests")
-    check_stack(digits, tmp_path / "twister")
+@configured("board, options", [(("qemu_cortex_m3",), SMALL), (BOARDS[1:], ())])
+def test_digits_on_every_board(
+    workspace: Workspace, digits: Path, board: tuple[str, ...], options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A campaign also uses picolibc, Zephyr's default; test_digits_on_zephyr.py runs the suite on the first board."""
+    words = [word for name in board for word in ("-p", name)]
+    report = twister(workspace, digits / "tests", tmp_path / "twister", *words, *options)
+    names = {"native_sim": "native_sim/native", "qemu_cortex_m3": "qemu_cortex_m3/ti_lm3s6965"}
+    check_passed(report, {names.get(name, name) for name in board}, "opwest.digits.tests")
+    check_stack(digits, tmp_path / "twister", len({*board} - {"native_sim"}))
 
 
-def check_stack(app: Path, out: Path) -> None:
+def check_stack(app: Path, out: Path, boards: int) -> None:
     """Check that run used no more stack on a Cortex-M3 than calculated from its objects."""
     manifest = app.parent / "example" / "manifest.yaml"
     ((model, _),) = projects.check([manifest], Diagnostics())
@@ -83,11 +86,11 @@ def check_stack(app: Path, out: Path) -> None:
     assert need.known
     logs = [log.read_text() for log in out.rglob("handler.log")]
     took = [int(n) for log in logs for n in re.findall(r"^digits: run used (\d+) bytes of stack", log, re.MULTILINE)]
-    assert len(took) == 2, "both boards with a Cortex-M3 measure it"
+    assert len(took) == boards, "each board with a Cortex-M3 measures it"
     assert all(96 < one <= need.bytes for one in took), (took, need)
 
 
-@pytest.mark.whole
+@configured(board="mps3/corstone300/an547", back_end="llvm")
 def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     need("llvmlite")
     source = example("digits", tmp_path / "example")
@@ -97,7 +100,7 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     check_passed(report, {board}, "opwest.digits.tests")
 
 
-@pytest.mark.whole
+@configured(board="qemu_riscv32")
 def test_digits_on_riscv(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     need("qemu-system-riscv32")
     board = "qemu_riscv32"
@@ -107,7 +110,6 @@ def test_digits_on_riscv(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     check_passed(report, {"qemu_riscv32/qemu_virt_riscv32"}, "opwest.digits.tests")
 
 
-@pytest.mark.whole
 def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """Two shards of all suites and boards: neither is empty, and they are disjoint."""
 
@@ -124,6 +126,7 @@ def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_p
     assert all(shards) and shards[0] | shards[1] == whole and not shards[0] & shards[1]
 
 
+@configured(board="qemu_cortex_m3")
 def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Sources only, for any board: numbers of several types, printed by Zephyr's printf on a small processor."""
     source = tmp_path / "source"
@@ -154,6 +157,7 @@ def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path
     assert "PROJECT EXECUTION FAILED" in console
 
 
+@configured(board="mps2/an385")
 def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Without vectors: the model runs on zeros, on devices that only the overlay defines."""
     opwest("generate", example("two_npus", tmp_path / "example") / "manifest.yaml", "-o", tmp_path / "app")
@@ -163,8 +167,7 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
         assert f"PASS - test_{test} " in console
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("version", OTHER_VERSIONS)
+@configured("version", OTHER_VERSIONS, board="native_sim")
 def test_on_other_versions(
     workspaces: Callable[[str], Workspace], opwest: Opwest, tmp_path: Path, version: str
 ) -> None:

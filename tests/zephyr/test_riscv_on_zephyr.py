@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from digits_support import copied, with_objects
 from requirements_support import need
 from test_digits_on_zephyr import END, predictions
@@ -29,7 +29,6 @@ TARGETS = {
     "rv64gc": ("qemu_riscv64", "y", "-march=rv64gc -mabi=lp64d -mcmodel=medany"),
 }
 """Board, CONFIG_FPU, and the options of the compiler."""
-WHOLE = [(target, back_end) for target in TARGETS for back_end in ("c", "llvm")]
 
 
 def example(folder: Path, back_end: str) -> Path:
@@ -49,11 +48,15 @@ def example(folder: Path, back_end: str) -> Path:
     return with_objects(folder, entries)
 
 
-@pytest.mark.parametrize(("target", "back_end"), sized([("rv32imac", "c")], WHOLE))
-def test_digits(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path, target: str, back_end: str) -> None:
+@configured(
+    "target, board, back_end", [(name, TARGETS[name][0], back_end) for name in TARGETS for back_end in ("c", "llvm")]
+)
+def test_digits(
+    workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path, target: str, board: str, back_end: str
+) -> None:
     if back_end == "llvm":
         need("llvmlite")
-    board, fpu, _ = TARGETS[target]
+    fpu = TARGETS[target][1]
     manifest = example(tmp_path / "example", back_end)
     given = ["--board", board, "--zephyr-base", workspace.base, f"--metadata={back_end}"]
     opwest("generate", manifest, "-o", tmp_path / "app", *given)
@@ -64,8 +67,7 @@ def test_digits(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Pa
     assert "predictions: 360 of 360 equal the reference" in console
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+@configured("board", ["qemu_riscv32", "qemu_riscv64"])
 def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     need("tflite", "ai_edge_litert")
     from models.real import model_file
@@ -81,8 +83,7 @@ def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest,
             assert np.array_equal(found, expected[0]), f"{subject.name}, input {INPUTS[number]}"
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+@configured("board", ["qemu_riscv32", "qemu_riscv64"])
 def test_opwest_runs_on_the_board(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     need("smpclient")
     example_folder = tmp_path / "example"
@@ -99,8 +100,7 @@ def test_opwest_runs_on_the_board(workspace: Workspace, opwest: Opwest, tmp_path
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["qemu_riscv32", "qemu_riscv64"])
+@configured("board", ["qemu_riscv32", "qemu_riscv64"])
 def test_twister(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     """twister accepts the toolchain without --force-toolchain; its --fatal-warnings meets a warning of Debian's ld."""
     opwest("generate", example(tmp_path / "example", "c"), "-o", tmp_path / "app", "--board", board)

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
@@ -82,7 +82,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("board", sized(BOARDS[:1], BOARDS))
+@configured("board", BOARDS)
 def test_digits_equals_the_host_run(
     run: Run, opwest: Run, digits: Path, reference: ModuleType, board: str, tmp_path: Path
 ) -> None:
@@ -129,8 +129,7 @@ def large(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "app"
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385", EMULATED])
+@configured("board", ["native_sim/native/64", "mps2/an385", EMULATED])
 def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Path, board: str, tmp_path: Path) -> None:
     x = np.random.default_rng(3).integers(0, 2**15 - 1, ELEMENTS, dtype=np.int16)
     np.save(tmp_path / "x.npy", x)
@@ -204,11 +203,7 @@ def chains(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     return {back_end: folder / back_end for back_end in ("c", "llvm")}
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("back_end", "board"),
-    [("llvm", "mps2/an385"), ("c", "native_sim/native/64")],
-)
+@configured("back_end, board", [("c", "native_sim/native/64"), ("llvm", "mps2/an385")])
 def test_check_steps_names_the_wrong_operator(
     run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path
 ) -> None:
@@ -238,11 +233,7 @@ def test_check_steps_names_the_wrong_operator(
     }
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("back_end", "board"),
-    [("llvm", "native_sim/native/64"), *sized([], [("c", "mps2/an385")])],
-)
+@configured("back_end, board", [(back_end, board) for back_end in ("c", "llvm") for board in BOARDS[:2]])
 def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path) -> None:
     chain = chains[back_end]
     np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
@@ -257,8 +248,7 @@ def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, 
     assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@configured("board", ["mps2/an385", "native_sim/native/64"])
 def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
     """First by its build directory, then by its responses."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
@@ -279,26 +269,25 @@ def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, 
         assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
 
-@pytest.mark.whole
+@configured(board="native_sim/native/64")
 def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     main = large / "src" / "main.c"
     content = main.read_text()
     try:
         main.write_text(content + "\nint broken = undeclared;\n")
-        arguments = ["--build-dir", tmp_path / "build", "--input", f"x={tmp_path / 'x.npy'}"]
-        done = run(large, "native_sim/native/64", *arguments)
+        done = run(large, "native_sim/native/64", "--input", f"x={tmp_path / 'x.npy'}")
     finally:
         main.write_text(content)
     assert done.returncode == 1
     message = done.stderr[done.stderr.index("opwest: error: ") :]
     assert "the build failed (west build, exit code 1):" in message and "main.c" in message
-    assert "undeclared here" in message and str(tmp_path / "build.log") in message
+    log = re.search(r"complete log: (\S+)$", message, re.MULTILINE)
+    assert "undeclared here" in message and log and "undeclared here" in Path(log[1]).read_text(errors="replace")
     assert len(message.splitlines()) < 12
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["native_sim/native/64", "qemu_cortex_m3"])
+@configured("board", ["native_sim/native/64", "qemu_cortex_m3"])
 def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_path: Path) -> None:
     """Over the shell and over SMP."""
     (tmp_path / "shift.c").write_text(OPERATORS.replace("ELEMENTS", "4"))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
+from gallery import Program, output
 from objects_factory import compile_object
 from requirements_support import need
 from zephyr_support import BACK_ENDS, Workspace
@@ -86,7 +88,7 @@ static void other(void *a, void *b, void *c)
 	}
 	k_sem_give(&done);
 }
-K_THREAD_STACK_DEFINE(stack, 2048);
+static K_THREAD_STACK_DEFINE(stack, 2048);
 static struct k_thread thread;
 
 int main(void)
@@ -110,27 +112,29 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("board", "metadata"), BACK_ENDS)
-def test_three_models_two_with_equal_operators(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
-) -> None:
-    need("arm-none-eabi-gcc")
-    if metadata == "llvm":
-        need("llvmlite")
+def write(folder: Path) -> list[Path]:
+    """Write the models and main.c; return the manifests."""
     for name, operation in (("plus", "+ 5"), ("times", "* 3")):
         for target, compiler, flags in (
             ("x86-64", "gcc", ["-O1", "-fPIC"]),
             ("cortex-m3", "arm-none-eabi-gcc", ["-O1", "-mcpu=cortex-m3", "-mthumb"]),
         ):
-            made = compile_object(tmp_path, FUSED.format(operation=operation), compiler=compiler, flags=flags)
-            made.rename(tmp_path / f"{name}_{target}.o")
+            made = compile_object(folder, FUSED.format(operation=operation), compiler=compiler, flags=flags)
+            made.rename(folder / f"{name}_{target}.o")
+    (folder / "main.c").write_text(MAIN_C)
     manifests = []
     for model, objects in (("plus", "plus"), ("again", "plus"), ("times", "times")):
-        path = tmp_path / f"{model}.yaml"
-        path.write_text(MANIFEST.format(model=model, objects=objects))
-        manifests.append(path)
-    opwest("generate", *manifests, "-o", tmp_path / "app", f"--metadata={metadata}")
-    (tmp_path / "app" / "src" / "main.c").write_text(MAIN_C)
-    console = workspace.build(tmp_path / "app", board).run("^wrong: ")
+        manifests.append(folder / f"{model}.yaml")
+        manifests[-1].write_text(MANIFEST.format(model=model, objects=objects))
+    return manifests
+
+
+PROGRAM = Program("several", write, BACK_ENDS)
+
+
+@configured("board, back_end", BACK_ENDS)
+def test_three_models_two_with_equal_operators(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    need("arm-none-eabi-gcc")
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "plus 1 again 1 times 1" in console
     assert "wrong: 0 of 1500" in console

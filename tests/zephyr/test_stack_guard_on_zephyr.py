@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cover import configured
 from requirements_support import need
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.whole]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 GUARDS = {
@@ -101,7 +102,7 @@ def app(opwest: Opwest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", GUARDS)
+@configured("board", GUARDS)
 def test_application(workspace: Workspace, app: Path, board: str) -> None:
     built = workspace.build(app, board)
     assert GUARDS[board] in (built.folder / "zephyr" / ".config").read_text()
@@ -110,7 +111,7 @@ def test_application(workspace: Workspace, app: Path, board: str) -> None:
     assert "wrong: " not in console
 
 
-@pytest.mark.parametrize("board", ["mps2/an385", "qemu_cortex_m3"])
+@configured("board", ["mps2/an385", "qemu_cortex_m3"])
 def test_run_on_a_board(workspace: Workspace, app: Path, board: str, tmp_path: Path) -> None:
     need("smpclient")
     np.save(tmp_path / "x.npy", np.array([3], np.int32))

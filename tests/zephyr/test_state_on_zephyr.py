@@ -10,38 +10,30 @@ from pathlib import Path
 
 import pytest
 import streams
-from campaign import sized
-from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from cover import configured
+from gallery import Program, output
+from zephyr_support import BACK_ENDS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 FRAMES = 1000
-PROGRAM = ROOT / "tests" / "compile" / "programs" / "two_streams.c"
-TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
-PAIRS = sized([("mps2/an385", "llvm")], [(board, metadata) for board in TARGETS for metadata in ("c", "llvm")])
+PROGRAM_FILE = ROOT / "tests" / "compile" / "programs" / "two_streams.c"
 
 
-def generated(opwest: Opwest, tmp_path: Path, *options: str) -> Path:
-    """Return an application whose main() runs the two streams."""
-    manifest = tmp_path / "source" / "manifest.yaml"
-    shutil.copytree(streams.PROJECT, manifest.parent)
-    (manifest.parent / "main.c").write_text(PROGRAM.read_text())
-    (manifest.parent / "two_streams.h").write_text(streams.header(FRAMES))
-    manifest.write_text(manifest.read_text() + "\napplication:\n  sources: [main.c, two_streams.h]\n")
-    app = tmp_path / "app"
-    opwest("generate", manifest, "-o", app, *options)
-    return app
+def write(folder: Path) -> list[Path]:
+    """Write the model and a main() that runs the two streams; return the manifest."""
+    ignored = shutil.ignore_patterns("main.c")
+    shutil.copytree(streams.PROJECT, folder, ignore=ignored, dirs_exist_ok=True)
+    (folder / "main.c").write_text(PROGRAM_FILE.read_text())
+    (folder / "two_streams.h").write_text(streams.header(FRAMES))
+    return [folder / "manifest.yaml"]
 
 
-@pytest.mark.parametrize(("board", "metadata"), PAIRS)
-def test_two_streams_equal_numpy(
-    board: str, metadata: str, workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
-    options = ["--metadata=llvm", "--target", TARGETS[board]] if metadata == "llvm" else []
-    if metadata == "llvm":
-        need("llvmlite")
-    app = generated(opwest, tmp_path, *options)
-    console = workspace.build(app, board).run(r"frames: \d+ wrong")
+PROGRAM = Program("state", write, BACK_ENDS)
+
+
+@configured("board, back_end", BACK_ENDS)
+def test_two_streams_equal_numpy(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
+    console = output(workspace, opwest, board, back_end, PROGRAM)
     assert f"two streams of {FRAMES} frames: 0 wrong" in console, console

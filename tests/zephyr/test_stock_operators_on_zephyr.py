@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cover import configured
 from importers.importers_support import need_tvm
 from importers.stock_project import VARIANTS, expected, inputs, write_project
 from requirements_support import need_x86_64
@@ -53,6 +54,7 @@ int main(void)
 """
 
 
+@configured(board="native_sim/native/64", convention=("packed", "ffi", "unpacked"))
 def test_every_variant_in_one_image(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need
 from zephyr_support import Workspace
 
@@ -41,7 +41,7 @@ def app(opwest: Opwest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", sized(list(BOARDS)[:1], list(BOARDS)))
+@configured("board", BOARDS)
 def test_golden_vectors(workspace: Workspace, app: Path, board: str) -> None:
     name, options = BOARDS[board]
     built = workspace.build(app / "tests" / "m", board, *options)

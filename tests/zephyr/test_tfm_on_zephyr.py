@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from digits_support import of_sources
 from requirements_support import skip_here
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.whole, pytest.mark.needs("arm-none-eabi-gcc", "qemu-system-arm")]
+pytestmark = [pytest.mark.zephyr, pytest.mark.needs("arm-none-eabi-gcc", "qemu-system-arm")]
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 VARIABLE = "OPWEST_TFM_MODULES"
 PLACES = ("modules/tee/tf-m/trusted-firmware-m", "modules/crypto/mbedtls")
@@ -29,6 +30,7 @@ def modules(workspace: Workspace) -> str:
     return f"-DEXTRA_ZEPHYR_MODULES={';'.join(map(str, folders))}"
 
 
+@configured(board="mps2/an521/cpu0/ns")
 def test_digits(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Without MCUboot, which needs a module and more Python packages."""
     option = modules(workspace)

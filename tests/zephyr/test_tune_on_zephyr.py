@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from cover import configured
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
 
@@ -83,6 +84,7 @@ def tune(
         yield call
 
 
+@configured(board=BOARD)
 def test_every_candidate_is_measured_and_the_import_uses_the_table(tune: Tune, imported: Path, tmp_path: Path) -> None:
     code, answer = tune()
     assert code == 0, answer
@@ -112,7 +114,7 @@ def test_every_candidate_is_measured_and_the_import_uses_the_table(tune: Tune, i
         assert ("mla" in variants) == (expected is not None)
 
 
-@pytest.mark.whole
+@configured(board=BOARD)
 def test_a_wrong_candidate_is_an_error(tune: Tune, imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = next(one for one in VARIANTS[Pool] if one.name == "portable")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
@@ -77,7 +77,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, opwest: Command) -> Path:
     return folder / "app"
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an385"], ["native_sim/native/64", "mps2/an385"]))
+@configured("board", ["mps2/an385", "native_sim/native/64"])
 def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, board: str) -> None:
     if board == "mps2/an385":
         need("arm-none-eabi-g++", "qemu-system-arm")
@@ -86,7 +86,7 @@ def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, b
     assert interface_project.lines(tuple(expected)) in console
 
 
-@pytest.mark.whole
+@configured(board="native_sim/native/64")
 def test_accelerators(workspace: Workspace, opwest: Command, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "two_npus", tmp_path / "two_npus")
     manifest = tmp_path / "two_npus/manifest.yaml"

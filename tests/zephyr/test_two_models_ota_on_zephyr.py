@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from cover import configured
 from models.real import model_file
 from requirements_support import need
 from zephyr_support import ROOT, Workspace
@@ -15,8 +16,7 @@ from zephyr_support import ROOT, Workspace
 pytestmark = pytest.mark.zephyr
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", ["mps2/an385", "mps3/corstone300/an547"])
+@configured("board", ["mps2/an385", "mps3/corstone300/an547"])
 def test_one_command_replaces_models(workspace: Workspace, board: str) -> None:
     need("arm-none-eabi-gcc", "qemu-system-arm", "openssl", "cryptography", "smpclient", "tflite")
     run = ROOT / "examples" / "two_models_ota" / "run.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -58,14 +58,13 @@ def predictions() -> list[int]:
     return found
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", sized(BOARDS[:1], BOARDS))
+@configured("board", BOARDS)
 def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
     check_console(workspace.build(two_npus, board).run("^done|^error:"), predictions, board)
 
 
 @pytest.mark.needs("llvmlite")
-@pytest.mark.parametrize("board", sized(BOARDS[2:], BOARDS))
+@configured("board", reversed(BOARDS), back_end="llvm")
 def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predictions: list[int], board: str) -> None:
     assert not list(two_npus_llvm.glob("models/*/src/*_run.c"))
     built = workspace.build(two_npus_llvm, board)
@@ -73,7 +72,7 @@ def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predicti
     check_console(built.run("^done|^error:"), predictions, board)
 
 
-@pytest.mark.whole
+@configured(board="native_sim/native/64")
 def test_a_stream_overlaps_frames(
     workspace: Workspace, opwest: Callable[..., object], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

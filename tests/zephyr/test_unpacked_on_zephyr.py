@@ -4,6 +4,7 @@
 import sys
 from pathlib import Path
 
+from cover import configured
 from opwest.importers.mlf import Options
 from requirements_support import need
 
@@ -12,6 +13,7 @@ import mlf_mains as mains
 from unpacked_support import Real, compared_in_qemu
 
 
+@configured(board="mps2/an385")
 def test_unpacked_main_in_qemu(workspace, tmp_path):
     """The buffers of the image are filled with other bytes before every run."""
     need("arm-none-eabi-gcc", "qemu-system-arm")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cover import configured
 from opwest.write import recover
 from zephyr_support import Workspace, again
 
@@ -52,7 +53,7 @@ def kill(app: Path, after: float) -> bool:
     return running
 
 
-@pytest.mark.whole
+@configured(board=NATIVE)
 def test_old_and_updated_trees_build(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import streams
 import yaml
+from cover import configured
 from zephyr_support import OTHER_VERSIONS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -76,13 +77,13 @@ def check_console(console: str, version: str) -> None:
     assert KERNEL_OOPS in faults, console
 
 
+@configured(board=BOARD)
 def test_user_threads(workspace: Workspace, app: Path) -> None:
     built = workspace.build(app, BOARD)
     check_console(built.run(END), "4.2")
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("version", OTHER_VERSIONS)
+@configured("version", OTHER_VERSIONS, board=BOARD)
 def test_user_threads_on_other_versions(workspaces: Callable[[str], Workspace], app: Path, version: str) -> None:
     other = workspaces(version)
     built = other.build(app, other.board(BOARD))

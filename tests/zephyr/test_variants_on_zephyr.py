@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from opwest.objects.elf import parse_elf
 from zephyr_support import ROOT, Workspace
 
@@ -54,7 +54,7 @@ def symbols(image: Path) -> dict[str, int]:
     return {strings.name(symbol.name): symbol.size for symbol in elf.raw_symbols(table)}
 
 
-@pytest.mark.parametrize("board", sized(["mps3/corstone300/an547"], list(BOARDS)))
+@configured("board", reversed(BOARDS))
 def test_an_image_has_its_variant_only(workspace: Workspace, app: Path, board: str) -> None:
     variant, number, own, options = BOARDS[board]
     built = workspace.build(app, board, *options)
@@ -71,13 +71,13 @@ def test_an_image_has_its_variant_only(workspace: Workspace, app: Path, board: s
     assert f"adder: y: {y}" in built.run("adder: run returned 0")
 
 
-@pytest.mark.parametrize("board", sized(["mps2/an386"], ["mps2/an386", "mps3/corstone300/an547"]))
+@configured("board", ["mps2/an386", "mps3/corstone300/an547"])
 def test_suite_of_a_variant(workspace: Workspace, app: Path, board: str) -> None:
     built = workspace.build(app / "tests" / "adder", board, *BOARDS[board][3])
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
-@pytest.mark.whole
+@configured(board="mps2/an385")
 @pytest.mark.usefixtures("packages")
 def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> None:
     folder = source.parents[1] / "module"
@@ -94,6 +94,7 @@ def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> Non
     assert "adder: y: 2000 2001 2002 2003" in built.run("adder: run returned 0")
 
 
+@configured(board="mps2/an386")
 def test_a_missing_option_of_a_variant(workspace: Workspace, app: Path) -> None:
     status, built = workspace.try_build(app, "mps2/an386", "-DCONFIG_CRC=n")
     assert status != 0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import sized
+from cover import configured
 from models.real import model_file
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
@@ -37,7 +37,7 @@ def image(workspace: Workspace, opwest: Callable[..., object], folder: Path, nam
     return workspace.build(folder / "app", BOARD).log
 
 
-@pytest.mark.parametrize("name", sized(["kws_int8"], list(MODELS)))
+@configured("name", MODELS, board=BOARD)
 def test_models_of_vela_are_linked(
     workspace: Workspace, opwest: Callable[..., object], tmp_path: Path, name: str
 ) -> None:
@@ -48,6 +48,7 @@ def test_models_of_vela_are_linked(
     assert arena < used(log, "RAM") < arena + 24 * 1024
 
 
+@configured(board=BOARD)
 def test_arena_and_weights_are_in_memory_that_the_npu_reaches(
     workspace: Workspace, opwest: Callable[..., object], tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from cover import configured
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.needs("riscv64-unknown-elf-gcc", "qemu-system-riscv32")]
@@ -17,8 +18,7 @@ BOARDS = {
 }
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("board", BOARDS)
+@configured("board", BOARDS)
 def test_written_code(workspace: Workspace, board: str) -> None:
     output, has_fence = BOARDS[board]
     built = workspace.build(PROGRAM, board)

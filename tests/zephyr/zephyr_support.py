@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from campaign import sized
 from opwest.zephyr.version import board_fault
 from opwest.zephyr.workspace import Workspace as Tree
 from requirements_support import need, skip_here
@@ -25,8 +24,8 @@ BUILD_SECONDS = 600
 RUN_SECONDS = 60
 _BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE")
 """Prefixes of the variables of a build."""
-BACK_ENDS = sized([("mps2/an385", "llvm")], [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
-"""Boards with back ends, for tests of programs that the tests on the host run with both back ends, too."""
+BACK_ENDS = [(board, back_end) for board in ("mps2/an385", "native_sim/native/64") for back_end in ("llvm", "c")]
+"""Boards with back ends, for programs that the tests on the host run with both back ends, too."""
 
 
 OTHER_VERSIONS = ("3.4", "3.7", "4.1", "4.3", "4.4", "4.5")
@@ -193,7 +192,7 @@ class Workspace:
     ) -> tuple[int, Built]:
         """Build and return west's exit code and the build; for sysbuild, that of the application's image.
 
-        `target` is the part of the image to build.
+        `target` is the part of the image to build; with an empty text, CMake only configures the build.
         """
         need_toolchain(board)
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
@@ -214,7 +213,7 @@ class Workspace:
                 "-d",
                 str(folder),
                 "--sysbuild" if sysbuild else "--no-sysbuild",
-                *(("-t", target) if target else ()),
+                *(("-t", target) if target else ("--cmake-only",) if target == "" else ()),
                 str(app),
                 *(("--", *options) if options else ()),
             ],
