@@ -77,7 +77,7 @@ def test_requested_planner_is_used(monkeypatch):
     assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_too_many_blocks_are_left_to_greedy():
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(MOST_BLOCKS + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)
