@@ -6,6 +6,8 @@ than requirements_support.HOST. It records each test that passed. `--tier=rest` 
 Tests marked `whole` run in campaigns only (campaign.py).
 """
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from pathlib import Path
