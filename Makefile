@@ -138,7 +138,7 @@ bench: $(VENV)/.installed-dev
 # Other runs take a sample (tests/campaign.py).
 campaign: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest --tier=all -rP tests/compile/test_compile_state.py tests/accelerators \
-		tests/unit/llvm tests/unit/objects tests/unit/plan tests/unit/update
+		tests/unit/llvm tests/unit/objects tests/unit/plan tests/unit/update tests/unit/write
 
 boards: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/zephyr tests/llvm

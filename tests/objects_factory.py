@@ -4,6 +4,8 @@
 `opwest inspect` and `opwest check` must have the same judgement on each.
 """
 
+from __future__ import annotations
+
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +17,11 @@ from tracing import untraced
 
 
 def compile_object(
-    tmp_path: Path, source: str, compiler: str = "gcc", flags: Sequence[str] = (), name: str = "operators.o"
+    tmp_path: Path,
+    source: str,
+    compiler: str = "gcc",
+    flags: Sequence[str] = (),
+    name: str = "operators.o",
 ) -> Path:
     """Compile C text to an object in `tmp_path` and return its path; skip without the compiler."""
     need(compiler, *(["gcc -m32"] if "-m32" in flags else []))

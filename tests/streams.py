@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reference of the golden project `streams` in numpy, and its files: `python tests/streams.py` writes them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 

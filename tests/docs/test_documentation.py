@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example works, its error message is current, and generated pages are current."""
+"""The README's example, generated pages, links, and docs/testing.md are current."""
 
+import contextlib
+import io
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema_rs
 import numpy as np
+import yaml
+from opwest.cli.main import main
+from opwest.manifest.schema import schema_path
 from pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,10 +27,10 @@ def block(language: str, containing: str) -> str:
     return next(text for name, text in blocks if name == language and containing in text)
 
 
-def opwest(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "opwest", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
+def opwest(*arguments: str, cwd: Path) -> tuple[int, str]:
+    """Return the exit code and the messages of a command."""
+    with contextlib.chdir(cwd), contextlib.redirect_stderr(io.StringIO()) as messages:
+        return main(list(arguments)), messages.getvalue()
 
 
 def write_example(folder: Path) -> None:
@@ -34,11 +41,10 @@ def write_example(folder: Path) -> None:
 def test_example_computes_the_expected_results(tmp_path: Path) -> None:
     write_example(tmp_path)
     for arguments in (["check", "manifest.yaml"], ["generate", "manifest.yaml", "-o", "app"], ["run", "app", "--host"]):
-        done = opwest(*arguments, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        assert opwest(*arguments, cwd=tmp_path)[0] == 0
     np.save(tmp_path / "x.npy", np.array([1, -2, 3, 1000], np.int16))
-    done = opwest("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    words = ("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".")
+    assert opwest(*words, cwd=tmp_path)[0] == 0
     assert np.load(tmp_path / "y.npy").tolist() == [4, -8, 12, 4000]
 
 
@@ -46,10 +52,8 @@ def test_documented_error_message_is_current(tmp_path: Path) -> None:
     write_example(tmp_path)
     manifest = tmp_path / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("args: [doubled, 2, y]", "args: [duobled, 2, y]"))
-    done = opwest("check", "manifest.yaml", cwd=tmp_path)
-    assert done.returncode == 1
-    shown = block("", "duobled")
-    assert shown in done.stderr
+    code, messages = opwest("check", "manifest.yaml", cwd=tmp_path)
+    assert code == 1 and block("", "duobled") in messages
 
 
 def test_manifest_reference_is_current() -> None:
@@ -61,3 +65,41 @@ def test_links_have_targets() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+# --- docs/testing.md: its manifest is valid, its workflow has the stated number of parts, the named tests exist
+
+PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+TEMPLATES = ROOT / "project_template" / "models" / "model" / "tests"
+SUITE = "".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.c.jinja")))
+
+
+def block_page(containing: str) -> str:
+    """Return the fenced YAML block that contains a text."""
+    return next(text for text in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S) if containing in text)
+
+
+def test_manifest_fits_the_schema() -> None:
+    schema = json.loads(schema_path().read_bytes())
+    rule = {"$schema": schema["$schema"], "$defs": schema["$defs"], **schema["properties"]["tests"]}
+    given = yaml.load(block_page("tolerance:"), yaml.BaseLoader)["tests"]
+    given["count"] = int(given["count"])
+    given["tolerance"] = {name: {k: float(v) for k, v in entry.items()} for name, entry in given["tolerance"].items()}
+    assert not [error.message for error in jsonschema_rs.Draft202012Validator(rule).iter_errors(given)]
+
+
+def test_workflow_runs_every_part() -> None:
+    job = yaml.safe_load(block_page("--subset"))["jobs"]["twister"]
+    parts = job["strategy"]["matrix"]["part"]
+    (command,) = [step["run"] for step in job["steps"] if "twister -T" in step.get("run", "")]
+    assert parts == list(range(1, len(parts) + 1))
+    assert f"--subset ${{{{ matrix.part }}}}/{len(parts)} " in command
+
+
+def test_listed_tests_exist() -> None:
+    table = PAGE.partition("| test | what |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`[^|]*) \|", table, re.M)
+    listed = {name.rstrip("…_") for row in rows for name in re.findall(r"`(\w+…?)`", row)}
+    tests = set(re.findall(r"^ZTEST\(\{\{ suite \}\}, test_([a-z_]+)", SUITE, re.M))
+    assert {name for name in listed if not any(test.startswith(name) for test in tests)} == set()
+    assert {test for test in tests if not any(test.startswith(name) for name in listed)} == set()

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from objects_factory import compile_object
 from opwest.objects.dwarf import DeclaredParameter, compare, signatures
 from opwest.objects.entry_code import EntryCode, Finding
@@ -65,8 +66,15 @@ def finding(folder: Path, compiler: str, flags: tuple[str, ...], name: str, attr
     return EntryCode(read_member(path.name, path.read_bytes())).convention("f", types, "int32_t")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("level", ["-O0", "-O2", "-Os"])
+LEVELS = ("-O0", "-O2", "-Os")
+PAIRS = [(target, level) for target in TARGETS for level in LEVELS]
+SAMPLE = [
+    *((target, LEVELS[number % 3]) for number, target in enumerate(TARGETS)),
+    *((target, level) for target in ("gcc x86-64", "gcc hard") for level in LEVELS),
+]
+
+
+@pytest.mark.parametrize(("target", "level"), dict.fromkeys(sized(SAMPLE, PAIRS)))
 def test_functions_of_c_pass_and_attributes_are_refused(target: str, level: str, tmp_path: Path) -> None:
     compiler, flags, attributes = TARGETS[target]
     if compiler == ARM:

@@ -50,7 +50,7 @@ def larger(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=sized(30, 60), deadline=None, derandomize=True, database=None)
+@settings(max_examples=sized(12, 60), deadline=None, derandomize=True, database=None)
 @given(larger())
 def test_never_worse_than_greedy_and_always_valid(blocks):
     first = greedy.plan_pool(blocks)

@@ -82,9 +82,9 @@ def test_find(count, tmp_path):
 def test_find_with_32_bits(tmp_path):
     flags = ["-m32", *SANITIZED]
     need_compiler("gcc", flags, link=True)
-    names = names_of(100)
+    names = names_of(30)
     program = program_with(tmp_path / "project", names, flags)
-    assert found(program, names) == list(range(100))
+    assert found(program, names) == list(range(30))
 
 
 def test_find_in_an_empty_registry(tmp_path):

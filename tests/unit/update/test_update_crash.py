@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import os
 import random
-import shutil
 import signal
 import time
 from pathlib import PurePosixPath
@@ -18,7 +17,7 @@ from opwest.files import ProjectFile
 from opwest.write import disk, recover
 from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
-from write_support import child, gen, killed_at, tree, user, write
+from write_support import child, copy, gen, kill_at_every_step, killed_at, tree, user, write
 
 pytestmark = pytest.mark.slow
 
@@ -64,13 +63,6 @@ def edit(app):
     (app / "notes.txt").write_text("mine\n")
 
 
-def copy(source, target):
-    if target.exists():
-        shutil.rmtree(target)
-    shutil.copytree(source, target, symlinks=True)
-    return target
-
-
 @pytest.fixture
 def start(tmp_path):
     """A project before and after an update."""
@@ -87,33 +79,7 @@ def run(app):
 
 def test_killed_at_every_step(start, tmp_path):
     before, old, new = start
-    outcomes, number, chained = [], 0, 0
-    while True:
-        number += 1
-        app = copy(before, tmp_path / "app")
-        if not killed_at(number, lambda app=app: run(app)):
-            break
-        again = copy(app, tmp_path / "again")
-        run(again)
-        assert tree(again) == new, number
-        chain = copy(app, tmp_path / "chain")  # and recovery itself is killed at each of its steps
-        step = 1
-        while killed_at(step, lambda chain=chain: recover(chain)):
-            step += 1
-        chained += step - 1
-        outcomes.append(recover(app))
-        found = tree(app)
-        assert tree(chain) == found, number
-        assert found == (new if "rolled forward" in outcomes else old), number
-    assert tree(app) == new
-    print(f"{number - 1} crash points, and {chained} kills of their recovery")
-    assert number > 60
-    assert [outcome for outcome, _ in itertools.groupby(outcomes)] == [
-        "nothing",
-        "rolled back",
-        "rolled forward",
-        "nothing",
-    ]
+    assert len(kill_at_every_step(before, run, old, new, tmp_path)) >= 60
 
 
 def test_system_error_at_every_step(start, tmp_path, monkeypatch):

@@ -2,16 +2,25 @@
 """Kills and system errors at every step leave the complete old project or the complete new one."""
 
 import errno
-import itertools
 import os
-import shutil
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 from opwest.write import disk, read_record, recover
-from write_support import NEW_RECORD, OLD_RECORD, at_step, child, generate_new, generate_old, killed_at, refusal, tree
+from write_support import (
+    NEW_RECORD,
+    at_step,
+    child,
+    copy,
+    generate_new,
+    generate_old,
+    is_old,
+    kill_at_every_step,
+    refusal,
+    tree,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -29,52 +38,9 @@ def start(request, tmp_path):
     return start, tree(start), tree(expected)
 
 
-def copy(source, target):
-    if target.exists():
-        shutil.rmtree(target)
-    if source.exists():
-        shutil.copytree(source, target, symlinks=True)
-    return target
-
-
-def is_old(found, old):
-    """Whether `found` is the old tree; a first generation may have created its directory."""
-    return found == old or (not old and found == {".opwest": None})
-
-
 def test_killed_at_every_step(start, tmp_path):
     before, old, new = start
-    outcomes = []
-    number = chained = 0
-    while True:
-        number += 1
-        app = copy(before, tmp_path / "app")
-        if not killed_at(number, lambda app=app: generate_new(app)):
-            break
-        again = copy(app, tmp_path / "again")
-        generate_new(again)
-        assert tree(again) == new, number
-
-        chain = copy(app, tmp_path / "chain")  # and recovery itself is killed at each of its steps
-        step = 1
-        while killed_at(step, lambda chain=chain: recover(chain)):
-            step += 1
-        chained += step - 1
-        outcome = recover(app)
-        outcomes.append(outcome)
-        found = tree(app)
-        assert tree(chain) == found, number
-        if "rolled forward" in outcomes:  # once the journal exists, the new project is completed
-            assert found == new, number
-        else:
-            assert is_old(found, old), number
-        assert read_record(app) == (NEW_RECORD if found == new else OLD_RECORD if old else None)
-        assert recover(app) == "nothing"
-    assert tree(app) == new
-    print(f"{number - 1} crash points, and {chained} kills of their recovery")
-    assert number > 40
-    runs = [outcome for outcome, _ in itertools.groupby(outcomes)]
-    assert runs == ["nothing", "rolled back", "rolled forward", "nothing"]
+    assert len(kill_at_every_step(before, generate_new, old, new, tmp_path)) >= 40
 
 
 def failing(number, code):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the writing layer."""
 
+import itertools
 import os
+import shutil
 import signal
 import stat
 import warnings
 from pathlib import Path, PurePosixPath
 
+from campaign import sized
 from opwest.diagnostics import OpwestError
 from opwest.files import ProjectFile
-from opwest.write import WriteResult, disk, write_project
+from opwest.write import WriteResult, disk, recover, write_project
 
 RECORD = {"manifests": {"models/digits.yaml": "aa"}, "options": {"runtime": "vendored"}}
 
@@ -133,3 +136,49 @@ def generate_old(app):
 
 def generate_new(app):
     write(app, *NEW, record=NEW_RECORD)
+
+
+def copy(source: Path, target: Path) -> Path:
+    """Replace a directory by a copy; without a source, remove it."""
+    shutil.rmtree(target, ignore_errors=True)
+    if source.exists():
+        shutil.copytree(source, target, symlinks=True)
+    return target
+
+
+def is_old(found, old):
+    """Whether `found` is the old tree; a first generation may have created its directory."""
+    return found == old or (not old and found == {".opwest": None})
+
+
+def kill_at_every_step(before, run, old, new, work):
+    """Kill `run` at each of its steps in a copy of `before`; return what the recovery did after each kill.
+
+    The next run completes the new project. Recovery leaves the old or the new one, also if it is killed at its steps.
+    """
+    outcomes, number, chained = [], 0, 0
+    while True:
+        number += 1
+        app = copy(before, work / "app")
+        if not killed_at(number, lambda app=app: run(app)):
+            break
+        again = copy(app, work / "again")
+        run(again)
+        assert tree(again) == new, number
+        chain = copy(app, work / "chain") if number % sized(4, 1) == 0 else None
+        step = 1
+        while chain and killed_at(step, lambda chain=chain: recover(chain)):
+            step += 1
+        chained += step - 1
+        outcomes.append(recover(app))
+        found = tree(app)
+        assert chain is None or tree(chain) == found, number
+        # Once the journal exists, the new project is completed.
+        assert found == new if "rolled forward" in outcomes else is_old(found, old), number
+        assert recover(app) == "nothing"
+    assert tree(app) == new
+    print(f"{number - 1} crash points, and {chained} kills of their recovery")
+    assert [outcome for outcome, _ in itertools.groupby(outcomes)] == [
+        *("nothing", "rolled back", "rolled forward", "nothing")
+    ]
+    return outcomes
