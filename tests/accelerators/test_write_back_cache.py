@@ -176,7 +176,9 @@ def test_results_are_wrong_without_cache_maintenance(program, left_out):
 def test_generated_main_pads_buffers_to_cache_lines(chosen, tmp_path):
     """A caller's buffer with cache maintenance ends with a cache line: invalidation affects no other data."""
     found = 0
-    for graph, path, model, _ in chosen[:3]:
+    for graph, path, model, _ in chosen:
+        if found > 2:
+            break
         app = generate_quickly([path], tmp_path / graph.name)
         main = (app / "src" / "main.c").read_text()
         header = (app / "models" / model.name / "include" / f"{model.name}.h").read_text()

@@ -315,6 +315,7 @@ def test_inspect_prints_every_field(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "12 bytes follow the signed part" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:
     need("cc")
     import shutil

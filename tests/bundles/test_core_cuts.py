@@ -21,6 +21,7 @@ OTHER = Variant(name="other", mark=3000, slot=1)
 FAST = (*(flag for flag in FLAGS if "sanitize" not in flag and flag != "-O1"), "-O2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["single", "double"])
 def test_power_cut_at_every_operation(how: str, tmp_path: Path) -> None:
     """Every operation, before, after, and inside at three fractions; then again at every operation of the recovery."""

@@ -293,6 +293,7 @@ def play(seed: int, turn: int, every: list[File], work: Path) -> None:
     board.close()
 
 
+@pytest.mark.slow
 def test_random_schedules(tmp_path: Path) -> None:
     every = files()
     for seed in range(sized(6, 200)):

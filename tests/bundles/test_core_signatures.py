@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bundle_files import PROGRAMS
-from c_support import execute, run
+from c_support import compile_all, execute, run
 from core_support import BUNDLE, CORE, INCLUDES, VENDORED, built
 from requirements_support import need
 
@@ -149,12 +149,13 @@ def test_vendored_files_are_those_of_their_packages() -> None:
         assert hashlib.sha256((BUNDLE / "ext" / name).read_bytes()).hexdigest() == expected, name
 
 
+@pytest.mark.slow
 def test_all_public_names_have_a_prefix(tmp_path: Path) -> None:
     """An image can contain the vendored libraries a second time."""
     need("nm")
     sources = [*VENDORED, *CORE]
-    run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *INCLUDES, "-c", *sources], tmp_path)
-    objects = sorted(tmp_path.glob("*.o"))
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2"]
+    objects = compile_all(tmp_path, sources, "gcc", flags, INCLUDES)
     assert len(objects) == len(sources)
     names = run(["nm", "--defined-only", "--extern-only", "--format=just-symbols", *objects], tmp_path).split()
     names = [name for name in names if not name.endswith(".o:")]

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
 THREADED = tuple("-fsanitize=thread" if flag.startswith("-fsanitize=") else flag for flag in FLAGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", [0, 1])
 def test_no_run_fails_or_mixes_models(trial: int, tmp_path: Path) -> None:
     """The outputs identify the model; a model that finds the workspace of another one traps."""

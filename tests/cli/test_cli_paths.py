@@ -120,6 +120,7 @@ def test_update_to_an_overlong_name_changes_no_files(capsys: pytest.CaptureFixtu
         ("dangling", "dangling: error: not a directory"),
         ("dangling/app", "dangling: error: cannot write the project: File exists"),
         ("fifo", "fifo: error: not a directory"),
+        ("file", "file: error: not a directory"),
         ("file/app", "file: error: cannot write the project: File exists"),
         ("/dev/null", "/dev/null: error: not a directory"),
     ],

@@ -4,7 +4,19 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 _TESTS = Path(__file__).resolve().parents[1]
 for _folder in (_TESTS, _TESTS / "golden"):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
+
+from requirements_support import need  # noqa: E402
+
+
+@pytest.fixture(scope="session", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
+def metadata(request: pytest.FixtureRequest) -> str:
+    """The back end: `make test` builds with that of C, and the table of programs with LLVM too."""
+    if request.param == "llvm":
+        need("llvmlite")
+    return request.param

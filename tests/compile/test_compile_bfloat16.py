@@ -77,7 +77,9 @@ def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
 
 
 @pytest.mark.parametrize(
-    ("kind", "metadata"), [("float32", "c"), ("uint16", "llvm"), ("V2", "c")], indirect=["metadata"]
+    ("kind", "metadata"),
+    [("float32", "c"), ("uint16", "llvm"), pytest.param("V2", "c", marks=pytest.mark.slow)],
+    indirect=["metadata"],
 )
 def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):
     need_compiler("cc")
@@ -104,6 +106,7 @@ def test_inputs_that_are_rounded_are_noted(opwest, project, tmp_path):
     assert "contains float16 [4]" in shown.err and "expected: bfloat16 [4]" in shown.err
 
 
+@pytest.mark.slow
 def test_main_prints_bits(opwest, project):
     need_compiler("cc")
     output = opwest("run", generated(opwest, project, "llvm"), "--host", "--json").out

@@ -24,8 +24,18 @@ BUILDS: list[tuple[str, tuple[str, ...], Metadata]] = [
 THREADS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 
 
-@pytest.mark.parametrize("built", BUILDS, ids=lambda one: f"{one[0]}{'-m32' if one[1] else ''}-{one[2]}")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "built"),
+    [
+        pytest.param(
+            *(name, one),
+            id=f"{name}-{one[0]}{'-m32' if one[1] else ''}-{one[2]}",
+            marks=[] if one[2] == "c" or name == "lifecycle" else pytest.mark.slow,
+        )
+        for name in PROGRAMS
+        for one in BUILDS
+    ],
+)
 def test_cases(name: str, built: tuple[str, tuple[str, ...], Metadata], tmp_path: Path) -> None:
     compiler, machine, metadata = built
     flags = [*machine, *SANITIZED]

@@ -42,6 +42,7 @@ def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path:
     assert ("overlap" in text) == ("buffers" not in checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["streams", "several"])
 def test_llvm_without_checks(name: str, tmp_path: Path) -> None:
     """The objects refer to the functions of neither check."""

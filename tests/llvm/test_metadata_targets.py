@@ -38,14 +38,14 @@ DECLARED = (
 
 
 @pytest.fixture
-def opwest(monkeypatch, capsys):
+def opwest(monkeypatch, capfd):
     """Return a function that runs a command in this process."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
 
     def run(*words):
-        capsys.readouterr()
+        capfd.readouterr()
         code = main([str(word) for word in words])
-        shown = capsys.readouterr()
+        shown = capfd.readouterr()
         return SimpleNamespace(returncode=code, stdout=shown.out, stderr=shown.err)
 
     return run

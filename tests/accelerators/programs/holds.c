@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 
 #include <opwest/accelerator_context.h>
 
@@ -25,6 +26,10 @@
 /* Milliseconds: far more than all runs of a pair take. */
 #ifndef DEADLOCK_MS
 #define DEADLOCK_MS 20000
+#endif
+/* Of each step, so that two threads surely meet; 0: only yield. */
+#ifndef STEP_MS
+#define STEP_MS 0
 #endif
 
 struct opwest_host_data {
@@ -151,7 +156,11 @@ static int run(struct model *model)
 				data[model->handle[i]].owners++;
 			}
 		}
-		sched_yield();
+		if (STEP_MS == 0) {
+			sched_yield();
+		} else {
+			(void)thrd_sleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+		}
 	}
 	return 0;
 }
