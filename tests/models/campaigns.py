@@ -6,11 +6,12 @@ cannot run is a fault of the configuration, except for rows of oracles.
 """
 
 import numpy as np
+import pytest
 from campaign import sized
 from models.executor import Library
 from models.oracle import litert
 from models.records import compare, record
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.interpret.run import outputs_of, run_graph
@@ -35,6 +36,15 @@ def graph_of(content, simplified=False):
         check_graph(graph, "made.tflite", faults)
     assert not faults.has_errors, "\n".join(map(str, faults))
     return simplify(graph) if simplified else graph
+
+
+def lowering_fault(model):
+    """Return the only fault of the lowering of a model."""
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(model.build()), "made", faults)
+    [fault] = faults
+    return fault
 
 
 def cases_of(graph, random, count=CASES):
