@@ -76,7 +76,9 @@ def check_configurations(
     simplified=False,
     steps=False,
 ):
-    """Compare the oracle, the interpreter and the emitted C on `count` files; `bound` is that of float results.
+    """Compare the oracle, the interpreter and the emitted C on `count` files; return the emitted programs.
+
+    `bound` is that of float results.
 
     `bound`: |found - expected| <= bound * max(1, |expected|). `oracle` replaces LiteRT: (content, cases, resolver).
     `steps`: the cases of a file are a sequence, the state lasts.
@@ -105,6 +107,7 @@ def check_configurations(
                 compare(key, one, three.reshape(one.shape), bound, f"configuration {number}: emitted C")
                 varied += len(np.unique(one)) > 2 or one.size < 3 or one.dtype == bool
     assert varied, "all results are saturated"
+    return library.emitted
 
 
 def key_of(model, oracle):
