@@ -33,7 +33,7 @@
 #             share killed by package, and the survivors: hours. ARGUMENTS="--count 50 --only generator/opwest/plan" for others
 # make pass-mutants  240 mutants of the passes between operators, against the proof of an import and runtimes: 20 to 40
 #             minutes on 2 cores; scripts/mutation_survivors.md judges the survivors. ARGUMENTS="--seed 1 --count 50" for others
-# make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+# make mutate-mlf  10,000 damaged Model Library Format tars through the importer (a reader of make fuzz)
 # make dist   the sdist and the wheel in dist/, from the committed files, with their checksums
 # make lock   requirements/*.txt: the versions and hashes of all packages, from pyproject.toml
 # make release-check  the types on Windows and macOS; the packages in empty environments without a network, Python 3.11 to
@@ -42,7 +42,8 @@
 # make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
-#   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, npu_model, docs, examples,
+#   - the directories of REST in tests/conftest.py: zephyr, models, importers, kernels, graphs, proof,
+#     fuzz, llvm, accelerators, npu_model, docs, examples, release,
 #   - tests marked `slow`: campaigns, and crash tests at every step,
 #   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
@@ -188,7 +189,7 @@ mutated-models: $(VENV)/.installed-all
 mutated-tvm: $(VENV)/.installed-all
 	@$(BIN)/python tests/importers/mutated_tvm.py --runs 300
 
-mutate-mlf: $(VENV)/.installed-dev
+mutate-mlf: $(VENV)/.installed-all
 	@$(BIN)/python tests/fuzz --reader mlf --runs 10000
 
 unpacked-models: $(VENV)/.installed-dev

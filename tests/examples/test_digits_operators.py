@@ -59,45 +59,21 @@ def call(function, inputs, dtype, shape):
     return results[0]
 
 
-def check_conv2d_relu(operators, images, weight, bias):
-    expected = reference.conv2d_relu(images, weight, bias)
-    assert expected.dtype == np.int8
-    for image, features in zip(images, expected, strict=True):
-        result = call(operators.conv2d_relu, [image, weight, bias], np.int8, features.shape)
-        np.testing.assert_array_equal(result, features)
-    return expected
-
-
-def check_max_pool(operators, features):
-    expected = reference.max_pool(features)
-    assert expected.dtype == np.int8
-    for values, pooled in zip(features, expected, strict=True):
-        np.testing.assert_array_equal(call(operators.max_pool, [values], np.int8, pooled.shape), pooled)
-    return expected
-
-
-def check_dense(operators, pooled, weight, bias):
-    expected = reference.dense(pooled, weight, bias)
-    assert expected.dtype == np.int32
-    for values, scores in zip(pooled, expected, strict=True):
-        result = call(operators.dense, [values, weight, bias], np.int32, scores.shape)
-        np.testing.assert_array_equal(result, scores)
-    return expected
-
-
-def check_arg_max(operators, scores):
-    expected = reference.arg_max(scores)
-    assert expected.dtype == np.int32
-    for values, label in zip(scores, expected, strict=True):
-        assert call(operators.arg_max, [values], np.int32, (1,)) == [label]
+def check(operators, name, dtype, data, *parameters):
+    """Compare an operator with its reference on each image; return the results."""
+    expected = getattr(reference, name)(data, *parameters)
+    assert expected.dtype == dtype
+    for one, wanted in zip(data, expected, strict=True):
+        result = call(getattr(operators, name), [one, *parameters], dtype, wanted.shape or (1,))
+        np.testing.assert_array_equal(result, wanted.reshape(result.shape))
     return expected
 
 
 def check_network(operators, images, parameters):
-    features = check_conv2d_relu(operators, images, parameters["conv_weight"], parameters["conv_bias"])
-    pooled = check_max_pool(operators, features)
-    scores = check_dense(operators, pooled, parameters["dense_weight"], parameters["dense_bias"])
-    labels = check_arg_max(operators, scores)
+    features = check(operators, "conv2d_relu", np.int8, images, parameters["conv_weight"], parameters["conv_bias"])
+    pooled = check(operators, "max_pool", np.int8, features)
+    scores = check(operators, "dense", np.int32, pooled, parameters["dense_weight"], parameters["dense_bias"])
+    labels = check(operators, "arg_max", np.int32, scores)
     np.testing.assert_array_equal(labels, reference.predict(images, parameters))
     return labels
 
@@ -157,7 +133,7 @@ def test_conv2d_relu_extremes(operators):
     images = np.stack(int8_samples((8, 8, 1), seed=3))
     for weight in int8_samples((8, 3, 3, 1), seed=4):
         for bias in int32_samples((8,), seed=5):
-            check_conv2d_relu(operators, images, weight, bias)
+            check(operators, "conv2d_relu", np.int8, images, weight, bias)
 
 
 def test_conv2d_relu_places_each_tap(operators):
@@ -166,7 +142,7 @@ def test_conv2d_relu_places_each_tap(operators):
     images.reshape(64, 64)[np.arange(64), np.arange(64)] = 16
     weight = np.zeros((8, 9), dtype=np.int8)
     weight[np.arange(8), np.arange(8)] = 100
-    features = check_conv2d_relu(operators, images, weight.reshape(8, 3, 3, 1), np.zeros(8, dtype=np.int32))
+    features = check(operators, "conv2d_relu", np.int8, images, weight.reshape(8, 3, 3, 1), np.zeros(8, dtype=np.int32))
     # Tap (0, 0) reads one row up and one column left: a pixel at (2, 3) affects (3, 4).
     expected = np.zeros((8, 8), dtype=np.int8)
     expected[3, 4] = 100 * 16 // 32
@@ -180,19 +156,19 @@ def test_conv2d_relu_places_each_tap(operators):
 def test_conv2d_relu_rounding(operators, total, expected):
     images = np.zeros((1, 8, 8, 1), dtype=np.int8)
     weight = np.zeros((8, 3, 3, 1), dtype=np.int8)
-    features = check_conv2d_relu(operators, images, weight, np.full(8, total, dtype=np.int32))
+    features = check(operators, "conv2d_relu", np.int8, images, weight, np.full(8, total, dtype=np.int32))
     assert (features == expected).all()
 
 
 def test_max_pool_extremes(operators):
-    check_max_pool(operators, np.stack(int8_samples((8, 8, 8), seed=6)))
+    check(operators, "max_pool", np.int8, np.stack(int8_samples((8, 8, 8), seed=6)))
 
 
 def test_dense_extremes(operators):
     pooled = np.stack(int8_samples((4, 4, 8), seed=7))
     for weight in int8_samples((10, 128), seed=8):
         for bias in int32_samples((10,), seed=9):
-            check_dense(operators, pooled, weight, bias)
+            check(operators, "dense", np.int32, pooled, weight, bias)
 
 
 def test_arg_max_extremes(operators):
@@ -201,7 +177,7 @@ def test_arg_max_extremes(operators):
     scores = [np.full(10, low), np.full(10, high), np.zeros(10), np.arange(10), -np.arange(10)]
     scores += [np.where(np.arange(10) == i, high, low) for i in range(10)]
     scores += list(random.choice([low, -1, 0, high], (100, 10)))
-    labels = check_arg_max(operators, np.stack(scores).astype(np.int32))
+    labels = check(operators, "arg_max", np.int32, np.stack(scores).astype(np.int32))
     assert labels[:5].tolist() == [0, 0, 0, 9, 0]
     assert labels[5:15].tolist() == list(range(10))
 

@@ -17,7 +17,7 @@ import fuzz_paths  # noqa: F401
 import mlf_made as made
 import numpy as np
 from fuzz_mutators import LONGEST, mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader
+from fuzz_readers import Read, Reader, messages
 from mlf_mutations import VARIANTS, content_of, examine, mutated
 from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import c_text, packed, packed_calls, processor, wrapper
@@ -28,13 +28,6 @@ from opwest.importers.mlf.relay import read_relay
 _TOKENS = re.compile(rb"\w+|[^\w\s]|\s+")
 _CHECKED = 8
 """One of this number of imports is checked as a project: other readers cover `check`."""
-
-
-def _told(fault: OpwestError) -> str:
-    for one in fault.diagnostics:
-        assert one.message.strip() and len(str(one)) < 10_000, str(one)[:300]
-        assert str(Path.cwd()) not in str(one)
-    return " ".join(word for one in fault.diagnostics[:3] for word in one.message.split()[:12] if word.isalpha())
 
 
 def mutate_library(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
@@ -156,7 +149,7 @@ def _start_texts(folder: Path) -> Read:
                     assert len(c_text.values(text, array.start, array.dtype, array.count, "x.c")) == size
             found.append(str(len(pools)))
         except OpwestError as fault:
-            found.append(_told(fault))
+            found.append(messages(fault.diagnostics))
         needs = processor.needs_of([text], functions)
         source = corrected("x.c", text, list(functions)[:1], "", [])
         found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(source.remarks)}")
@@ -181,7 +174,7 @@ def _start_params(folder: Path) -> Read:
         try:
             found = read_params(content, "x.params")
         except OpwestError as fault:
-            return _told(fault)
+            return messages(fault.diagnostics)
         assert sum(one.values.nbytes for one in found.values()) <= len(content)
         return str([str(one.dtype) for one in found.values()][:4])
 

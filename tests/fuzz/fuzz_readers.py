@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from fuzz_mutators import Mutator, mutate_bytes
+from opwest.diagnostics import Diagnostic
 
 Read = Callable[[bytes], str]
 """Reads one input. Returns the result as text: inputs with new results join the corpus. May not raise."""
+
+
+def messages(faults: Iterable[Diagnostic]) -> str:
+    """Return messages without numbers and names; they must be short and not empty, without the working directory."""
+    found = list(faults)
+    for one in found:
+        assert one.message.strip() and len(str(one)) < 10_000, str(one)[:300]
+        assert str(Path.cwd()) not in str(one)
+    return " ".join(word for one in found[:3] for word in one.message.split()[:12] if word.isalpha())
 
 
 @dataclass(frozen=True)

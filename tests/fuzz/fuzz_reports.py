@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -17,8 +17,8 @@ import fuzz_paths  # noqa: F401
 from elf_writer import build_elf
 from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
-from fuzz_readers import Read, Reader
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from fuzz_readers import Read, Reader, messages
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.packing import greedy, search
 from opwest.packing.judge import judged
 from opwest.packing.table import blocks_of, read_table, written_table
@@ -39,15 +39,6 @@ _NUMBERS = (
     *b"NaN Infinity -Infinity 1e999 -0.0 1e-320 1.5 9223372036854775807 9223372036854775808 -1 1e17 true null".split(),
     b"9" * 400,
 )
-
-
-def _messages(faults: Iterable[Diagnostic]) -> str:
-    """Return the message without numbers and names; it must be short and not empty."""
-    found = list(faults)
-    for one in found:
-        assert one.message.strip() and len(str(one)) < 10_000, str(one)[:300]
-        assert str(Path.cwd()) not in str(one)
-    return " ".join(word for one in found[:3] for word in one.message.split()[:12] if word.isalpha())
 
 
 def _made() -> data.Model:
@@ -161,7 +152,7 @@ def _start_report(folder: Path) -> Read:
         try:
             before = read_report(path)
         except OpwestError as fault:
-            return _messages(fault.diagnostics)
+            return messages(fault.diagnostics)
         changes = compare(before, now)
         if _chosen(content):
             _shown(page(now, changes, path.name))
@@ -172,7 +163,7 @@ def _start_report(folder: Path) -> Read:
                 write_report(path, "new")
             except OpwestError as fault:
                 assert path.read_bytes() == content
-                return f"kept {_messages(fault.diagnostics)}"
+                return f"kept {messages(fault.diagnostics)}"
         return f"{known} {sorted({one.group for one in changes})}"
 
     return read
@@ -213,7 +204,7 @@ def _start_measurements(folder: Path) -> Read:
         [found] = add_measured([plain], [path], faults)
         if faults.has_errors:
             assert found == plain
-            return _messages(faults)
+            return messages(faults)
         made = report_of(found)
         text = to_json(made)
         json.loads(text, parse_constant=_no_constant)
@@ -222,7 +213,7 @@ def _start_measurements(folder: Path) -> Read:
             _shown(page(made, changes, "before"))
         path.write_text(text)
         assert read_report(path) == made, "the read data differs from the written data"
-        return f"{_messages(faults)} {len(found.profiles)} {len(found.results)}"
+        return f"{messages(faults)} {len(found.profiles)} {len(found.results)}"
 
     return read
 
@@ -254,7 +245,7 @@ def _start_image(folder: Path) -> Read:
         found = add_images(models, [path], faults)
         if faults.has_errors:
             assert found == models
-            return _messages(faults)
+            return messages(faults)
         made = report_of(*found)
         text = to_json(made)
         if _chosen(content):
@@ -289,11 +280,11 @@ def _start_table(folder: Path) -> Read:
         faults = Diagnostics()
         rows = read_table(text, "table.csv", faults)
         if faults.has_errors:
-            return f"{_messages(faults)} {len(faults)}"
+            return f"{messages(faults)} {len(faults)}"
         blocks = blocks_of(rows)
         if rows[0].offset is not None:
             given = judged(rows, faults)
-            return f"{_messages(faults)} {len(faults)}" if given is None else f"{given.size} {given.lower_bound}"
+            return f"{messages(faults)} {len(faults)}" if given is None else f"{given.size} {given.lower_bound}"
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)
         best = search.plan_pool(blocks, None, 300)

@@ -126,13 +126,6 @@ def test_tensor_that_the_plan_does_not_keep_has_memory_of_its_own(tmp_path: Path
     assert any(line.startswith("t2: {view_of: arena, offset: 32,") for line in lines_of(manifest, "tensors"))
 
 
-def test_tensor_of_the_npu_that_the_plan_does_not_keep_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, clashing(needed_by_npu=True).build(), kernels="portable")
-    assert "the memory that Vela planned for tensor 't' has 'c' when it is read" in str(error.value)
-    assert not (tmp_path / "model").exists()
-
-
 def test_fast_scratch_memory_has_a_pool_of_its_own(tmp_path: Path) -> None:
     stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 0), (2, 0), 64)), STOP], CONFIG_U65_256)
     folder, manifest = imported(tmp_path, whole(stream, fast=64).build())
@@ -185,16 +178,6 @@ def assert_has_no_weights(folder: Path, manifest: str) -> None:
     assert source.index("{0},") < source.index("{.data = region_1, .size = 128U}")
 
 
-def test_tensor_of_another_dtype(tmp_path: Path) -> None:
-    made = Vela()
-    x, y = made.input("image", 16), made.planned("scores", 48, dtype="string")
-    made.npu(payload([*words_of(copy((1, 16), (1, 48), 16)), STOP]), [x], y)
-    made.model.output(y)
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, made.build())
-    assert "tensor 'scores' has the dtype string" in str(error.value)
-
-
 def test_large_arena_needs_little_memory(tmp_path: Path) -> None:
     made = whole(arena=2**30)
     tracemalloc.start()
@@ -208,14 +191,6 @@ def test_raw_file_without_weights(tmp_path: Path) -> None:
     stream = payload([*words_of(copy((1, 16), (1, 48), 16)), STOP])
     content = raw({"cmd_data": np.bytes_(stream), "weight_data": np.bytes_(b"")})
     assert_has_no_weights(*imported(tmp_path, content))
-
-
-def test_weights_that_are_no_constant(tmp_path: Path) -> None:
-    made = whole()
-    made.weights.content = None
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, made.build())
-    assert "the weights 'read_only' is uint8 [192]" in str(error.value)
 
 
 def test_boards_and_memory_regions(tmp_path: Path) -> None:
@@ -233,19 +208,6 @@ def test_boards_and_memory_regions(tmp_path: Path) -> None:
 def test_weights_are_in_the_memory_of_the_arena_in_sram_only(tmp_path: Path) -> None:
     _, manifest = imported(tmp_path, whole().build(), memory_mode="Sram_Only")
     assert "npu_weights: {file: constants.npz, key: npu_weights, pool: arena}" in manifest
-
-
-@pytest.mark.parametrize(
-    ("pool", "message"),
-    [
-        ("arena", "invalid --pool 'arena'"),
-        ("fast=board:node", "--pool fast=board:node: the model has no memory 'fast'"),
-    ],
-)
-def test_invalid_pools(tmp_path: Path, pool: str, message: str) -> None:
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, whole().build(), pools=[pool])
-    assert message in str(error.value)
 
 
 def test_raw_file_is_read_without_unpickling(tmp_path: Path) -> None:
@@ -281,6 +243,32 @@ def constant_input() -> Vela:
     return made
 
 
+def with_strings() -> Vela:
+    made = Vela()
+    x, y = made.input("image", 16), made.planned("scores", 48, dtype="string")
+    made.npu(payload([*words_of(copy((1, 16), (1, 48), 16)), STOP]), [x], y)
+    made.model.output(y)
+    return made
+
+
+def computed_weights() -> Vela:
+    made = whole()
+    made.weights.content = None
+    return made
+
+
+def for_the_processor(*kinds: str, description: str | None = None) -> Vela:
+    made = Vela()
+    tensor = made.input("x", 0)
+    for number, kind in enumerate(kinds, 1):
+        result = made.planned(f"t{number}", 16 * number)
+        made.model.operator(kind, [tensor], result)
+        tensor = result
+    made.model.output(tensor)
+    made.model.description = description
+    return made
+
+
 SCALE_OF_X = (0.5, 3)
 SEPARATE = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((3, 0), (4, 0), 16)), STOP])
 
@@ -289,6 +277,16 @@ SEPARATE = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((3, 0),
     ("content", "message"),
     [
         (lambda: b"no model", "not a file of Vela"),
+        (lambda: clashing(needed_by_npu=True).build(),
+         "the memory that Vela planned for tensor 't' has 'c' when it is read"),
+        (lambda: with_strings().build(), "tensor 'scores' has the dtype string"),
+        (lambda: computed_weights().build(), "the weights 'read_only' is uint8 [192]"),
+        (lambda: for_the_processor("RELU").build(), "the model has no operator 'ethos-u'"),
+        (lambda: for_the_processor("RELU").build(), "--npu compiles it for an NPU"),
+        (lambda: for_the_processor("RELU", "ABS", description="Vela Optimised").build(),
+         "Vela left all operators on the processor: ABS, RELU"),
+        (lambda: for_the_processor("RELU", "ABS", description="Vela Optimised").build(),
+         "m_vela.tflite imports it for the processor"),
         (lambda: whole(b"COP2" + step(16, 48)[4:]).build(),
          "operator 0 (ethos-u), result 'scores': the payload has the format COP2"),
         (lambda: whole(step(16, 48)[:-4]).build(), "the payload is truncated"),
@@ -318,33 +316,9 @@ SEPARATE = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((3, 0),
 )  # fmt: skip
 def test_refusals(tmp_path: Path, content, message: str) -> None:
     with pytest.raises(OpwestError) as error:
-        imported(tmp_path, content())
+        imported(tmp_path, content(), kernels="portable")
     assert message in str(error.value), str(error.value)
     assert not (tmp_path / "model").exists()
-
-
-def test_model_for_the_processor_is_not_a_file_of_vela(tmp_path: Path) -> None:
-    made = Vela()
-    x, y = made.input("x", 0), made.planned("y", 16)
-    made.model.operator("RELU", [x], y)
-    made.model.output(y)
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, made.build())
-    assert "the model has no operator 'ethos-u'" in str(error.value)
-    assert "--npu compiles it for an NPU" in str(error.value)
-
-
-def test_file_of_vela_without_operators_for_the_npu(tmp_path: Path) -> None:
-    made = Vela()
-    x, a, y = made.input("x", 0), made.planned("a", 16), made.planned("y", 16)
-    made.model.operator("RELU", [x], a)
-    made.model.operator("ABS", [a], y)
-    made.model.output(y)
-    made.model.description = "Vela Optimised"
-    with pytest.raises(OpwestError) as error:
-        imported(tmp_path, made.build())
-    assert "Vela left all operators on the processor: ABS, RELU" in str(error.value)
-    assert "m_vela.tflite imports it for the processor" in str(error.value)
 
 
 def test_the_command_selects_the_import_by_the_name_of_the_file(
@@ -365,3 +339,15 @@ def test_import_tflite_names_the_import_for_an_npu(
     Path("m_vela.tflite").write_bytes(whole().build())
     assert main(["import", "tflite", "m_vela.tflite", "-o", "model"]) == 1
     assert "opwest import vela m_vela.tflite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        ("arena", "invalid --pool 'arena'"),
+        ("fast=board:node", "--pool fast=board:node: the model has no memory 'fast'"),
+    ],
+)
+def test_invalid_pools(tmp_path: Path, pool: str, message: str) -> None:
+    with pytest.raises(OpwestError, match=message):
+        imported(tmp_path, whole().build(), pools=[pool])

@@ -32,7 +32,7 @@ ELSEWHERE = {
     "cannot read {path.name!r}: {error.strerror}": "test_invalid_files.py: root may read every file",
     "{where} has {info.file_size} bytes": "tests/fuzz: more than 1 GiB; an .npz can say so in few bytes",
     "model {model.name!r} has {count} {what}": "tests/unit/model/test_model_entries.py: a manifest takes 10 s",
-    "invalid version in the %YAML directive": "tests/fuzz/regressions/yaml",
+    "invalid version in the %YAML directive": "tests/fuzz/regressions.zip: yaml",
     "invalid YAML: {error}": "no YAMLError without a place is known; kept for new versions of PyYAML",
 }
 

@@ -16,7 +16,7 @@ from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
-COUNT = sized(24, 240)
+COUNT = sized(16, 240)
 STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -ffreestanding -c -o".split()
 
 

@@ -43,20 +43,19 @@ def candidate(layer, dtype, number, preferred="mve", **keys):
 
 
 def check(candidates, folder, flags=WARNINGS):
+    need("arm-none-eabi-gcc", "qemu-system-arm")
     measured = run(candidates, MACHINES["cortex-m55"], folder, flags)
     assert [(one.wrong, one.guards) for one in measured] == [(0, 0)] * len(candidates)
 
 
 @pytest.mark.parametrize(("kind", "dtype"), VARIANTS)
 def test_random_layers_have_exact_results(kind, dtype, tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     candidates = [candidate(kind, dtype, number) for number in range(LAYERS)]
     assert {one.emitted.steps[0].variant for one in candidates} == VARIANTS[kind, dtype]
     check(candidates, tmp_path)
 
 
 def test_code_does_not_depend_on_optimisation(tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     candidates = [
         candidate(kind, "int8", number) for number, kind in enumerate(["convolution", "dense", "depthwise"] * 2)
     ]
@@ -65,7 +64,6 @@ def test_code_does_not_depend_on_optimisation(tmp_path):
 
 
 def test_rows_are_longer_than_the_unrolled_code(tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     shapes = [(9, 5, 2), (200, 9, 3), (640, 4, 3), (5000, 3, 2), (1000, 11, 1), (4100, 8, 1)]
     check(
         [
@@ -77,14 +75,12 @@ def test_rows_are_longer_than_the_unrolled_code(tmp_path):
 
 
 def test_single_roundings_are_exact(tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     kinds = ("exponents", "left", "halves", "greatest", "one", "relu")
     found = [candidate("dense", "int8", n, kind=kind, rounding=Rounding.ONCE) for n, kind in enumerate(kinds)]
     check(found, tmp_path)
 
 
 def test_sums_of_64_bits_are_exact(tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     kinds = ("convolution", "dense") * 3
     found = [candidate(kind, "int16", number, "mve-long") for number, kind in enumerate(kinds)]
     assert {one.emitted.steps[0].variant for one in found} == {"mve-long"}
@@ -92,7 +88,6 @@ def test_sums_of_64_bits_are_exact(tmp_path):
 
 
 def test_a_window_that_is_the_image_is_a_single_row(tmp_path):
-    need("arm-none-eabi-gcc", "qemu-system-arm")
     keys = {"stride": (1, 1), "dilation": (1, 1)}
     whole = candidate("convolution", "int8", 0, shape=(1, 2, 3, 5), size=(2, 3), same=False, **keys)
     padded = candidate("convolution", "int8", 1, shape=(1, 1, 1, 5), size=(3, 3), same=True, **keys)

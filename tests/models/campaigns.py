@@ -6,11 +6,12 @@ cannot run is a fault of the configuration, except for rows of oracles.
 """
 
 import numpy as np
+import pytest
 from campaign import sized
 from models.executor import Library
 from models.oracle import litert
 from models.records import compare, record
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.models.control import resolve_control
 from opwest.importers.models.graph.check import check_graph
 from opwest.importers.models.interpret.run import outputs_of, run_graph
@@ -35,6 +36,15 @@ def graph_of(content, simplified=False):
         check_graph(graph, "made.tflite", faults)
     assert not faults.has_errors, "\n".join(map(str, faults))
     return simplify(graph) if simplified else graph
+
+
+def lowering_fault(model):
+    """Return the only fault of the lowering of a model."""
+    faults = Diagnostics()
+    with pytest.raises(OpwestError):
+        lower_graph(graph_of(model.build()), "made", faults)
+    [fault] = faults
+    return fault
 
 
 def cases_of(graph, random, count=CASES):
@@ -66,7 +76,9 @@ def check_configurations(
     simplified=False,
     steps=False,
 ):
-    """Compare the oracle, the interpreter and the emitted C on `count` files; `bound` is that of float results.
+    """Compare the oracle, the interpreter and the emitted C on `count` files; return the emitted programs.
+
+    `bound` is that of float results.
 
     `bound`: |found - expected| <= bound * max(1, |expected|). `oracle` replaces LiteRT: (content, cases, resolver).
     `steps`: the cases of a file are a sequence, the state lasts.
@@ -95,6 +107,7 @@ def check_configurations(
                 compare(key, one, three.reshape(one.shape), bound, f"configuration {number}: emitted C")
                 varied += len(np.unique(one)) > 2 or one.size < 3 or one.dtype == bool
     assert varied, "all results are saturated"
+    return library.emitted
 
 
 def key_of(model, oracle):

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 import yaml
-from opwest.cli.main import main
+from in_process import succeed
 from opwest.importers.vela.convert import import_vela
 from opwest.importers.vela.request import Options
 
@@ -69,7 +67,8 @@ class Application:
             "OPWEST_NPU_FOLDER": str(work),
             "OPENBLAS_NUM_THREADS": "1",  # its threads take longer to start than the layers
         }
-        _opwest(*words, **environment)
+        with patch.dict(os.environ, environment):
+            succeed(*words)
         assert len((work / "launches").read_text().splitlines()) == self.programs * len(cases)
         outputs = [np.load(results / f"{name}.npy") for name in self._names("outputs")]
         return [[one[number] for one in outputs] for number in range(len(cases))]
@@ -90,13 +89,5 @@ def generated(folder: Path) -> Application:
     assert DRIVER.name in own
     # The host has no driver of Zephyr.
     (folder / "model" / "manifest.yaml").write_text(own.partition("\napplication:")[0] + "\n")
-    _opwest("generate", folder / "model" / "manifest.yaml", "-o", folder / "app")
+    succeed("generate", folder / "model" / "manifest.yaml", "-o", folder / "app")
     return Application(folder, manifest)
-
-
-def _opwest(*words: object, **environment: str) -> None:
-    """Run a command in this process, which takes less time."""
-    printed = io.StringIO()
-    with patch.dict(os.environ, environment), redirect_stdout(printed), redirect_stderr(printed):
-        code = main([str(word) for word in words])
-    assert code == 0, printed.getvalue()
