@@ -11,7 +11,8 @@
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that
 #             share devices, all injected faults, all MiniMalloc problems, 40 updates killed at random moments
-# make boards  the Zephyr tests with all their boards, and those of LLVM with all their targets
+# make boards  the Zephyr tests with all their configurations (CI: a pairwise cover, which
+#             `python tests/zephyr/cover.py` prints), and those of LLVM with all their targets
 # make matrix  each version of Zephyr at hand, board, convention and back end; prints a table, also in build/matrix.txt
 # make board-sweep  the target of all boards of Zephyr, against Zephyr's Kconfig: 10 to 20 minutes; prints a table, also in
 #             build/board-sweep.txt and docs/boards.md

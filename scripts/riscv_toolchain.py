@@ -11,6 +11,7 @@ Zephyr SDK no such toolchain is needed.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -25,11 +26,12 @@ def toolchain(folder: Path) -> None:
 
     `folder` may exist. The error is for a missing compiler.
     """
-    compiler = shutil.which(f"{PREFIX}gcc")
-    if compiler is None:
+    if shutil.which(f"{PREFIX}gcc") is None:
         raise FileNotFoundError(f"{PREFIX}gcc not found in PATH (Debian: apt-get install gcc-riscv64-unknown-elf)")
     folder.mkdir(parents=True, exist_ok=True)
-    for tool in Path(compiler).parent.glob(f"{PREFIX}*"):
+    # A directory of PATH with links to ccache has the compilers only: all directories, the first one wins.
+    places = [Path(place) for place in os.get_exec_path() if place and Path(place) != folder.absolute()]
+    for tool in (tool for place in reversed(places) for tool in place.glob(f"{PREFIX}*")):
         own = folder / tool.name
         own.unlink(missing_ok=True)
         if tool.name in (f"{PREFIX}gcc", f"{PREFIX}g++"):

@@ -12,6 +12,7 @@ import functools
 import importlib
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,15 +128,18 @@ def cover(declared: Mapping[str, Declaration]) -> dict[str, list[tuple[Any, ...]
         row = max(one.in_ci, key=lambda row: len(one.pairs(row) - covered))  # the first one of equals
         chosen[name] = [row]
         covered |= one.pairs(row)
+    uses: Counter[Pair] = Counter()
     while missing := possible(declared) - covered:
         gains = (
-            (len(one.pairs(row) & missing) / one.cost, name, row)
+            (len(pairs & missing) / one.cost, -sum(uses[pair] for pair in pairs), name, row, pairs)
             for name, one in sorted(declared.items())
-            for row in one.in_ci
+            for row, pairs in ((row, one.pairs(row)) for row in one.in_ci)
         )
-        _, name, row = max(gains, key=lambda gain: gain[0])
+        # Of equal gains, the values that were chosen less often before.
+        _, _, name, row, pairs = max(gains, key=lambda gain: gain[:2])
         chosen[name].append(row)
-        covered |= declared[name].pairs(row)
+        covered |= pairs
+        uses.update(pairs)
     return {name: sorted(dict.fromkeys(rows), key=declared[name].rows.index) for name, rows in chosen.items()}
 
 

@@ -165,6 +165,8 @@ class Workspace:
         # Zephyr uses ccache if it is installed: exclude the build directory from ccache's comparison.
         env.setdefault("CCACHE_BASEDIR", str(self.folder.parent))
         env.setdefault("CCACHE_NOHASHDIR", "1")
+        # The kernel's files get the directories of models too. ccache compares the headers that a file has included.
+        env.setdefault("CCACHE_IGNOREOPTIONS", "-I../*")
         env["ZephyrBuildConfiguration_ROOT"] = str(BUILD_CONFIGURATION)
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):

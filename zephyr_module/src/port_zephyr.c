@@ -38,7 +38,7 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 /* The maximum bytes that the measuring function uses below its variables. */
 #define OWN_STACK 64U
 
-uint32_t __noinline opwest_stack_measure(void (*call)(void))
+__attribute__((noinline)) uint32_t opwest_stack_measure(void (*call)(void))
 {
 	volatile uint8_t here = 0U;
 	/* Above the word that CONFIG_STACK_SENTINEL checks in each switch of threads. */

@@ -54,6 +54,18 @@ def made(riscv: ModuleType, folder: Path) -> str:
     return riscv.variables(folder)["CROSS_COMPILE"]
 
 
+def test_tools_of_all_directories_of_path(
+    riscv: ModuleType, tools: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A directory before the others, with links to ccache, has the compilers only."""
+    (tmp_path / "links").mkdir()
+    script(tmp_path / "links" / f"{riscv.PREFIX}gcc", "echo ccache")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'links'}:{tools}:{tmp_path / 'bin'}")
+    prefix = made(riscv, tmp_path / "toolchain")
+    assert output(f"{prefix}nm") == ["nm"]
+    assert output(f"{prefix}gcc", "-c") == ["ccache"]
+
+
 def output(*words: str) -> list[str]:
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return done.stdout.split("\n")[:-1]

@@ -5,6 +5,9 @@
 # Python imports sitecustomize.py of this directory in each script that configures the build.
 set(ENV{PYTHONPATH} "${CMAKE_CURRENT_LIST_DIR}/python")
 
+# The archiver writes the table of symbols: ranlib would write it again.
+set(CMAKE_RANLIB /bin/true CACHE FILEPATH "")
+
 # To find a board, Zephyr reads the files of all boards. The directories of each board are found once in a session.
 set(opwest_tests_boards)
 if(DEFINED ENV{OPWEST_TESTS_SESSION} AND BOARD)
@@ -27,19 +30,43 @@ endfunction()
 # A comment in the header of the devicetree contains the path of the build directory: ccache would compile or preprocess
 # each file again for each build.
 
-function(opwest_tests_remove_build_path)
-  set(header ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/devicetree_generated.h)
-  set(kept ${CMAKE_BINARY_DIR}/devicetree_without_path.h)
-  if(NOT EXISTS ${header})
-    return() # sysbuild itself, or another version of Zephyr
-  endif()
-  file(READ ${header} text)
-  string(REPLACE "\n *   ${CMAKE_BINARY_DIR}/zephyr/zephyr.dts.pre\n" "\n *   zephyr.dts.pre\n" text "${text}")
+function(opwest_tests_keep_time header text)
+  string(MD5 kept ${header})
+  set(kept ${CMAKE_BINARY_DIR}/${kept}.h)
   file(WRITE ${header} "${text}")
   # An equal header has its earlier time: nothing is compiled again.
   file(COPY_FILE ${header} ${kept} ONLY_IF_DIFFERENT)
   execute_process(COMMAND touch -r ${kept} ${header})
 endfunction()
 
+function(opwest_tests_remove_build_path)
+  set(header ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/devicetree_generated.h)
+  if(NOT EXISTS ${header})
+    return() # sysbuild itself, or another version of Zephyr
+  endif()
+  file(READ ${header} text)
+  string(REPLACE "\n *   ${CMAKE_BINARY_DIR}/zephyr/zephyr.dts.pre\n" "\n *   zephyr.dts.pre\n" text "${text}")
+  opwest_tests_keep_time(${header} "${text}")
+endfunction()
+
+# No file in C reads the options of modules with models: with equal headers, the kernel's files of an application are in
+# ccache if those of any other one with the same other options are.
+
+function(opwest_tests_remove_model_options)
+  file(GLOB headers ${CMAKE_BINARY_DIR}/zephyr/include/generated/autoconf.h
+    ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/autoconf.h)
+  foreach(header IN LISTS headers)
+    file(READ ${header} text)
+    string(REGEX MATCHALL "#define CONFIG_ZEPHYR_OPWEST_[A-Z0-9_]+_MODULE 1\n" modules "${text}")
+    foreach(module IN LISTS modules)
+      string(REGEX REPLACE "#define CONFIG_ZEPHYR_OPWEST_([A-Z0-9_]+)_MODULE 1\n" "\\1" name "${module}")
+      string(REPLACE "${module}" "" text "${text}")
+      string(REPLACE "#define CONFIG_OPWEST_MODEL_${name} 1\n" "" text "${text}")
+    endforeach()
+    opwest_tests_keep_time(${header} "${text}")
+  endforeach()
+endfunction()
+
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_model_options)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_build_path)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_keep_board_directories)

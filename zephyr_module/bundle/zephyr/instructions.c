@@ -7,7 +7,11 @@
 #include <zephyr/kernel.h>
 #include <zephyr/logging/log.h>
 #include <zephyr/sys/barrier.h>
+#if __has_include(<zephyr/version.h>)
 #include <zephyr/version.h>
+#else /* Zephyr 3.4 */
+#include <version.h>
+#endif
 
 #ifdef CONFIG_CPU_CORTEX_M
 #include <zephyr/sys/sys_io.h>
