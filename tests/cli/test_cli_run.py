@@ -181,6 +181,7 @@ def test_failing_compiler(opwest, digits_app, monkeypatch):
     assert done.code == 1 and "the compiler failed: false" in done.err
 
 
+@pytest.mark.slow
 def test_another_compiler(opwest, tmp_path, monkeypatch):
     need("clang")
     monkeypatch.setenv("CC", "clang -O1")
