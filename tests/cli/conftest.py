@@ -22,6 +22,14 @@ from opwest.cli.main import main  # noqa: E402
 DIGITS = _TESTS.parent / "examples" / "digits"
 
 
+@pytest.fixture(scope="session", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
+def metadata(request):
+    """The back end: `make test` runs these tests with that of C."""
+    if request.param == "llvm":
+        need("llvmlite")
+    return request.param
+
+
 @pytest.fixture
 def opwest(capsys):
     """Return a function that runs the command line in this process and returns exit code, stdout and stderr."""

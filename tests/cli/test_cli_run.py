@@ -181,6 +181,7 @@ def test_failing_compiler(opwest, digits_app, monkeypatch):
     assert done.code == 1 and "the compiler failed: false" in done.err
 
 
+@pytest.mark.slow
 def test_another_compiler(opwest, tmp_path, monkeypatch):
     need("clang")
     monkeypatch.setenv("CC", "clang -O1")
@@ -306,6 +307,7 @@ def test_profile_needs_inputs(opwest, digits_of):
 
 
 @NEEDS_CC
+@pytest.mark.slow
 def test_reference_and_tolerance(opwest, tmp_path):
     """The exit code is 1 for a difference beyond the tolerance: that of the command line, else of the manifest."""
     manifests = copy_project("minimal", tmp_path / "source")

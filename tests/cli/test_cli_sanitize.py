@@ -77,6 +77,7 @@ def test_examples_are_clean(compiler: str, example: str, digits, tmp_path: Path,
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -16,7 +16,7 @@ from requirements_support import need  # noqa: E402
 
 @pytest.fixture(scope="session", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
 def metadata(request: pytest.FixtureRequest) -> str:
-    """The back end: `make test` builds with that of C, and the table of programs with LLVM too."""
+    """The back end: `make test` uses that of C, `make test-rest` LLVM too."""
     if request.param == "llvm":
         need("llvmlite")
     return request.param

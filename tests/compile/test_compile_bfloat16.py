@@ -78,7 +78,7 @@ def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
 
 @pytest.mark.parametrize(
     ("kind", "metadata"),
-    [("float32", "c"), ("uint16", "llvm"), pytest.param("V2", "c", marks=pytest.mark.slow)],
+    [("float32", "c"), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("uint16", "llvm"), ("V2", "c")))],
     indirect=["metadata"],
 )
 def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):

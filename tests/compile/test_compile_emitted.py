@@ -21,6 +21,7 @@ from c_support import (
     read_record,
     run,
 )
+from campaign import sized
 from golden_support import PROJECTS, generate_quickly
 from opwest.board.services import write_services
 from requirements_support import fault_of_compiler, need_compiler
@@ -28,7 +29,8 @@ from requirements_support import fault_of_compiler, need_compiler
 STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {
     "gcc": ["gcc"],
-    "gcc-m32": ["gcc", "-m32"],
+    # The programs of cases are also built for i386; cortex-m3 has 32 bits too.
+    **sized({}, {"gcc-m32": ["gcc", "-m32"]}),
     "clang": ["clang"],
     "cortex-m3": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
 }

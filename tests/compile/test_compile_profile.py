@@ -46,6 +46,7 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
     assert "OPWEST_PROFILE_" not in plain and objects[0] == objects[1]
 
 
+@pytest.mark.slow
 def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")

@@ -30,7 +30,7 @@ THREADS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=t
         pytest.param(
             *(name, one),
             id=f"{name}-{one[0]}{'-m32' if one[1] else ''}-{one[2]}",
-            marks=[] if one[2] == "c" or name == "lifecycle" else pytest.mark.slow,
+            marks=[] if one[2] == "c" else pytest.mark.slow,
         )
         for name in PROGRAMS
         for one in BUILDS
