@@ -36,6 +36,8 @@ VERSIONS = ("3.4", "4.1", MAIN)
 DEFAULTS: Mapping[str, object] = {"back_end": "c", "convention": "unpacked", "version": MAIN}
 NAMES = {"models": "board"}
 """Parameters of tests with other names than their dimension: a fixture of a board."""
+COST = 3
+"""The cost of most tests; the images of the matrix cost less."""
 Value = tuple[str, str]
 Pair = tuple[Value, Value]
 _Test = TypeVar("_Test", bound=Callable[..., Any])
@@ -76,12 +78,13 @@ class Declaration:
 
 
 def configured(
-    names: str = "", rows: Iterable[Any] = ((),), /, *, cost: int = 3, indirect: bool = False, **same: object
+    names: str = "", rows: Iterable[Any] = ((),), /, *, cost: int = COST, indirect: bool = False, **same: object
 ) -> Callable[[_Test], _Test]:
     """Declare the configurations of a test: parameters and their values, as for pytest.mark.parametrize.
 
     `same` has the dimensions that are no parameters; a tuple contains several values in one test. A dimension without a
-    declaration has the value in DEFAULTS; a test without a board has no pairs. `cost` weighs tests, if a pair remains.
+    declaration has the value in DEFAULTS; a test without a board has no pairs. `cost` weighs tests, if a pair remains;
+    with more than COST, CI takes the first configuration, whatever its pairs are.
     """
     split = tuple(name.strip() for name in names.split(",") if name.strip())
     listed = tuple((row,) if len(split) == 1 else tuple(row) for row in rows)
@@ -126,6 +129,8 @@ def cover(declared: Mapping[str, Declaration]) -> dict[str, list[tuple[Any, ...]
     for name in sorted(declared, key=lambda name: (len(declared[name].in_ci), name)):
         one = declared[name]
         row = max(one.in_ci, key=lambda row: len(one.pairs(row) - covered))  # the first one of equals
+        if one.cost > COST:
+            row = one.in_ci[0]
         chosen[name] = [row]
         covered |= one.pairs(row)
     uses: Counter[Pair] = Counter()

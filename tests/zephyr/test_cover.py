@@ -35,8 +35,9 @@ def test_the_cover_is_small() -> None:
     declared = cover.declarations()
     rows = cover.cover(declared)
     more = {name: len(found) for name, found in rows.items() if len(found) > 1}
-    assert more.keys() == {"test_matrix_on_zephyr.test_cells"}
-    assert more.popitem()[1] <= 16
+    # A board of one test only has its pairs in no other one.
+    assert more.keys() == {"test_matrix_on_zephyr.test_cells", "test_written_code_on_zephyr.test_written_code"}
+    assert sum(more.values()) <= 16
 
 
 def test_campaigns_run_all_configurations(monkeypatch: pytest.MonkeyPatch) -> None:

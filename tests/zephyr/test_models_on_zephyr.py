@@ -170,7 +170,7 @@ def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
 ) -> None:
     app = device_app(opwest, tmp_path, "uart0")
     (app / "prj.conf").write_text((app / "prj.conf").read_text().replace("CONFIG_SERIAL=y", "CONFIG_SERIAL=n"))
-    code, built = workspace.try_build(app, BOARD, target="app")
+    code, built = workspace.try_build(app, BOARD)
     assert code != 0
     assert (
         "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in built.log

@@ -66,7 +66,7 @@ def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
         assert {"vectors", "open_and_close", "run_checks_its_arguments"} <= set(results)
 
 
-@configured("board, options", [(("qemu_cortex_m3",), SMALL), (BOARDS[1:], ())])
+@configured("board, options", [(("qemu_cortex_m3",), SMALL), (BOARDS[1:], ())], cost=9)
 def test_digits_on_every_board(
     workspace: Workspace, digits: Path, board: tuple[str, ...], options: tuple[str, ...], tmp_path: Path
 ) -> None:

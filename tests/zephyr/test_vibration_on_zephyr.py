@@ -13,7 +13,7 @@ from zephyr_support import ROOT, Workspace
 pytestmark = pytest.mark.zephyr
 
 
-@configured("board", [("mps2/an385",), ("native_sim/native/64", "mps2/an385")])
+@configured("board", [("mps2/an385",), ("native_sim/native/64", "mps2/an385")], cost=9)
 def test_sensor_thread_feeds_the_model(
     workspace: Workspace, opwest: Callable[..., object], tmp_path: Path, board: tuple[str, ...]
 ) -> None:

@@ -18,7 +18,7 @@ BOARDS = {
 }
 
 
-@configured("board", BOARDS)
+@configured("board", BOARDS, cost=9)
 def test_written_code(workspace: Workspace, board: str) -> None:
     output, has_fence = BOARDS[board]
     built = workspace.build(PROGRAM, board)
