@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model whose first operator calls pause_here() of the test, and whose state counts the runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 OPERATORS = """#include <stdint.h>

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The size of a campaign: a sample in ordinary runs, the whole with `make campaign`."""
 
-from __future__ import annotations
-
 import os
 from typing import TypeVar
 

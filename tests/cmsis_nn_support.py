@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CMSIS-NN of the Zephyr workspace."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

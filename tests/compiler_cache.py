@@ -6,8 +6,6 @@ in build/ccache, so that it also serves the next run. Its programs are in a dire
 /usr/lib/ccache is.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -7,8 +7,6 @@ Tests marked `whole` run in campaigns only (campaign.py); Zephyr tests run with 
 other runs (zephyr/cover.py).
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two models with operators in C++, whose functions and classes have the same names, and an application in C++."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 MODELS = {"times_two": 2, "times_five": 5}

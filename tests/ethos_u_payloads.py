@@ -4,8 +4,6 @@
 Source of the codes: the technical reference manual of Ethos-U55, chapter "Command stream".
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Sequence
 

@@ -5,8 +5,6 @@ Each page is a tool. Its commands are run where the tool is installed, its manif
 its outputs have the tool's own answers, or those of numpy, for CASES inputs.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

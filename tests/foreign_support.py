@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators compiled by Halide and by MLIR, for tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

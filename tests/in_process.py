@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `opwest` in the process of a test: starting an interpreter costs more than most commands."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

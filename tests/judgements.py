@@ -4,8 +4,6 @@
 Every object that `objects_factory` makes is compared, so both commands are compared on all objects of the test suite.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model whose tensors, pools, operators and symbols have names of macros and types."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from opwest.model.identifiers import member_name

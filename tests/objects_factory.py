@@ -4,8 +4,6 @@
 `opwest inspect` and `opwest check` must have the same judgement on each.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ uses only the names of `HOST`: a test that needs more is left to `make test-rest
 `skip_here(reason)` is for requirements without a package: a Zephyr workspace, downloaded models, another processor.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

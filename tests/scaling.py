@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check how the processor time of a function grows with its input, whatever the speed of the machine."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results shared by the processes of a test session: the first process that needs one creates it, the others wait."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

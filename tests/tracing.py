@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code whose coverage is not measured."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building models with test doubles for the driver and the port."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with the operators of programs/adders.c on emulated devices."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Mapping

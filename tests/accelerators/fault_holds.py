@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The intervals in which a run owns its devices, from the hand-written actions of a subject and devices.h."""
 
-from __future__ import annotations
-
 from fault_subjects import Subject
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of the fault injection, with hand-written actions of open and run."""
 
-from __future__ import annotations
-
 from fault_subjects import ELEMENTS, Kept, Member, Subject
 
 SUBJECTS = [

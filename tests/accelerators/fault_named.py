@@ -4,8 +4,6 @@
 Written from device_calls.h and registry.h, independent of their implementation. The operator is `launch`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import re

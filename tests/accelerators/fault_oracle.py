@@ -5,8 +5,6 @@ Written from launch.h, accelerator.h, devices.h and status.h, independent of the
 the intervals of ownership, fault_calls.py the faults.
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ releases.
 The test restores other contents of states than the first ones after every open.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@
 With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models that stream: their manifests, their operators, and the C that plays them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

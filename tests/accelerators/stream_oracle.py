@@ -5,8 +5,6 @@ It has no copy of the runtime's algorithm: it checks each event against the rule
 sequential execution.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from dataclasses import dataclass, field

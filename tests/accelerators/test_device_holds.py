@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which runs acquire devices: no deadlock, and no ownership that is longer than this requires."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures of each call of open, run and close, and of each pair: calls, errors and status are as specified."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of launches at their limits: every launch is waited for, and unfinished ones have slots of their own."""
 
-from __future__ import annotations
-
 from accelerators_support import PROGRAMS, SANITIZED, need_compiler, play
 from c_support import RUNTIME, compile_program
 

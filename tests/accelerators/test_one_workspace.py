@@ -4,8 +4,6 @@
 test_fault_injection.py tests that each failure of open and run of such models permits the next open.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ The devices are threads that compute every step from the bytes that they read, a
 in the depth of their queues, the cost of programs, and their optional hooks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 test_device_holds.py has devices that only ownership protects, and models with another order, which wait for each other.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device handles are typed end to end: none is passed as `void *`, and a wrong one does not compile."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

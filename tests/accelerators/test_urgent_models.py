@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An urgent model beside a long one: its latency on the host port, and runs that another thread cancels."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emitted cache maintenance with a write-back cache that writes back, drops and fetches lines at random."""
 
-from __future__ import annotations
-
 import re
 
 import projects

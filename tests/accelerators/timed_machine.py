@@ -5,8 +5,6 @@ It executes the schedule of a model with given durations and checks the rules of
 implements the contract of the class of accelerators, and shares no code with the planner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal

@@ -5,8 +5,6 @@ The images are `programs/stand_in.c`, compiled for this machine and linked at th
 tests map memory there.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import platform

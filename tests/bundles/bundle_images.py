@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models for tests of `opwest bundle`, and machines of QEMU that run their images."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A board for tests: a console with files, keys and the meaning of its answers."""
 
-from __future__ import annotations
-
 import enum
 import errno
 from dataclasses import dataclass

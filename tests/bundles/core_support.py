@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with the portable core of bundles, and the console that controls it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

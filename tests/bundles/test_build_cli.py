@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `opwest bundle`: options, builds of Zephyr, targets, keys, output."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

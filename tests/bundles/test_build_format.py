@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The format of bundles in Python: bytes of a file, damaged files, signatures."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relocatable images of `opwest bundle --llext`, and what LLEXT cannot load."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 from pathlib import Path

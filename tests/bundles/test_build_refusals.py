@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that a bundle cannot contain: each operator is reported at its line, all at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

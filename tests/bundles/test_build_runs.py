@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images of `opwest bundle`: linked for a slot, loaded there by QEMU or mapped into a process, and run."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots: addresses, and partitions of a devicetree."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

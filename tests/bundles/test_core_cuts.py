@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power cuts and failures at every operation of the storage."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reader of files: every check of the header, of the signatures and of the ABI record."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Sequence

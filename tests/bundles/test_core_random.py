@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random schedules of uploads, installations, resets and changes of flash, compared with a model of the manager."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections import Counter

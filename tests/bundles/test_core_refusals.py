@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every check of an installation: one bundle, or one board, for each."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions, and the comparison of steps."""
 
-from __future__ import annotations
-
 import dataclasses
 import struct
 from collections.abc import Callable

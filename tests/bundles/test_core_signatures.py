@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ed25519 and SHA-512 of the core, against RFC 8032 and the package cryptography."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Sequence

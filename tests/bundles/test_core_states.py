@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of the slots: installation, confirmation, roll-back, crashes, and a reset in each state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two threads run models while others are installed, refused and rolled back, under ThreadSanitizer."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uploads: parts of any size, lost, repeated and reordered ones, and sizes of writes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

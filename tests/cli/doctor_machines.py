@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines for the tests of `opwest doctor`: programs are scripts in one directory, which is PATH."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest doctor` on machines made of scripts: complete ones, and ones without parts."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of `opwest doctor` on Windows and macOS: both systems are simulated, the programs are scripts."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effects that a manifest permits, and calls that only the compiled object can decide."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest inspect`: its judgement is that of `opwest check`, also for LLVM IR."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest inspect` of linked images: the notes of models, damaged notes, images without models."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Missing files: the message names the existing file that is most alike."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest new-driver`: its files, names and errors. tests/conformance compiles and runs what it writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

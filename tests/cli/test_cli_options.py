@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that have no effect with the other options or the given files are errors."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

@@ -4,8 +4,6 @@
 `make test-without-packages` runs these tests in an environment without llvmlite, west and smpclient.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

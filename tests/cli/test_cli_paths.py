@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole command with unusual file names and with obstacles at the output path."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics in pipes and at terminals, and the options --color, --quiet, --verbose."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

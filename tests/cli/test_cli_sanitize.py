@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest run --host --sanitize`: generated code is clean, and faults of operators are reported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that write their inputs: a warning of `check`, an error of `opwest run --host`."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

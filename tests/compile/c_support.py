@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation and execution of emitted projects, with the flags that emitted C must support."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@
 Operators are compiled with the sanitizer too, so ThreadSanitizer sees every access of both threads.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest run --host` with MinGW, whose programs Wine runs, and linked for macOS by Zig, not run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@
 the manifest declares.
 """
 
-from __future__ import annotations
-
 import errno
 import itertools
 import random

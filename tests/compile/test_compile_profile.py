@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CONFIG_OPWEST_PROFILE: no code if disabled, equal measurements of both back ends if enabled."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden models under sanitizers: the cases of programs/ with both back ends, and with threads."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """State between runs: filters, a recurrent unit and a streaming convolution over 1,000 frames against numpy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

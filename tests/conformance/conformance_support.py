@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of the conformance suite for drivers on a host."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance suite on a host: the repository's drivers pass it, with sanitizers, and broken drivers do not."""
 
-from __future__ import annotations
-
 import difflib
 import subprocess
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 pip install tensorflow && python tests/examples/tensorflow_features.py
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

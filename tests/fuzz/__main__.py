@@ -5,8 +5,6 @@ Each reader runs in a separate process with limits on memory and processor time.
 stored in tests/fuzz/regressions.zip, which the test suite replays. Exit code 1 if there was a failure.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of NumPy's files: constants, test vectors, and the files of `opwest run --input`."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 # ruff: noqa: E501 - lists of words
 """Readers of responses of boards, over Zephyr's shell and over SMP, and of files of a Zephyr workspace."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import importlib.util

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of bundles, of devicetrees and of the commands of a build."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

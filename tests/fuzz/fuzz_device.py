@@ -6,8 +6,6 @@ the arguments and functions of operators of TVM's conventions, the programs of a
 the package cryptography). Needs clang with libFuzzer. Failures are in tests/fuzz/regressions.zip.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

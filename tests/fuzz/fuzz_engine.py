@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop: mutate, read, keep new results, minimise and store failures. All in one process, with limits."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import mmap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLVM IR: bitcode and text, read and compiled by LLVM in a child process; and the text readers of opwest."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path

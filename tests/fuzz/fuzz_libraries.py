@@ -2,8 +2,6 @@
 # ruff: noqa: E501 - lists of words
 """Readers of archives in Model Library Format, and of the texts and parameters in them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

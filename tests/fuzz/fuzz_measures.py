@@ -2,8 +2,6 @@
 # ruff: noqa: E501 - lists of words
 """Readers of measurements of images, over the shell, over SMP and on a host; and of build directories."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutations of bytes, lines, JSON trees and YAML, with a seeded random generator."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of ELF objects, archives, C sources and other output of compilers."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of the files of opwest in a project: the lock, the journal of an interrupted run, the origin."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

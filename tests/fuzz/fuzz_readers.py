@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type of readers for the fuzzer, and the list of all readers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

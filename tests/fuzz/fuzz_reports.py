@@ -2,8 +2,6 @@
 # ruff: noqa: E501 - lists of words
 """Readers of the inputs of `opwest report` and `opwest plan`: reports, measurements, images, tables."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

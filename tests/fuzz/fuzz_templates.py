@@ -2,8 +2,6 @@
 # ruff: noqa: E501 - lists of words
 """User templates: whatever their content, they can access only prepared rows."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

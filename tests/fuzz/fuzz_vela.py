@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of what Vela writes: payloads of Ethos-U, .tflite files with subgraphs for the NPU, and raw .npz files."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages for invalid responses of boards and for edited records."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

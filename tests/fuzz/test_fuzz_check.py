@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For every mutated manifest, `opwest check` ends with exit code 0 or 1 and a reason."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short runs of the libFuzzer targets, and every stored failing input."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

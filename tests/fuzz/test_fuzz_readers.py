@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short runs of the fuzzers of `make fuzz` with a fixed seed, and every stored failing input."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from pathlib import Path

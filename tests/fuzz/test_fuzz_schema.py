@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests generated from the schema: the validator accepts them, and `check` reports diagnostics only."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make golden`: store the emitted trees and reports of the golden projects, and print what changed."""
 
-from __future__ import annotations
-
 import sys
 from difflib import SequenceMatcher
 from pathlib import Path

@@ -6,8 +6,6 @@ statement on the line of its condition. Short comments and groups of macros have
 The full trees are compared with their line breaks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,6 @@ A member is omitted if its value is that of more than half of the rows of its st
 with one value everywhere then does not change a brief table. The full trees have all members.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

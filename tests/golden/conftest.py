@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: each golden project is generated once per session."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

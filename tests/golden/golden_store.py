@@ -18,8 +18,6 @@ that depend on the lengths of names (c_lines.py) and without usual members of ta
 profiling run as edits of the run.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden projects and their generation, without a compiler."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -6,8 +6,6 @@ binary file. Values that change with every version of opwest or with every chang
 replaced by names in capitals: checksums, the version, the version of the metadata and the hash of a model.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@
 does not change it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

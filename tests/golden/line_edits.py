@@ -7,8 +7,6 @@ the hunk before it; the first occurrence counts. The line '...' between two remo
 the next occurrence of those after it. A hunk has as little context as this search needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple

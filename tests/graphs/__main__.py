@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of random graphs: `python tests/graphs --count 20000 --jobs 2`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One random graph: import it, run it as it is planned, compare it with the runtime of its format."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import traceback

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random TFLite graph in the making: its tensors, and what operators of all kinds need."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import prod
 

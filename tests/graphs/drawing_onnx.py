@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ONNX graphs: float32, and int8 by pairs of QuantizeLinear and DequantizeLinear (QDQ)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import prod
 

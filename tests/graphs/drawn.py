@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random TFLite graphs: chains and directed graphs of 5 to 40 operators, each drawn from one seed."""
 
-from __future__ import annotations
-
 import numpy as np
 from graphs.drawing import MODES, Drawing
 from graphs.drawn_elements import binary, prelu, reduction, requantise, shared_activation, softmax, unary

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of elements, conversions, reductions."""
 
-from __future__ import annotations
-
 import numpy as np
 from graphs.drawing import RANGES, activation, constant, image, quantised, reach_of, reconstant, requantised, result_of
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers with weights, pools, and the pieces of networks that are made of them."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

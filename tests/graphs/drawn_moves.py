@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that move elements."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -4,8 +4,6 @@
 The process serves many calls. That of `importers/runtimes.py` is new for each model, which takes 0.2 s.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import os

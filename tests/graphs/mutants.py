@@ -7,8 +7,6 @@ the import's own proof fails, if another model is refused, or if the emitted C h
 the format. A mutant that survives changes a choice (other files, all of them right), or nothing in these models.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import collections

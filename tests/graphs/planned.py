@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imported models with their planned memory: the emitted operators on this machine, and images for QEMU."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

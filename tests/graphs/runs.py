@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of many random graphs in processes that import everything once."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import multiprocessing

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a smaller graph with the same kind of fault, and store it as a regression."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An application in the style of microTVM's demos: main.c on the C interface, data in C++ files and headers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 MAIN = """\

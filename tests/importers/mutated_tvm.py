@@ -8,8 +8,6 @@ Every file must result in a complete directory that `opwest check` accepts, or i
 output, within the limits below. The last line counts both; exit code 1 and the file's name for any other result.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest import tflite --npu`: the words for Vela, its messages on failure; with Vela, models of ../shared."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest import vela`: what is written for files like those of Vela, and the message of every refusal."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 from pathlib import Path

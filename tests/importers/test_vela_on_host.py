@@ -4,8 +4,6 @@
 The function adds 1 to each byte of the IFM: it shows the program, the base pointers and the order of each launch.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

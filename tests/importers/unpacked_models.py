@@ -11,8 +11,6 @@ bit. The table contains the steps, and the bytes of memory in TVM's plan and in 
 is mps2/an385, or mps2/an386 for code that requires a Cortex-M4.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files like those of Vela, made by code: operators ethos-u in one arena, operators for the processor between them."""
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Mapping

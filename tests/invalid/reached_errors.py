@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls in opwest that create errors, and those that created one while the cases ran."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import sys

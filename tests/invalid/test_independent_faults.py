@@ -5,8 +5,6 @@ The manifests are those of the golden projects. Each of their values that the sc
 text, one at a time; values of one kind (the same keys, in lists at any index) are made invalid once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

@@ -4,8 +4,6 @@
 invalid_cases.py describes the tables. Files that a case names as `files/...` are made by workshop.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 

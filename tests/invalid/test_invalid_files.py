@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the manifest as a file, and faults that a checked-in file cannot contain."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

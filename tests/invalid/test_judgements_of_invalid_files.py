@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest inspect` and `opwest check` have the same judgement on every file of the invalid manifests."""
 
-from __future__ import annotations
-
 import pytest
 from judgements import compare_judgements
 from workshop import FILE_NAMES, Workshop

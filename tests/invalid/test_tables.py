@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reader of the tables reports faults with their file and line, and rewrites the expected output only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ A case names a file as `files/<name>`. Names that are not in the tables do not e
 some cases test. No binary files are checked in.
 """
 
-from __future__ import annotations
-
 import io
 import subprocess
 import zipfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden models for every target with both back ends, and images of them for hosts and for QEMU."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

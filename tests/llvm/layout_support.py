@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The description of the runtime's layouts as a C program that compiles only if the headers agree with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

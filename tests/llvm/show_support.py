@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """C functions, generated from the description, that write every field of every record; and a reader of their output."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

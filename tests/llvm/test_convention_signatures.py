@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of TVM's conventions against the manifest: by debug information, by IR, by C source."""
 
-from __future__ import annotations
-
 import pytest
 from objects_factory import compile_object
 from opwest.cli.main import main

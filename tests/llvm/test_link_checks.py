@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that are reported before a linker runs: debug information, relocations, constructors in IR."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

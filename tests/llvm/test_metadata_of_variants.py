@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--metadata=llvm` of a model with variants: each target has its object in one directory."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--metadata=llvm` for models that have only C sources: examples, output of importers, `--target`, and errors."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drafts of objects and IR of Zig and rustc, and their comparison with the manifest."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

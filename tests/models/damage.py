@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damage to model files."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a payload on files: `python -m npu_model PAYLOAD REGION... [-o DIR] [--trace]`, with tests/ in PYTHONPATH."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

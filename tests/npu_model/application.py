@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emitted applications on the host whose launches of the NPU run on the functional model."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

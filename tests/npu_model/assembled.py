@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads that tests write by hand, without Vela."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ parameter. Commands without a payload and with one have codes of their own. Sour
 (ethos_u55_regs).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

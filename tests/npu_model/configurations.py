@@ -8,8 +8,6 @@ unequal batches, MIRROR_PAD of channels, REDUCE_MAX and SUM over some axes, tabl
 another meaning than LiteRT's: `pot_scale_int16`, which Vela ignores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs of layers that Vela schedules in stripes, with rolling buffers and shared memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

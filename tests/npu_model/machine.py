@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The execution of a payload."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from npu_model import payload

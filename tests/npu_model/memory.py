@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions of memory, the internal memory, and feature maps in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of every operator: zero point, clamp, table, and the result in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payload of the driver: actions with the identifier COP1, the last of them the command stream."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from npu_model.faults import Invalid, Unsupported

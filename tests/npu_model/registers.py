@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registers that commands set."""
 
-from __future__ import annotations
-
 from npu_model.faults import Invalid
 
 

@@ -9,8 +9,6 @@ TRUNCATE  towards zero.
 NATURAL   one rounding, halves up (towards plus infinity).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models compiled by Vela, run by the functional model."""
 
-from __future__ import annotations
-
 import functools
 import subprocess
 import sys

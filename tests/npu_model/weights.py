@@ -7,8 +7,6 @@ digits, and a remainder in the next chunk. A symbol is an index into a palette, 
 lowest bit of a value is its sign. Source: the codec of Vela, which the tests compare this with.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, field
 from typing import Any

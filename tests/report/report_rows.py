@@ -5,8 +5,6 @@
 at the same place of the references. A new member with one value everywhere does not change a brief report.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

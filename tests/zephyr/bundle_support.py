@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles of the digits example, the package of tests/zephyr/programs/bundles, and its runs in QEMU."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

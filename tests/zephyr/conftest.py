@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Zephyr tier: `west build` and `west twister`, if a workspace is found."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

@@ -6,8 +6,6 @@ runs choose at least one of each test, so that each pair of values that some tes
 `python tests/zephyr/cover.py` prints the pairs and the tests. Among equal configurations the first one is chosen.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import itertools

@@ -5,8 +5,6 @@ A test file declares its program as a Program in a variable. The image runs all 
 other files too, and each test reads the output of its own.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ All models compute the same from integers, floats and scalars of both, in two st
 that the results do not depend on fused multiplications.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

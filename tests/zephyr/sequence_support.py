@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One application of several imported models that print their results of sequences of inputs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bfloat16 model under Zephyr: golden vectors in the emitted suite, and `opwest run --board`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

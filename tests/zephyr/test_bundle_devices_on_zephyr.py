@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bundle that uses two accelerators: devices by type and name, and drivers through the devices of the context."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles are sent to images over SMP and over the shell, through a relay that loses, repeats and delays lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

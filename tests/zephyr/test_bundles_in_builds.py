@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """opwest_add_bundle(): bundles made in the build of the firmware."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles that Zephyr's LLEXT loads into RAM, in QEMU: the loader alone, and behind the manager of slots."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable

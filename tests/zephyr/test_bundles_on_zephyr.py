@@ -5,8 +5,6 @@ All scripts are run by one image for each board (tests/zephyr/programs/bundles).
 warm reset; its driver, NVS and the manager are those of a board. The MPU is on, as in the boards' configurations.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct

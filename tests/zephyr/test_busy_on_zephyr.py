@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One workspace and two threads of Zephyr: functions of a running workspace return -EBUSY and change nothing."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model with CMSIS-NN chosen for one layer on some processors: golden vectors, and images without CMSIS-NN."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@
 The processors have none of CMSIS-NN's instruction sets (an385), DSP (an386), and MVE (an547).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 The page writing-drivers.md runs it for the driver of the example (test_pages_on_zephyr.py), on the same boards.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 Programs per step, exclusive devices, queues, power, priorities, time-outs, cancel, events, the bound on the latency.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

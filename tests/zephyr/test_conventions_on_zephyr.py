@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of TVM and plain ones in one image: two threads with workspaces, both back ends."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

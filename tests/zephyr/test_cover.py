@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cover of configurations is complete: each pair that some test supports, and each test."""
 
-from __future__ import annotations
-
 import cover
 import pytest
 from cover import Declaration, configured

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators and an application in C++, two models in one image, on native_sim and in QEMU."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digits example with `west build`, with equal predictions on all boards, and with `west twister`."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

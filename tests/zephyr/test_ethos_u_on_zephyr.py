@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arm Ethos-U with Zephyr's driver: without an NPU in QEMU, and with registers in memory simulated by a timer."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of all tools of docs/compilers in one image, compared with the tools' answers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

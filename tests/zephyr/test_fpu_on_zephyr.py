@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Float operators in two threads at once on a processor with an FPU, with the float ABI of their objects."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

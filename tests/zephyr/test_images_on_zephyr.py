@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What images contain: notes for `opwest inspect`, the list of models, optional metadata, calls on devices by name."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained models imported with `opwest import tflite` in one image: equal to LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

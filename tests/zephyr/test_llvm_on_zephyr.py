@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The LLVM back end with `west build`: operators as IR, the metadata module as an object, equal predictions."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

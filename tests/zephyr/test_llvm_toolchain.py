@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zephyr's toolchain variant llvm: emitted sources and the runtime, compiled by clang, for the host and for Arm."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

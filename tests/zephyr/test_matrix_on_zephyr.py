@@ -5,8 +5,6 @@ An image belongs to a version of Zephyr, a board and a back end, and holds a mod
 model is verified and recorded for itself, in build/matrix/; scripts/host_matrix.py prints the table of these records.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

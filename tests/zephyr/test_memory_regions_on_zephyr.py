@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools bound to memory regions of boards: their addresses in the image, and errors for wrong bindings."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

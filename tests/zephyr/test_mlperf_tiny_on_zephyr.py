@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/mlperf_tiny on native_sim and in QEMU: the commands of the runner, results compared with LiteRT."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

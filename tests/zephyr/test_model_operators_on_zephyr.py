@@ -5,8 +5,6 @@ A sample of all operators and dtypes (models/sampled.py): integers are equal, fl
 `make models` adds the other boards and C libraries.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds besides digits: targets, devices, several models, the shell, directories with spaces."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The repository as a module: two lines of CMake add a model to an application; `west opwest` in a workspace."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

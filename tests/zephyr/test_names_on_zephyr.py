@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of macros of Zephyr, CMSIS and C libraries, in an application that includes their headers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digits with other versions of Zephyr: equal predictions on all boards, with both back ends."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the documentation that need a Zephyr workspace, page by page, after those that do not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles from images: `opwest run --profile`, the shell's `opwest profile`, events in a trace, and the stack."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated tests of a project, run by `west twister`, and their messages for faults."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

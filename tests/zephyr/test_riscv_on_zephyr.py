@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """RISC-V in QEMU: digits from objects and from IR, imported int8 models, twister, and `opwest run --board`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest run --board`: results from native_sim and QEMU equal those of the host, over the shell and over SMP."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose objects define the same symbols, in one image: called in turn and from two threads, both back ends."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that overflow their stack: a named fault of the image, and one error of `opwest run --board`."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """State between runs under Zephyr: two interleaved streams with failures and resets, and the emitted suite."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

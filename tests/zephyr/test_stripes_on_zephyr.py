@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model with layers in stripes in every variant: golden vectors in whole images, by board."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards with TF-M (`…/ns`): the application is the non-secure image, and TF-M, which the build compiles, starts it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest tune --serial` with an image in QEMU behind a serial device: its clock is that of the emulator."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ Format (`*.tar`), and optionally further sources and headers. OPWEST_MICROTVM_BO
 OPWEST_MICROTVM_CONSOLE a regular expression for the console output that ends the run.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/two_models_ota: three installations into a running image, by the one command of its page."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/two_npus with `west build`: results equal numpy on every board, and overlap in simulated time."""
 
-from __future__ import annotations
-
 import importlib.util
 import platform
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Killed updates leave a project that builds: the old one, and after another call the new one."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import shutil

@@ -5,8 +5,6 @@ Boards of native_sim have no userspace. Zephyr 3.4 has other names for the verif
 of the generated headers.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variants: each board builds its own, in an application, its tests and with `opwest_add_model()`."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vela's output for the shared models in images for the board with an Ethos-U55: linked only, QEMU has no NPU."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/vibration with `west build`: a sensor thread feeds the model; every condition equals the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

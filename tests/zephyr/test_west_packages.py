@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`west packages pip` of a workspace with opwest lists requirements.txt: no project is downloaded."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

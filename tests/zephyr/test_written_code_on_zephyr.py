@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code that a processor writes and executes: the storage of bundles on RISC-V, with one hart and with several."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest
