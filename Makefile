@@ -107,6 +107,7 @@ test-all:
 # With COVERAGE=1 for both, the coverage includes that of make test.
 test-rest: $(VENV)/.installed-all
 	@echo "== remaining tests"
+	@mkdir -p build/coverage
 	@$(RUN) $(PYTEST) --tier=rest
 ifdef COVERAGE
 	@echo "== coverage"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mutants of scripts/mutation."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
+
+from mutants import sample
+
+PYTHON = """\
+\"\"\"A docstring.\"\"\"
+LIMIT: int = 2
+
+
+def run(values: list[int], name: str = "x") -> str:
+    \"\"\"A docstring.\"\"\"
+    if not values or values[0] < LIMIT and name is not None:
+        values.append(-1 + 3)
+    return f"{name}: {len(values) == 0}" if values else "none"
+"""
+C = """\
+#include <stdint.h>
+#define WIDTH 4
+static int32_t sum(const int32_t *a, int n) /* a + b */
+{
+	int32_t all = 0;
+
+	for (int i = 0; i < n && !a[-1]; i++) {
+		all += a[i] - '0';
+	}
+	return all == 7 ? 0x10 : -1;
+}
+"""
+
+
+def mutants_of(tmp_path: Path, name: str, text: str) -> list[str]:
+    """Return the changed lines of all mutants of a file; each differs from the file in one part."""
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    count, found = sample(tmp_path, 1000, 1)
+    assert count == len(found) == len({mutant.name for mutant in found})
+    changed = []
+    for mutant in sorted(found, key=lambda one: (one.start, one.after)):
+        made = mutant.applied(text.encode()).decode()
+        if name.endswith(".py"):
+            ast.parse(made)
+        (line,) = [new for old, new in zip(text.splitlines(), made.splitlines(), strict=True) if old != new]
+        assert text.splitlines()[mutant.lines[0] - 1] != made.splitlines()[mutant.lines[0] - 1]
+        changed.append(line.strip())
+    return changed
+
+
+def test_python(tmp_path: Path) -> None:
+    changed = mutants_of(tmp_path, "generator/opwest/a.py", PYTHON)
+    assert changed[:2] == [
+        "LIMIT: int = 3",
+        "def run(values: list[int], name: str = 'XXx') -> str:",
+    ]
+    conditions = [line for line in changed if line.startswith("if ")]
+    assert "if (not values and (values[0] < LIMIT and name is not None)):" in conditions
+    assert "if not values or (values[0] <= LIMIT) and name is not None:" in conditions
+    assert "if (values) or values[0] < LIMIT and name is not None:" in conditions
+    assert "if not values or values[0] < LIMIT and (name is None):" in conditions
+    assert {"None", "values.append((-1 - 3))", "values.append(1 + 3)"} <= set(changed)
+    assert 'return f"{name}: {(len(values) != 0)}" if values else "none"' in changed
+    assert not [line for line in changed if "docstring" in line]
+
+
+def test_c(tmp_path: Path) -> None:
+    changed = mutants_of(tmp_path, "zephyr_module/src/a.c", C)
+    assert changed == [
+        "int32_t all = 1;",
+        "for (int i = 1; i < n && !a[-1]; i++) {",
+        "for (int i = 0; i <= n && !a[-1]; i++) {",
+        "for (int i = 0; i < n || !a[-1]; i++) {",
+        "for (int i = 0; i < n &&  a[-1]; i++) {",
+        "for (int i = 0; i < n && !a[-2]; i++) {",
+        "all -= a[i] - '0';",
+        "all += a[i] + '0';",
+        "return all != 7 ? 0x10 : -1;",
+        "return all == 8 ? 0x10 : -1;",
+        "return all == 7 ? 17 : -1;",
+        "return all == 7 ? 0x10 : -2;",
+    ]
+
+
+def test_another_version_of_the_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "generator/opwest/a.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(PYTHON)
+    _, (mutant, *_) = sample(tmp_path, 1, 1)
+    with pytest.raises(ValueError, match="not in this version of the file"):
+        mutant.applied(b"# A comment.\n" + PYTHON.encode())
