@@ -121,14 +121,14 @@ def _nodes(node: ast.AST, function: str, statement: int | None) -> Iterator[tupl
         if key in ("annotation", "returns", "decorator_list", "type_params", "type_comment", "format_spec"):
             continue
         if isinstance(node, ast.JoinedStr):
-            value = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+            continue  # before Python 3.12, expressions in f-strings have wrong positions
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or isinstance(child, (ast.Import, ast.ImportFrom)):
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue  # a docstring
             at = child.lineno if isinstance(child, ast.stmt) else (statement or getattr(child, "lineno", 0))
-            if isinstance(child, (ast.expr, ast.Expr)) and not isinstance(node, ast.FormattedValue):
+            if isinstance(child, (ast.expr, ast.Expr)):
                 yield inner, at, child
             yield from _nodes(child, inner, at)
 
