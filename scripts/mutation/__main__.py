@@ -17,9 +17,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from campaign import KILLED, NOT_REACHED, SURVIVED, TIMEOUT, Campaign, Result
 from mutants import sample
 from reached import Reached, record
+from trials import KILLED, NOT_REACHED, SURVIVED, TIMEOUT, Result, Trials
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTEST = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--tier=all")
@@ -75,7 +75,7 @@ def main() -> int:
         sys.exit(f"{folder} has no record of the tests: run `python scripts/mutation record` first")
     count, chosen = sample(tree, given.count, given.seed, given.only)
     print(f"{count} mutants, {len(chosen)} chosen", flush=True)
-    results = Campaign(tree, Reached(folder), folder, given.limit, given.jobs).judge(chosen)
+    results = Trials(tree, Reached(folder), folder, given.limit, given.jobs).judge(chosen)
     print_table(results)
     (folder / "results.json").write_text(json.dumps([vars(one) for one in results], indent=1), encoding="utf-8")
     return 0

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
+# Appended: the modules of tests/ have precedence in all processes of these tests.
+sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
 
 from mutants import sample
 

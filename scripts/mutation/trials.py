@@ -95,7 +95,7 @@ class Copy:
         return KILLED, failed[1] if failed else f"exit code {process.returncode}: {output[-300:]}"
 
 
-class Campaign:
+class Trials:
     """Judges mutants of a tree by the recorded tests, in two copies; results are appended to a file."""
 
     def __init__(self, tree: Path, reached: Reached, folder: Path, limit: float, jobs: int) -> None:
