@@ -134,9 +134,9 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         rows,
     )
     start_up = measure_start_up(work)
-    generating = f"generate of {OPERATORS} operators / imports of Jinja, PyYAML, numpy"
+    generating = f"instructions: generate of {OPERATORS} operators / imports of Jinja, PyYAML, numpy"
     report.limit(generating, start_up.generate, MOST_OF_GENERATE)
-    report.limit("--version / the same imports", start_up.version, MOST_OF_VERSION)
+    report.limit("instructions: --version / the same imports", start_up.version, MOST_OF_VERSION)
     if 100 in costs:
         report.limit("processor time for 100 operators", costs[100][0].cpu, MOST_SECONDS, " s")
     if 1_000 in costs and 10_000 in costs:
