@@ -51,10 +51,10 @@
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
 # Every skip goes through tests/requirements_support.py and is listed with its reason at the end. If the variable CI
 # is set, a test without its packages of apt or pip fails; .ci/run installs all packages.
-# JOBS=N is the number of processes of pytest (default: 2).
+# JOBS=N is the number of processes of pytest (default: one more than the processors, at most 9: some tests wait).
 
 PYTHON ?= python3
-JOBS ?= 2
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 9)))
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-packages
