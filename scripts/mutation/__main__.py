@@ -62,6 +62,7 @@ def main() -> int:
     options.add_argument("--tree", type=Path, default=ROOT, help="a clone with its .venv (default: this one)")
     options.add_argument("--folder", type=Path, help="of records and results (default: build/mutation of the tree)")
     options.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: %(default)s)")
+    options.add_argument("--first", type=Path, help="results.jsonl of another tree: its killing tests run first")
     options.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     options.add_argument("--tests", nargs="*", default=("tests",), help="what record runs (default: all tests of CI)")
     given = options.parse_args()
@@ -75,7 +76,7 @@ def main() -> int:
         sys.exit(f"{folder} has no record of the tests: run `python scripts/mutation record` first")
     count, chosen = sample(tree, given.count, given.seed, given.only)
     print(f"{count} mutants, {len(chosen)} chosen", flush=True)
-    results = Trials(tree, Reached(folder), folder, given.limit, given.jobs).judge(chosen)
+    results = Trials(tree, Reached(folder), folder, given.limit, given.jobs, given.first).judge(chosen)
     print_table(results)
     (folder / "results.json").write_text(json.dumps([vars(one) for one in results], indent=1), encoding="utf-8")
     return 0

@@ -98,9 +98,11 @@ class Copy:
 class Trials:
     """Judges mutants of a tree by the recorded tests, in two copies; results are appended to a file."""
 
-    def __init__(self, tree: Path, reached: Reached, folder: Path, limit: float, jobs: int) -> None:
+    def __init__(self, tree: Path, reached: Reached, folder: Path, limit: float, jobs: int, first: Path | None) -> None:
         self.tree, self.reached, self.limit, self.jobs = tree, reached, limit, jobs
         self.results = folder / "results.jsonl"
+        self._first = {name: result.by for name, result in _read(first).items()} if first else {}
+        """The tests that killed the mutants of another tree: they run first."""
         self._copies: Queue[Copy] = Queue()
         for number in range(jobs):
             self._copies.put(Copy(tree, folder / f"copy{number}"))
@@ -109,10 +111,7 @@ class Trials:
 
     def judge(self, mutants: Sequence[Mutant]) -> list[Result]:
         """Return the results of mutants; those of an earlier, ended run are kept."""
-        known = {}
-        if self.results.exists():
-            lines = self.results.read_text(encoding="utf-8").splitlines()
-            known = {found["name"]: Result(**found) for found in map(json.loads, lines)}
+        known = _read(self.results) if self.results.exists() else {}
         with ThreadPoolExecutor(self.jobs) as pool:
             return list(pool.map(lambda one: known.get(one.name) or self._judged(one), mutants))
 
@@ -133,6 +132,7 @@ class Trials:
 
     def _result(self, mutant: Mutant, copy: Copy, original: bytes, started: float) -> Result:
         tests = self.reached.tests_of(self.tree, mutant.path, mutant.lines)
+        tests.sort(key=lambda test: test != self._first.get(mutant.name))
         if not tests:
             return Result(mutant.name, NOT_REACHED)
         tried, used = 0, 0.0
@@ -169,3 +169,8 @@ class Trials:
             if not self._sound[test]:
                 print(f"not used, it fails without a mutant: {test}", flush=True)
         return self._sound[test]
+
+
+def _read(path: Path) -> dict[str, Result]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {found["name"]: Result(**found) for found in map(json.loads, lines)}
