@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stored form of the emitted trees: full trees, and differences from other trees.
 
-expected/NAME.diff lists the files of a tree. A full tree has its texts in expected/NAME/. Every other tree is stored as
+expected/NAME.diff lists the files of trees; `=== tree NAME` starts a tree. A full tree has its texts in expected/NAME/. Every other tree is stored as
 differences: the head names the reference of each part, then a section follows for every file that is not equal to the
 file of the reference after substitution of the model's name. The sections:
 
@@ -36,7 +36,10 @@ EXPECTED = Path(__file__).resolve().parent / "expected"
 FULL = ("minimal", "many_kinds")
 BASES = {"llvm": "conventions", "asynchronous": "devices", "conventions": "devices", "tvmgen": "devices"}
 """The references of the trees that are not compared with the smallest one."""
+PLACES = {"asynchronous": "devices", "streams": "devices", "several": "targets", "variants": "targets"}
+"""The files of the trees that share one with a similar tree: a new member of the metadata changes few files."""
 _SECTION = "=== "
+_TREE = f"{_SECTION}tree "
 _OWN_FORMS = ("copy", "hex", "sha256", "json")
 """The forms that are not taken from a reference."""
 _STORED = (".ll",)
@@ -119,7 +122,9 @@ def rewrite(name: str, tree: Tree) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(file.text, encoding="utf-8")
     EXPECTED.mkdir(exist_ok=True)
-    (EXPECTED / f"{name}.diff").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    trees = dict(sorted((_stored(name) | {name: lines}).items()))
+    text = "".join(f"{line}\n" for one in trees for line in (f"{_TREE}{one}", *trees[one]))
+    _place(name).write_text(text, encoding="utf-8")
 
 
 def view(name: str, tree: Tree) -> dict[str, File]:
@@ -256,12 +261,28 @@ def _section(path: str, file: File, implied: File | None, *, store: bool) -> Ite
             yield from (f"+{line}" for line in lines[:-1])
 
 
+def _place(name: str) -> Path:
+    return EXPECTED / f"{PLACES.get(name, name)}.diff"
+
+
+def _stored(name: str) -> dict[str, list[str]]:
+    """Return the lines of all trees in the file of a tree."""
+    trees: dict[str, list[str]] = {}
+    place = _place(name)
+    for line in place.read_text(encoding="utf-8").split("\n")[:-1] if place.exists() else ():
+        if line.startswith(_TREE):
+            lines = trees[line.removeprefix(_TREE)] = []
+        else:
+            lines.append(line)
+    return trees
+
+
 def _read(name: str) -> tuple[list[str], list[Section]]:
     """Return the lines of the head of a stored tree, and its sections."""
     heads: list[str] = []
     sections: list[Section] = []
-    place = EXPECTED / f"{name}.diff"
-    for line in place.read_text(encoding="utf-8").split("\n")[:-1]:
+    place = _place(name)
+    for line in _stored(name)[name]:
         if not line.startswith(_SECTION):
             sections[-1].lines.append(line)
         elif re.fullmatch(r"=== \S+ (?:of|like) \S+", line):
