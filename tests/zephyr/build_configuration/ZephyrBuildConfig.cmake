@@ -67,6 +67,21 @@ function(opwest_tests_remove_model_options)
   endforeach()
 endfunction()
 
+# Without debug information the kernel compiles faster. Zephyr reads that of its own files for user threads.
+
+function(opwest_tests_compile_kernel_without_debug_information)
+  get_property(libraries GLOBAL PROPERTY ZEPHYR_LIBS)
+  foreach(library IN LISTS libraries ITEMS kernel)
+    if(TARGET ${library} AND NOT CONFIG_USERSPACE)
+      get_target_property(source ${library} SOURCE_DIR)
+      if("${source}/" MATCHES "^${ZEPHYR_BASE}/")
+        target_compile_options(${library} PRIVATE -g0)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_compile_kernel_without_debug_information)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_model_options)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_build_path)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_keep_board_directories)
