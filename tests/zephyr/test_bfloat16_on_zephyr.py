@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bfloat16 model under Zephyr: golden vectors in the emitted suite, and `opwest run --board`."""
+"""A bfloat16 model under Zephyr: golden vectors in the emitted suite."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from compile.bfloat16_support import X, Y, bits_of, write_project
+from compile.bfloat16_support import write_project
 from cover import configured
 from test_project_tests_on_zephyr import END, cases, twister
 from zephyr_support import Workspace
@@ -38,13 +34,3 @@ def test_suite_passes_in_qemu(workspace: Workspace, app: Path) -> None:
     console = workspace.build(app / "tests" / "brain", AN385).run(END)
     assert "PASS - test_vectors " in console and " FAIL - test_" not in console
     assert "PROJECT EXECUTION SUCCESSFUL" in console
-
-
-@configured(board=NATIVE)
-def test_run_on_a_board_returns_numbers(workspace: Workspace, app: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", bits_of(X))
-    command = [sys.executable, "-m", "opwest", "run", app, "--board", NATIVE, "--input", f"x={tmp_path / 'x.npy'}"]
-    env = workspace.opwest_environment(NATIVE)
-    done = subprocess.run([*map(str, command), "--json"], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["result"]["outputs"] == {"y": Y.tolist()}

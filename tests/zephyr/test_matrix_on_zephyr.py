@@ -7,6 +7,7 @@ model is verified and recorded for itself, in build/matrix/; scripts/host_matrix
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,4 +114,6 @@ def write_record(record: dict[str, object]) -> None:
 
 def test_host_computes_the_same(opwest: Opwest, workspace: Workspace, tmp_path: Path) -> None:
     app = matrix_project.application(opwest, tmp_path, "native_sim/native/64", workspace.base, "c")
-    assert set(matrix_project.verdicts(opwest("run", app, "--host").stdout).values()) == {"ok"}
+    command = [sys.executable, "-m", "opwest", "run", app, "--host"]
+    host = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert set(matrix_project.verdicts(host.stdout).values()) == {"ok"}
