@@ -143,6 +143,11 @@ def cover(declared: Mapping[str, Declaration]) -> dict[str, list[tuple[Any, ...]
         chosen[name].append(row)
         covered |= pairs
         uses.update(pairs)
+    for name, row in [(name, row) for name, rows in sorted(chosen.items()) for row in rows]:
+        others = [declared[n].pairs(r) for n, rows in chosen.items() for r in rows if (n, r) != (name, row)]
+        spare = len(chosen[name]) > 1 and declared[name].cost <= COST
+        if spare and declared[name].pairs(row) <= frozenset().union(*others):
+            chosen[name].remove(row)  # later choices have its pairs, too
     return {name: sorted(dict.fromkeys(rows), key=declared[name].rows.index) for name, rows in chosen.items()}
 
 

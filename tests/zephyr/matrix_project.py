@@ -20,7 +20,7 @@ CASES = 3
 END = r"^finished: "
 _MANIFEST = """\
 version: 1
-model: {name}
+model: cell_{name}
 convention: {name}
 objects: [{{files: [{name}.c]}}]
 operators:
@@ -85,17 +85,18 @@ int main(void)
 }}
 """
 _ONE = """\
-{NAME}_WORKSPACE_DEFINE({name}_workspace);
-static const struct {name}_devices {name}_context = {NAME}_DEVICES_DT_INIT;
+CELL_{NAME}_WORKSPACE_DEFINE({name}_workspace);
+static const struct cell_{name}_devices {name}_context = CELL_{NAME}_DEVICES_DT_INIT;
 
 static int try_{name}(void)
 {{
-	int rc = {name}_open(&{name}_workspace, &{name}_context);
+	int rc = cell_{name}_open(&{name}_workspace, &{name}_context);
 
 	for (int i = 0; rc == 0 && i < {cases}; i++) {{
 		fill(i);
-		rc = {name}_run(&(struct {name}_inputs){{.x = x, .w = w}}, &(struct {name}_outputs){{.y = y, .z = z}},
-				&{name}_workspace, &{name}_context);
+		rc = cell_{name}_run(&(struct cell_{name}_inputs){{.x = x, .w = w}},
+				     &(struct cell_{name}_outputs){{.y = y, .z = z}}, &{name}_workspace,
+				     &{name}_context);
 		if (rc == 0) {{
 			show("{name}", i);
 		}}
@@ -105,16 +106,24 @@ static int try_{name}(void)
 """
 
 
-def models(folder: Path, boards: list[str]) -> list[Path]:
-    """Write a directory with a manifest for each convention, for boards; return the manifests."""
-    shutil.copytree(SOURCES, folder)
+def write(folder: Path) -> list[Path]:
+    """Write a manifest for each convention, and main(); return the manifests."""
+    shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
     found = []
     for name in CONVENTIONS:
         symbol = f"_mlir_ciface_{name}_mixed" if name == "memref" else f"{name}_mixed"
         manifest = folder / f"{name}.yaml"
-        text = _MANIFEST.format(name=name, symbol=symbol, more=_MORE.get(name, ""))
-        manifest.write_text(f"{text}boards: [{', '.join(boards)}]\n")
+        manifest.write_text(_MANIFEST.format(name=name, symbol=symbol, more=_MORE.get(name, "")))
         found.append(manifest)
+    text = _MAIN.format(
+        includes="".join(
+            f"#include <cell_{name}.h>\n#ifdef __ZEPHYR__\n#include <cell_{name}_devicetree.h>\n#endif\n"
+            for name in CONVENTIONS
+        ),
+        models="\n".join(_ONE.format(name=name, NAME=name.upper(), cases=CASES) for name in CONVENTIONS),
+        calls=" + ".join(f"try_{name}()" for name in CONVENTIONS),
+    )
+    (folder / "main.c").write_text(text)
     return found
 
 
@@ -122,17 +131,13 @@ def application(
     opwest: Callable[..., Any], folder: Path, board: str, base: Path, back_end: str, *options: object
 ) -> Path:
     """Generate the application of all models for a board of a Zephyr tree, and its main()."""
-    manifests = models(folder / "models", [board])
+    manifests = write(folder / "models")
+    for manifest in manifests:
+        with manifest.open("a") as file:
+            file.write(f"boards: [{board}]\n")
     given = ["-o", folder / "app", "--zephyr-base", base, f"--metadata={back_end}", *options]
     opwest("generate", *manifests, *given)
-    text = _MAIN.format(
-        includes="".join(
-            f"#include <{name}.h>\n#ifdef __ZEPHYR__\n#include <{name}_devicetree.h>\n#endif\n" for name in CONVENTIONS
-        ),
-        models="\n".join(_ONE.format(name=name, NAME=name.upper(), cases=CASES) for name in CONVENTIONS),
-        calls=" + ".join(f"try_{name}()" for name in CONVENTIONS),
-    )
-    (folder / "app" / "src" / "main.c").write_text(text)
+    shutil.copy(folder / "models" / "main.c", folder / "app" / "src")
     return folder / "app"
 
 

@@ -61,10 +61,12 @@ class Subject:
     file: Path
     inputs: Sequence[Sequence[np.ndarray[Any, Any]]]
     outputs: Sequence[Sequence[np.ndarray[Any, Any]]]
+    options: tuple[str, ...] = ()
+    """Options of the import, instead of those of the application."""
 
-    def parsed(self, console: str) -> list[list[np.ndarray[Any, Any]]]:
+    def parsed(self, console: str, end: int = 0) -> list[list[np.ndarray[Any, Any]]]:
         """Return the results of each run on the console of an image."""
-        assert "finished: 0" in console, console[-2000:]
+        assert f"finished: {end}" in console, console[-2000:]
         lines = re.findall(rf"^{self.name} (\d+) (\d+) ([0-9a-f]+)$", console, re.MULTILINE)
         texts = {(int(run), int(result)): text for run, result, text in lines}
         return [
@@ -79,7 +81,7 @@ class Subject:
 def application(opwest: Callable[..., object], folder: Path, subjects: Sequence[Subject], *options: str) -> Path:
     """Import the models with options, and generate their application, whose main() runs each sequence."""
     for subject in subjects:
-        words = ["--model", subject.name, "--vectors", 0, *options]
+        words = ["--model", subject.name, "--vectors", 0, *(subject.options or options)]
         opwest("import", "tflite", subject.file, "-o", folder / subject.name, *words)
     opwest("generate", *(folder / one.name / "manifest.yaml" for one in subjects), "-o", folder / "app")
     assert {one.name for one in subjects} == {model["name"] for model in read_record(folder / "app")["models"]}

@@ -35,14 +35,14 @@ def check_passed(console: str, skipped: set[str]) -> None:
 def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
     if board == AN547:
         need("qemu-system-arm")
-    built = workspace.build(ROOT / "tests" / "conformance" / "npu_emul", board, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    built = workspace.build(ROOT / "tests" / "conformance" / "npu_emul", board, MODULE, "-DOPWEST_TESTS_CFLAGS=-Wextra")
     check_passed(built.run(END), {"early", "twice", "interrupt"})
 
 
 @configured(board=AN547)
 def test_ethos_u(with_hal: Workspace) -> None:
     """The vendor's driver and Zephyr's are real, the registers of two NPUs are simulated."""
-    built = with_hal.build(ROOT / "tests" / "conformance" / "ethos_u", AN547, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    built = with_hal.build(ROOT / "tests" / "conformance" / "ethos_u", AN547, MODULE, "-DOPWEST_TESTS_CFLAGS=-Wextra")
     # An NPU is stopped at the end of a job and signals it once; the driver's thread ends the job.
     check_passed(built.run(END), {"twice", "interrupt"})
 
@@ -52,7 +52,7 @@ def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_pat
     """It passes all cases as written, and its part for hardware compiles."""
     opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")
     app = tmp_path / "my_npu" / "tests" / "conformance"
-    built = workspace.build(app, NATIVE, MODULE, "-DEXTRA_CFLAGS=-Wextra")
+    built = workspace.build(app, NATIVE, MODULE, "-DOPWEST_TESTS_CFLAGS=-Wextra")
     assert "my_npu" not in "".join(line for line in built.log.splitlines() if "warning:" in line)
     check_passed(built.run(END), set())
     (tmp_path / "hardware.overlay").write_text(ON_HARDWARE)

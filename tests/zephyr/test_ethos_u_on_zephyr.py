@@ -127,7 +127,7 @@ def build(workspace: Workspace, app: Path, conf: str, overlay: str, main: str, *
         (app / name).write_text(text, encoding="utf-8")
     for path in others:
         shutil.copy(path, app)
-    return workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DEXTRA_CFLAGS=-Wextra")
+    return workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DOPWEST_TESTS_CFLAGS=-Wextra")
 
 
 def symbols(built: Built) -> dict[str, int]:

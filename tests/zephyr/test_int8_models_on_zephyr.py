@@ -21,8 +21,10 @@ pytestmark = pytest.mark.zephyr
 
 
 @configured(board="mps2/an386")
-def test_keyword_model_is_within_its_limits(workspace, tmp_path):
+def test_keyword_model_is_within_its_limits(workspace, tmp_path, monkeypatch):
     board, name = int8_models.M4, "kws_int8"
+    for variable, value in workspace.environment(board).items():
+        monkeypatch.setenv(variable, value)
     images, plugin = Images(board), built_plugin(tmp_path)
     words = int8_models.import_words(int8_models.SPEED, board)
     found = int8_models.measured(model_file(f"{name}.tflite"), words, images, plugin, tmp_path, [])

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of trained models in one image, with the C libraries of the boards, against LiteRT.
+"""Trained models and their operators in one image, with the C libraries of the boards, against LiteRT.
 
-A sample of all operators and dtypes (models/sampled.py): integers are equal, float32 within the bound of each operator.
+Trained models are equal to LiteRT's reference kernels. Of a sample of all operators and dtypes (models/sampled.py),
+integers are equal, float32 within the bound of each operator.
 `make models` adds the other boards and C libraries.
 """
 
+import functools
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cover import configured
+from models.oracle import litert
+from models.real import model_file, structured_and_random
 from requirements_support import need
 from sequence_support import Subject, application
 from zephyr_support import Workspace
@@ -19,6 +24,7 @@ from zephyr_support import Workspace
 need("tflite", "ai_edge_litert")
 
 from models.sampled import INTEGERS, Sampled, samples  # noqa: E402
+from opwest.importers.models.read import read_model  # noqa: E402
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -37,6 +43,27 @@ CONFIGURATIONS = [
     *((board, library) for board in ARM for library in ("newlib", "minimal", "picolibc")),
     ("native_sim/native/64", "glibc"),
 ]
+MODELS = ["hello_world_float", "hello_world_int8", "ad01_fp32", "ad01_int8", "kws_int8", "ic_int8", "vww_int8"]
+WITH_MODELS = [("mps2/an385", "newlib"), ("native_sim/native/64", "glibc")]
+"""The float models need a C library with math.h."""
+INPUTS = [1, 7, 60]  # of structured_and_random: a ramp, a wave, a random one
+
+
+def trained(name: str) -> Subject:
+    """Return a trained model, or skip."""
+    file = model_file(f"{name}.tflite")
+    content = file.read_bytes()
+    [graph] = read_model(content, str(file))
+    cases = structured_and_random(graph.inputs[0].shape, graph.inputs[0].dtype)
+    chosen = [cases[i] for i in INPUTS]
+    return Subject(name, file, chosen, litert(content, chosen))
+
+
+def check_trained(subjects: list[Subject], console: str) -> None:
+    """Compare the results of trained models in an image with those of LiteRT."""
+    for subject in subjects:
+        for number, (expected, [found]) in enumerate(zip(subject.outputs, subject.parsed(console), strict=True)):
+            assert np.array_equal(found, expected[0]), f"{subject.name}, input {INPUTS[number]}"
 
 
 @pytest.fixture(scope="module")
@@ -48,37 +75,48 @@ def files() -> list[Sampled]:
 @pytest.fixture(scope="module")
 def applications(
     files: list[Sampled], opwest: Opwest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], tuple[Path, list[Subject]]]:
-    """Return a function that makes the application for a C library, once."""
-    made: dict[bool, tuple[Path, list[Subject]]] = {}
+) -> Callable[[str, str], tuple[Path, list[Subject]]]:
+    """Return a function that makes the application for a board and a C library, once; trained models are the last."""
 
-    def make(library: str) -> tuple[Path, list[Subject]]:
-        small = library == "minimal"  # has no functions of real numbers
-        if small not in made:
-            folder, subjects = tmp_path_factory.mktemp("operators"), []
-            for one in files:
-                if one.name in INTEGERS or not small:
-                    file = folder / f"{one.name}.tflite"
-                    file.write_bytes(one.content)
-                    subjects.append(Subject(one.name, file, one.inputs, one.outputs))
-            made[small] = application(opwest, folder, subjects), subjects
-        return made[small]
+    @functools.cache
+    def made(small: bool, models: bool) -> tuple[Path, list[Subject]]:
+        folder, subjects = tmp_path_factory.mktemp("operators"), []
+        for one in files:
+            if one.name in INTEGERS or not small:
+                file = folder / f"{one.name}.tflite"
+                file.write_bytes(one.content)
+                subjects.append(Subject(one.name, file, one.inputs, one.outputs))
+        subjects += [trained(name) for name in MODELS if models]
+        return application(opwest, folder, subjects), subjects
 
-    return make
+    # The minimal library has no functions of real numbers.
+    return lambda board, library: made(library == "minimal", (board, library) in WITH_MODELS)
+
+
+@configured("board, library", WITH_MODELS)
+def test_models_equal_litert(
+    workspace: Workspace,
+    applications: Callable[[str, str], tuple[Path, list[Subject]]],
+    board: str,
+    library: str,
+) -> None:
+    app, subjects = applications(board, library)
+    console = workspace.build(app, board, *LIBRARIES[library]).run("^finished: ")
+    check_trained([one for one in subjects if one.name in MODELS], console)
 
 
 @configured("board, library", CONFIGURATIONS)
 def test_operators_equal_litert(
     workspace: Workspace,
     files: list[Sampled],
-    applications: Callable[[str], tuple[Path, list[Subject]]],
+    applications: Callable[[str, str], tuple[Path, list[Subject]]],
     record_property: Callable[[str, Any], None],
     board: str,
     library: str,
 ) -> None:
     if library == "picolibc":
         need("arm-none-eabi picolibc")
-    app, subjects = applications(library)
+    app, subjects = applications(board, library)
     built = workspace.build(app, board, *LIBRARIES[library])
     option = {"glibc": "EXTERNAL_LIBC", "minimal": "MINIMAL_LIBC", "newlib": "NEWLIB_LIBC"}.get(library, "PICOLIBC")
     assert f"CONFIG_{option}=y" in (built.folder / "zephyr" / ".config").read_text().splitlines()
@@ -86,6 +124,8 @@ def test_operators_equal_litert(
     by_name = {one.name: one for one in files}
     rows = []
     for subject in subjects:
+        if subject.name in MODELS:
+            continue
         found = subject.parsed(console)
         rows += by_name[subject.name].check(found, f"{board}, {library}")
     record_property("board", [f"{board}, {library}", rows])

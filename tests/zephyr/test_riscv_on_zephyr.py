@@ -61,24 +61,22 @@ def test_digits(
     built = workspace.build(tmp_path / "app", board, f"-DCONFIG_FPU={fpu}")
     assert f"objects for {target}\n" in built.log
     console = built.run(END)
-    assert predictions(console) == predictions(opwest("run", digits, "--host").stdout)
+    command = [sys.executable, "-m", "opwest", "run", digits, "--host"]
+    host = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert predictions(console) == predictions(host.stdout)
     assert "predictions: 360 of 360 equal the reference" in console
 
 
 @configured("board", ["qemu_riscv32", "qemu_riscv64"])
 def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     need("tflite", "ai_edge_litert")
-    from models.real import model_file
     from sequence_support import application
-    from test_imported_models_on_zephyr import INPUTS, MODELS, _subject
+    from test_model_operators_on_zephyr import MODELS, check_trained, trained
 
-    names = [name for name in MODELS if name.endswith("_int8")]
-    subjects = [_subject(name, model_file(f"{name}.tflite")) for name in names]
+    subjects = [trained(name) for name in MODELS if name.endswith("_int8")]
     app = application(opwest, tmp_path, subjects)
     console = workspace.build(app, board).run("^finished: ")
-    for subject in subjects:
-        for number, (expected, [found]) in enumerate(zip(subject.outputs, subject.parsed(console), strict=True)):
-            assert np.array_equal(found, expected[0]), f"{subject.name}, input {INPUTS[number]}"
+    check_trained(subjects, console)
 
 
 @configured("board", ["qemu_riscv32", "qemu_riscv64"])

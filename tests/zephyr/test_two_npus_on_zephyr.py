@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cover import configured
+from requirements_support import need
 from zephyr_support import ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -23,22 +24,6 @@ TARGETS = {
 }
 MODELS = ["two_npus", "two_npus_serial"]
 LARGEST_RATIO = 0.6
-
-
-@pytest.fixture(scope="module")
-def two_npus(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
-    """One application with the model and its serial form."""
-    app = tmp_path_factory.mktemp("two_npus") / "app"
-    opwest("generate", EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml", "-o", app)
-    return app
-
-
-@pytest.fixture(scope="module")
-def two_npus_llvm(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
-    """The same with metadata as objects: the boards of the manifests determine their targets."""
-    app = tmp_path_factory.mktemp("two_npus_llvm") / "app"
-    opwest("generate", EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml", "-o", app, "--metadata=llvm")
-    return app
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +41,24 @@ def predictions() -> list[int]:
     return found
 
 
-@configured("board", BOARDS)
-def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
-    check_console(workspace.build(two_npus, board).run("^done|^error:"), predictions, board)
-
-
-@pytest.mark.needs("llvmlite")
-@configured("board", reversed(BOARDS), back_end="llvm")
-def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predictions: list[int], board: str) -> None:
-    assert not list(two_npus_llvm.glob("models/*/src/*_run.c"))
-    built = workspace.build(two_npus_llvm, board)
-    assert f"opwest: model two_npus: objects for {TARGETS[board]}\n" in built.log
+@configured("board, back_end", [(board, back_end) for board in BOARDS for back_end in ("llvm", "c")])
+def test_correct_results_and_overlap(
+    workspace: Workspace,
+    opwest: Callable[..., object],
+    predictions: list[int],
+    tmp_path: Path,
+    board: str,
+    back_end: str,
+) -> None:
+    """One application with the model and its serial form; the boards of the manifests determine targets of objects."""
+    if back_end == "llvm":
+        need("llvmlite")
+    manifests = (EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml")
+    opwest("generate", *manifests, "-o", tmp_path / "app", f"--metadata={back_end}")
+    built = workspace.build(tmp_path / "app", board)
+    if back_end == "llvm":
+        assert not list((tmp_path / "app").glob("models/*/src/*_run.c"))
+        assert f"opwest: model two_npus: objects for {TARGETS[board]}\n" in built.log
     check_console(built.run("^done|^error:"), predictions, board)
 
 

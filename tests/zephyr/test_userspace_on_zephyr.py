@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import streams
 import yaml
-from cover import configured
+from cover import MAIN, configured
 from zephyr_support import OTHER_VERSIONS, ROOT, Workspace
 
 pytestmark = pytest.mark.zephyr
@@ -34,12 +34,6 @@ KCONFIG = {
     "CONFIG_MAIN_THREAD_PRIORITY": 7,
     "CONFIG_SYS_CLOCK_TICKS_PER_SEC": 1000,
 }
-
-
-@pytest.fixture(scope="module")
-def app(opwest: Opwest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The application of both tests: it is the same for all versions of Zephyr."""
-    return application(opwest, tmp_path_factory.mktemp("userspace"))
 
 
 def application(opwest: Opwest, tmp_path: Path) -> Path:
@@ -75,14 +69,8 @@ def check_console(console: str, version: str) -> None:
     assert KERNEL_OOPS in faults, console
 
 
-@configured(board=BOARD)
-def test_user_threads(workspace: Workspace, app: Path) -> None:
-    built = workspace.build(app, BOARD)
-    check_console(built.run(END), "4.2")
-
-
-@configured("version", OTHER_VERSIONS, board=BOARD)
-def test_user_threads_on_other_versions(workspaces: Callable[[str], Workspace], app: Path, version: str) -> None:
-    other = workspaces(version)
-    built = other.build(app, other.board(BOARD))
+@configured("version", [MAIN, *OTHER_VERSIONS], board=BOARD, cost=9)
+def test_user_threads(workspaces: Callable[[str], Workspace], opwest: Opwest, tmp_path: Path, version: str) -> None:
+    zephyr = workspaces(version)
+    built = zephyr.build(application(opwest, tmp_path), zephyr.board(BOARD))
     check_console(built.run(END), version)

@@ -75,7 +75,7 @@ def test_suite_of_a_variant(workspace: Workspace, app: Path, board: str) -> None
     assert "SUITE PASS" in built.run("SUITE (PASS|FAIL)")
 
 
-@configured(board="mps2/an385")
+@configured(board="mps2/an386")
 @pytest.mark.usefixtures("packages")
 def test_model_of_a_module(workspace: Workspace, source: Path, app: Path) -> None:
     folder = source.parents[1] / "module"

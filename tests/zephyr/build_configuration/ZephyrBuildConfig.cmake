@@ -67,6 +67,24 @@ function(opwest_tests_remove_model_options)
   endforeach()
 endfunction()
 
+# Without debug information the kernel compiles faster. Zephyr reads that of its own files for user threads. Tests give
+# options of other files in OPWEST_TESTS_CFLAGS, not in EXTRA_CFLAGS: the kernel's files remain those of other builds.
+
+function(opwest_tests_add_options)
+  get_property(libraries GLOBAL PROPERTY ZEPHYR_LIBS)
+  foreach(library IN LISTS libraries ITEMS kernel)
+    if(TARGET ${library})
+      get_target_property(source ${library} SOURCE_DIR)
+      if(NOT "${source}/" MATCHES "^${ZEPHYR_BASE}/")
+        target_compile_options(${library} PRIVATE ${OPWEST_TESTS_CFLAGS})
+      elseif(NOT CONFIG_USERSPACE)
+        target_compile_options(${library} PRIVATE -g0)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_add_options)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_model_options)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_build_path)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_keep_board_directories)
