@@ -109,7 +109,7 @@ def test_note_is_in_the_image_and_not_in_flash(workspace: Workspace, opwest: Opw
     assert (built.folder / "zephyr" / "zephyr.bin").read_bytes() == binary
 
 
-@configured("board", [ARM_BOARD, BOARD])
+@configured("board", [BOARD, ARM_BOARD], cost=4)
 def test_models_are_listed_and_called_without_the_shell(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str
 ) -> None:
