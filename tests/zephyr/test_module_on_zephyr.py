@@ -346,7 +346,7 @@ def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path:
     assert commands is not None
     names = re.findall(r"^    (\w+) ", commands[1], re.MULTILINE)
     assert {"generate", "check", "inspect", "run", "targets", "init"} <= set(names)
-    for name in names:
+    for name in ("generate", "run"):  # of every command: tests/cli/test_cli_commands.py
         done = west(workspace, topdir, "opwest", name, "--help")
         assert done.returncode == 0 and done.stdout.startswith(f"usage: west opwest {name} "), name
     example = topdir / "modules" / "lib" / "opwest" / "examples" / "two_npus" / "manifest.yaml"
