@@ -8,7 +8,6 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import succeed
 from requirements_support import need
 from zephyr_support import ROOT, Built
 
@@ -72,9 +72,7 @@ def digits_model(folder: Path, rolled: int = 0) -> Path:
 def bundle(*arguments: object) -> Path:
     """Run `opwest bundle ... -o FILE`; return the file."""
     need("cryptography")
-    command = [sys.executable, "-m", "opwest", "bundle", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    succeed("bundle", *arguments)
     return Path(str(arguments[arguments.index("-o") + 1]))
 
 

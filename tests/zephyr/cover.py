@@ -124,11 +124,11 @@ def cover(declared: Mapping[str, Declaration]) -> dict[str, list[tuple[Any, ...]
     """Return the chosen configurations of each test: one of each, then the cheapest of any test for what remains."""
     chosen: dict[str, list[tuple[Any, ...]]] = {}
     covered: set[Pair] = set()
-    for name in sorted(declared, key=lambda name: (len(declared[name].in_ci), name)):
+    # Those without a choice are first.
+    choices = {name: one.in_ci if one.cost <= COST else one.in_ci[:1] for name, one in declared.items()}
+    for name in sorted(declared, key=lambda name: (len(choices[name]), name)):
         one = declared[name]
-        row = max(one.in_ci, key=lambda row: len(one.pairs(row) - covered))  # the first one of equals
-        if one.cost > COST:
-            row = one.in_ci[0]
+        row = max(choices[name], key=lambda row: len(one.pairs(row) - covered))  # the first one of equals
         chosen[name] = [row]
         covered |= one.pairs(row)
     uses: Counter[Pair] = Counter()

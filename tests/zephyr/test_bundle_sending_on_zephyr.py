@@ -181,10 +181,26 @@ def test_life_of_a_bundle_over_a_line_with_faults(
 
 @configured("board", [NATIVE, ARM])
 def test_bad_bundles_are_explained_and_the_state_lasts(
-    opwest: Run, workspace: Workspace, make: Callable[..., Path], models: dict[str, Path], board: str, tmp_path: Path
+    opwest: Run,
+    workspace: Workspace,
+    make: Callable[..., Path],
+    models: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    board: str,
+    tmp_path: Path,
 ) -> None:
-    image = built(workspace, board)
+    """The command builds the image, and starts it for one installation."""
+    if board == ARM:
+        need("smpclient", "qemu-system-arm")
     first = make(board, "first", "1.0.0", 0, "--steps")
+    for name, value in workspace.opwest_environment(board).items():
+        monkeypatch.setenv(name, value)
+    image = Built("", tmp_path / "build", board, dict(os.environ), workspace.west)
+    done = opwest("bundle", "--board", board, "--application", PROGRAM, "--build-dir", image.folder, "--install", first)
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"digits 1.0.0 runs from slot 0 at {FLASH[board]:#x} of /dev/pts/")
+    assert "== starting " in done.err
+
     second = make(board, "second", "2.0.0", 1, "--observable")
     damaged = tmp_path / "damaged.bundle"
     content = bytearray(second.read_bytes())
@@ -216,24 +232,3 @@ def test_bad_bundles_are_explained_and_the_state_lasts(
         assert "slot 1 at 0x20040000, 262144 bytes (active): digits 2.0.0" in done.out, done.out + done.err
         done = opwest(*way, "--roll-back")
         assert (done.code, done.out) == (0, "current: digits 1.0.0 in slot 0\n")
-
-
-@configured("board", [NATIVE, ARM])
-def test_command_builds_and_starts_the_image(
-    opwest: Run,
-    workspace: Workspace,
-    make: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
-    board: str,
-    tmp_path: Path,
-) -> None:
-    if board == ARM:
-        need("smpclient", "qemu-system-arm")
-    first = make(board, "first", "1.0.0", 0, "--steps")
-    for name, value in workspace.opwest_environment(board).items():
-        monkeypatch.setenv(name, value)
-    arguments = ["--board", board, "--application", PROGRAM, "--build-dir", tmp_path / "build"]
-    done = opwest("bundle", *arguments, "--install", first)
-    assert done.code == 0, done.err
-    assert done.out.startswith(f"digits 1.0.0 runs from slot 0 at {FLASH[board]:#x} of /dev/pts/")
-    assert "== starting " in done.err

@@ -8,8 +8,6 @@ warm reset; its driver, NVS and the manager are those of a board. The MPU is on,
 import re
 import shutil
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +31,7 @@ from bundle_support import (
 )
 from campaign import sized
 from cover import configured
+from in_process import succeed
 from models.real import model_file
 from requirements_support import need
 from zephyr_support import OTHER_VERSIONS, Workspace
@@ -148,11 +147,15 @@ def test_refused_bundles(models: Models, old: bytes, new: bytes, wrong: bytes) -
         hard = models.bundle(models.new, 1, "2.0.0", "--target", "cortex-m4f")
     else:
         hard = signed_again(new, 139, "<B", 2)
+    words = ["--llext", "--target", TARGETS[models.board.name], "--model-version", "2.0.0", "--vectors", 5]
+    key = private_key(models.folder, "trusted")
+    for_llext = bundle(models.new, *words, "--key", key, "-o", models.folder / "llext.bundle").read_bytes()
     refused = {
         "changed byte": (bytes(changed), refusal("signature", expected=2)),
         "wrong signature": (signed_again(new, seed="other"), refusal("signature", expected=2)),
         "wrong slot": (signed_again(old, 44, "<I", 2 << 24), refusal("slot", slot, slot + SLOT_SIZE, 16)),
         "other metadata": (signed_again(new, 142, "<H", version + 1), refusal("layout", version + 1, version, 142)),
+        "for LLEXT": (for_llext, refusal("kind", 1, 0, 12)),
         "other machine": (signed_again(new, 136, "<H", machine), refusal("machine", machine, 40, 136)),
         "other float ABI": (hard, refusal("float ABI", 2, 1, 139)),
         "wrong vector": (wrong, refusal("vector", detail=2)),
@@ -182,8 +185,7 @@ def test_imported_model_replaces_another_interface(models: Models, old: bytes, t
     """The keyword model of MLPerf Tiny, int8: its golden vectors on the board, then its outputs in sessions."""
     need("tflite")
     folder = tmp_path / "kws"
-    command = [sys.executable, "-m", "opwest", "import", "tflite", model_file("kws_int8.tflite"), "-o", folder]
-    subprocess.run([*command, "--kernels", "portable"], check=True, capture_output=True)
+    succeed("import", "tflite", model_file("kws_int8.tflite"), "-o", folder, "--kernels", "portable")
     vectors = dict(np.load(folder / "vectors.npz"))
     inputs, outputs = vectors["input_1"], vectors["output"]
     head = struct.pack("<4I", len(inputs), inputs[0].nbytes, outputs[0].nbytes, 0)

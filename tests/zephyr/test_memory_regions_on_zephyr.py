@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from cover import configured
-from zephyr_support import Built, Workspace
+from zephyr_support import Built, Workspace, again
 
 pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -130,6 +131,13 @@ int main(void)
 """
 
 
+WRONG_BINDINGS = [
+    ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
+    ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
+    ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
+]
+
+
 def application(opwest: Opwest, folder: Path, near: str = "sram", change: tuple[str, str] = ("", "")) -> Path:
     (folder / "steps.c").write_text(STEPS)
     (folder / "main.c").write_text(MAIN.replace("FAR_PLACE", "REGIONS_POOL_FAR_PLACE" if near != "host" else ""))
@@ -165,6 +173,7 @@ def answers(console: str, *, runs: int = 2) -> None:
 
 @configured(board=AN547)
 def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    """In the same build, a pool is then bound to the chosen SRAM, which is ordinary memory, and to wrong nodes."""
     built = workspace.build(application(opwest, tmp_path), AN547)
     found = places(built)
     assert within(found["places_near"], 0x11000000, 2 << 20), found
@@ -174,10 +183,23 @@ def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path
     answers(console, runs=1)
     assert "far away: -14" in console  # y[] is in DTCM, where the device does not reach it: -EFAULT
 
+    application(opwest, tmp_path, near="dtcm")
+    code, log = again(workspace, built.folder, AN547)
+    assert code == 0, log[-3000:]
+    assert within(places(built)["places_near"], 0x30000000, 512 << 10)
+    answers(built.run("^end"), runs=1)
+
+    for near, message in sized(WRONG_BINDINGS[:1], WRONG_BINDINGS):
+        application(opwest, tmp_path, near=near)
+        code, log = again(workspace, built.folder, AN547)
+        assert code != 0
+        assert f"manifest.yaml:9: {message}" in " ".join(log.split())
+
 
 @configured(board=AN385)
 def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    built = workspace.build(application(opwest, tmp_path), AN385)
+    app = application(opwest, tmp_path)
+    built = workspace.build(app, AN385)
     found = places(built)
     assert within(found["places_near"], 0x20300000, 1 << 20), found
     assert within(found["places_far"], 0x20000000, 3 << 20), found
@@ -185,43 +207,17 @@ def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path:
     answers(console)
     assert "far away: 0" in console  # ordinary memory on this board
 
+    overlay = app / "boards" / "mps2_an385.overlay"
+    overlay.write_text(overlay.read_text().replace("0x20300000 0x100000", "0x20300000 0x400"))
+    code, log = again(workspace, built.folder, AN385)
+    assert code != 0
+    said = "the region nodelabel fast of board mps2/an385 is smaller than its plan: 2056 bytes"
+    assert f"manifest.yaml:9: pool near: {said}" in " ".join(log.split())
+
 
 @configured(board=NATIVE)
 def test_unlisted_boards_use_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     answers(workspace.build(application(opwest, tmp_path), NATIVE).run("^end"))
-
-
-@configured(board=AN547)
-def test_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    built = workspace.build(application(opwest, tmp_path, near="dtcm"), AN547)
-    assert within(places(built)["places_near"], 0x30000000, 512 << 10)
-    answers(built.run("^end"), runs=1)
-
-
-WRONG_BINDINGS = [
-    ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
-    ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
-    ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
-]
-
-
-@configured("near, message", WRONG_BINDINGS, board=AN547)
-def test_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
-    code, built = workspace.try_build(application(opwest, tmp_path, near=near), AN547)
-    assert code != 0
-    assert f"manifest.yaml:9: {message}" in " ".join(built.log.split())
-
-
-@configured(board=AN385)
-def test_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    app = application(opwest, tmp_path)
-    overlay = app / "boards" / "mps2_an385.overlay"
-    overlay.write_text(overlay.read_text().replace("0x20300000 0x100000", "0x20300000 0x400"))
-    code, built = workspace.try_build(app, AN385)
-    assert code != 0
-    text = " ".join(built.log.split())
-    said = "the region nodelabel fast of board mps2/an385 is smaller than its plan: 2056 bytes"
-    assert f"manifest.yaml:9: pool near: {said}" in text
 
 
 def test_errors_before_the_build(opwest: Opwest, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cover import configured
-from zephyr_support import ROOT, Workspace
+from zephyr_support import ROOT, Workspace, again
 
 pytestmark = pytest.mark.zephyr
 BOARD = "native_sim/native/64"
@@ -78,11 +78,15 @@ MAIN_C = """
 #include <first_devicetree.h>
 #include <second.h>
 #include <second_devicetree.h>
+#include <on_device.h>
+#include <on_device_devicetree.h>
 
 FIRST_WORKSPACE_DEFINE(first_workspace);
 SECOND_WORKSPACE_DEFINE(second_workspace);
+ON_DEVICE_WORKSPACE_DEFINE(third_workspace);
 static const struct first_devices first_context = FIRST_DEVICES_DT_INIT;
 static const struct second_devices second_context = SECOND_DEVICES_DT_INIT;
+static const struct on_device_devices third_context = ON_DEVICE_DEVICES_DT_INIT;
 
 int main(void)
 {
@@ -102,6 +106,10 @@ int main(void)
 
 	rc |= opwest_call(entry, args, 3, NULL);
 	printf("by name %d\\n", (int)b[3]);
+	rc |= on_device_open(&third_workspace, &third_context);
+	rc |= on_device_run(&(struct on_device_inputs){0}, &(struct on_device_outputs){0}, &third_workspace,
+			    &third_context);
+	printf("letter %c\\n", third_workspace.output.letter[0]);
 
 	const struct shell *sh = shell_backend_dummy_get_ptr();
 	size_t size;
@@ -121,68 +129,66 @@ int main(void)
 
 
 @configured(board=BOARD)
-def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    folder = tmp_path
-    (folder / "one.c").write_text(SCALE_C)
-    (folder / "two.c").write_text(SCALE_C)
-    (folder / "first.yaml").write_text(TWICE.format(name="first", source="one.c", factor=10))
-    (folder / "second.yaml").write_text(TWICE.format(name="second", source="two.c", factor=100))
-    app = folder / "app"
-    opwest("generate", folder / "first.yaml", folder / "second.yaml", "-o", app)
+def test_three_models_with_the_shell_and_the_runtime_of_the_workspace(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path
+) -> None:
+    """Two models define the same symbols; one of them needs an option. An operator of the third one has a device."""
+    app = tmp_path / "app"
+    (tmp_path / "one.c").write_text(SCALE_C)
+    (tmp_path / "two.c").write_text(SCALE_C)
+    external = "externals: [{symbol: crc8, from: Zephyr's CRC library, kconfig: CONFIG_CRC}]\n"
+    (tmp_path / "first.yaml").write_text(TWICE.format(name="first", source="one.c", factor=10) + external)
+    (tmp_path / "second.yaml").write_text(TWICE.format(name="second", source="two.c", factor=100))
+    manifests = [tmp_path / "first.yaml", tmp_path / "second.yaml", device_manifest(tmp_path, "uart0")]
+    opwest("generate", *manifests, "-o", app, "--runtime=module")
+    assert not (app / "modules").exists()
     (app / "src" / "main.c").write_text(MAIN_C)
+    assert "CONFIG_CRC=y" in (app / "prj.conf").read_text()
     with (app / "prj.conf").open("a") as file:
         file.write(
             "CONFIG_SHELL=y\nCONFIG_SHELL_BACKEND_DUMMY=y\nCONFIG_SHELL_BACKEND_SERIAL=n\nCONFIG_OPWEST_SHELL=y\n"
         )
-        file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\n")
-    # The application has no files of the shell: they are in the installed runtime.
-    console = workspace.build(app, BOARD, f"-DOPWEST_RUNTIME={ROOT / 'zephyr_module'}").run("^end ")
+        file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\nCONFIG_SERIAL=y\n")
+    code, built = workspace.try_build(app, BOARD)
+    assert code != 0
+    assert "depends on: ['opwest']" in built.log
+    module = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
+    console = workspace.build(app, BOARD, module).run("^end ")
     assert "a 20 80 b 200 800" in console
     assert "by name 20" in console
+    assert "letter u" in console
     assert "first: 1 operators, 2 steps" in console
     assert "second: 1 operators, 2 steps" in console
     assert "float32 [4], 16 bytes" in console
     assert "unknown model 'third'" in console
     assert "end 0" in console
+    code, built = workspace.try_build(app, BOARD, module, "-DCONFIG_CRC=n")
+    assert code != 0
+    assert "model first needs crc8 from Zephyr's CRC library: set CONFIG_CRC=y" in " ".join(built.log.split())
 
 
-def device_app(opwest: Opwest, folder: Path, node: str) -> Path:
+def device_manifest(folder: Path, node: str) -> Path:
+    """Write the model whose operator has a device; return its manifest."""
     (folder / "named.c").write_text(NAMED_C)
     (folder / "manifest.yaml").write_text(ON_DEVICE.replace("NODE", node))
-    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
-    with (folder / "app" / "prj.conf").open("a") as file:
-        file.write("CONFIG_SERIAL=y\n")
-    return folder / "app"
+    return folder / "manifest.yaml"
 
 
 @configured(board=BOARD)
-def test_operator_receives_its_device(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    console = workspace.build(device_app(opwest, tmp_path, "uart0"), BOARD).run("run returned")
-    assert f"on_device: letter: {ord('u')}" in console
-    assert "on_device: run returned 0" in console
-
-
-@configured(board=BOARD)
-def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
+def test_missing_devices_are_build_errors_that_name_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    app = device_app(opwest, tmp_path, "uart0")
-    (app / "prj.conf").write_text((app / "prj.conf").read_text().replace("CONFIG_SERIAL=y", "CONFIG_SERIAL=n"))
-    code, built = workspace.try_build(app, BOARD)
-    assert code != 0
-    assert (
-        "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in built.log
-    )
-    assert "undefined reference" not in built.log
-
-
-@configured(board=BOARD)
-def test_missing_node_is_a_build_error_that_names_the_manifest(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
-    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD, target="app")
+    """The board has no such node, then no driver for it: the second error is found at the link."""
+    app = tmp_path / "app"
+    opwest("generate", device_manifest(tmp_path, "npu7"), "-o", app)
+    code, built = workspace.try_build(app, BOARD, target="app")
     assert code != 0
     assert "manifest.yaml:6: device port: the board has no enabled devicetree node with nodelabel npu7" in built.log
+    opwest("generate", device_manifest(tmp_path, "uart0"), "-o", app)
+    code, log = again(workspace, built.folder, BOARD)
+    assert code != 0
+    assert "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in log
+    assert "undefined reference" not in log
 
 
 @configured(board="mps3/corstone300/an547")
@@ -219,31 +225,3 @@ def test_open_journal_is_rejected(workspace: Workspace, digits: Path, tmp_path: 
     code, built = workspace.try_build(app, BOARD)
     assert code != 0
     assert "run `opwest generate` again" in " ".join(built.log.split())
-
-
-@configured(board=BOARD)
-def test_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
-    app = tmp_path / "app"
-    opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--runtime=module")
-    assert not (app / "modules").exists()
-    code, built = workspace.try_build(app, BOARD)
-    assert code != 0
-    assert "depends on: ['opwest']" in built.log
-    console = workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}").run("^accuracy: ")
-    assert "predictions: 360 of 360" in console
-
-
-@configured(board=BOARD)
-def test_disabled_external_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    (tmp_path / "one.c").write_text(SCALE_C)
-    text = TWICE.format(name="first", source="one.c", factor=10)
-    text += "externals: [{symbol: crc8, from: Zephyr's CRC library, kconfig: CONFIG_CRC}]\n"
-    (tmp_path / "manifest.yaml").write_text(text)
-    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
-    prj = tmp_path / "app" / "prj.conf"
-    assert "CONFIG_CRC=y" in prj.read_text()
-    workspace.build(tmp_path / "app", BOARD)
-    prj.write_text(prj.read_text().replace("CONFIG_CRC=y", "CONFIG_CRC=n"))
-    code, built = workspace.try_build(tmp_path / "app", BOARD)
-    assert code != 0
-    assert "model first needs crc8 from Zephyr's CRC library: set CONFIG_CRC=y" in " ".join(built.log.split())
