@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from campaign import sized
+from child_calls import use_processes
 from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session
 
@@ -91,6 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check the requirements in the marks of a test."""
     _measure_children(item.path.name in WITH_CHILDREN or item.path.parent.name in WITH_CHILDREN)
+    use_processes(item)
     for mark in item.iter_markers("needs"):
         need(*mark.args)
     if item.get_closest_marker("x86_64"):

@@ -5,20 +5,29 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
-from c_support import RUNTIME, SANITIZED, compile_all, includes, read_record, run, runtime_objects
-from golden_support import generate_quickly
+import c_support
+import golden_support
+from c_support import RUNTIME, compile_all, includes, read_record, run, runtime_objects
+from campaign import SANITIZED_LEVEL
+from golden_support import Metadata
 from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
 from opwest.render.model_files import metadata_object
 from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"
-THREADED = [
-    *("-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"),
-    *("-D_POSIX_C_SOURCE=200809L", "-pthread"),
-]
+_POSIX = ("-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE", "-pthread")
+SANITIZED = [*c_support.SANITIZED, *_POSIX]
+THREADED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", *_POSIX]
 
 __all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "need_compiler", "play"]
+
+
+def generate_quickly(manifests: Sequence[Path], app: Path, *, metadata: Metadata = "c") -> Path:
+    """Write an application; LLVM compiles for x86-64 alone, which these tests run."""
+    with mock.patch.object(golden_support, "HOST_TARGETS", ("x86-64",)):
+        return golden_support.generate_quickly(manifests, app, metadata=metadata)
 
 
 def build(

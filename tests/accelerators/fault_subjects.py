@@ -10,6 +10,7 @@ The test restores other contents of states than the first ones after every open.
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +74,25 @@ class Subject:
         return self.programs.get(number, self.members[self.index(device)].program) if device else None
 
     def index(self, member: str) -> int:
-        return [m.name for m in self.members].index(member)
+        return self._indices[member]
 
     def step(self, number: int) -> tuple[str, str | None, list[str], str]:
         """Return operator, device, arguments and result of a step."""
-        words = self.steps[number].split()
-        arrow = words.index("->")
-        device = words[1] if words[1] in [m.name for m in self.members] else None
-        return words[0], device, words[2 if device else 1 : arrow], words[arrow + 1]
+        return self._steps[number]
+
+    @cached_property
+    def _steps(self) -> list[tuple[str, str | None, list[str], str]]:
+        found = []
+        for step in self.steps:
+            words = step.split()
+            arrow = words.index("->")
+            device = words[1] if words[1] in self._indices else None
+            found.append((words[0], device, words[2 if device else 1 : arrow], words[arrow + 1]))
+        return found
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {member.name: index for index, member in enumerate(self.members)}
 
     @property
     def resets(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly
 from c_support import pass_all_cases
-from device_models import ARGS, EMULATION, POSIX, TENSOR, difference, launch, write_model
+from device_models import ARGS, EMULATION, TENSOR, difference, launch, write_model
 
 CHAIN = {
     "stream": True,
@@ -72,7 +72,7 @@ def test_cases(write: Callable[[Path], list[Path]], kind: str, tmp_path: Path) -
     """With a sanitizer and a back end."""
     sanitizer, metadata = kind.split("-")
     app = generate_quickly(write(tmp_path), tmp_path / "app", metadata=metadata)
-    flags = [*(SANITIZED if sanitizer == "addresses" else THREADED), *POSIX, "-D_DEFAULT_SOURCE"]
+    flags = SANITIZED if sanitizer == "addresses" else THREADED
     without = ("port_host_cache.c",) if write is by_name else ()
     sources = [PROGRAMS / f"{write.__name__}.c"]
     pass_all_cases(build(app, tmp_path / "build", sources, flags, without=without, extra=EMULATION))

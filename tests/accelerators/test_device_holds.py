@@ -118,7 +118,7 @@ def test_random_pairs_do_not_deadlock(program, record_property):
     for pair, line in zip(pairs, lines, strict=True):
         assert line == f"0 0, {RUNS} {RUNS} runs, exclusive, closed", f"{pair}: {line}"
     print(f"{PAIRS} pairs of models, {RUNS} runs of each")
-    record_property("pairs", PAIRS)
+    record_property("pairs of holds", PAIRS)
 
 
 def test_any_order_would_deadlock(tmp_path):

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from accelerators_support import PROGRAMS, RUNTIME, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
+from device_models import POSIX
 from opwest.render import stream_actions
 from stream_graphs import StreamGraph, write_players
 
 FRAMES = 12
-POSIX = "-D_POSIX_C_SOURCE=200809L"
-QUICK = ["-std=c11", "-O0", POSIX]
+QUICK = ["-std=c11", "-O0", *POSIX]
 CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
 BATCH = 8
 """The models of one program."""
@@ -82,9 +82,9 @@ def compare(program: Path, graphs: list[StreamGraph], seeds: int) -> tuple[dict[
 @pytest.mark.parametrize(
     ("flags", "first", "metadata"),
     [
-        pytest.param([*SANITIZED, POSIX], 0, "c", id="addresses"),
+        pytest.param(SANITIZED, 0, "c", id="addresses"),
         pytest.param(THREADED, 1000, "c", id="threads"),
-        pytest.param([*SANITIZED, POSIX], 2000, "llvm", id="llvm"),
+        pytest.param(SANITIZED, 2000, "llvm", id="llvm"),
     ],
 )
 def test_streams_equal_runs(flags, first, metadata, tmp_path, record_property):

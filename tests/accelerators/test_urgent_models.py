@@ -69,7 +69,7 @@ def test_latency_of_an_urgent_model(app, tmp_path, record_property):
     assert found["after"][0] * 2 < found["before"][0]
 
 
-@pytest.mark.parametrize("flags", [THREADED, [*SANITIZED, *POSIX]], ids=["threads", "addresses"])
+@pytest.mark.parametrize("flags", [THREADED, SANITIZED], ids=["threads", "addresses"])
 def test_cancelled_runs_do_not_disturb_others(app, flags, tmp_path):
     program = build(app, tmp_path, [PROGRAMS / "urgent.c"], flags, extra=EMULATION)
     text = play(program, "", "cancel", str(CANCELS), "7")

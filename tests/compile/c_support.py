@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from campaign import SANITIZED_LEVEL
 from golden_support import Metadata, copy_project, generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.render.model_files import metadata_object
@@ -25,7 +26,7 @@ STRICT = [
     *("-Wmissing-prototypes", "-Wstrict-prototypes", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wvla"),
     *("-Wmissing-declarations", "-Wredundant-decls", "-Wdouble-promotion", "-Wwrite-strings", "-Wformat=2"),
 ]
-SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+SANITIZED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
 SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 

@@ -10,27 +10,13 @@ import pytest
 from bfloat16_support import MANIFEST, W, X, Y, bits_of, write_project
 from c_support import ROOT, SANITIZED, execute, run
 from golden_support import name_host_targets
+from in_process import fail, succeed
 from opwest.board.link import Served, Tensor
 from opwest.board.progress import Progress
 from opwest.board.session import run_model
-from opwest.cli.main import main
 from opwest.host.arrays import Runs
 from requirements_support import need_compiler
 from test_compile_suites import program_of
-
-
-@pytest.fixture
-def opwest(capsys):
-    """Return a function that runs the command line in this process."""
-
-    def run(*arguments, code: int = 0) -> SimpleNamespace:
-        capsys.readouterr()
-        seen = main([str(argument) for argument in arguments])
-        shown = capsys.readouterr()
-        assert seen == code, shown.out + shown.err
-        return shown
-
-    return run
 
 
 @pytest.fixture
@@ -41,39 +27,39 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def generated(opwest, project: Path, metadata: str = "c") -> Path:
+def generated(project: Path, metadata: str = "c") -> Path:
     app = project.parent / f"app_{metadata}"
-    opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
+    succeed("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
     return app
 
 
-def test_init_reads_uint16_as_before(opwest, tmp_path, monkeypatch):
+def test_init_reads_uint16_as_before(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "kinds.c"
     source.write_text("#include <stdint.h>\nvoid f(const uint16_t *a, const __bf16 *b, _Float16 *c) {}\n")
-    text = opwest("init", source.name, "-o", "-").out
+    text = succeed("init", source.name, "-o", "-").stdout
     types = ["uint16", "bfloat16", "float16"]
     assert [text.index(f"name: {name}, dtype: {dtype}") for name, dtype in zip("abc", types, strict=True)]
 
 
-def test_check_notes_what_is_rounded(opwest, project):
-    shown = opwest("check", project / "manifest.yaml")
-    assert "constant 'w': 1 value was rounded to bfloat16" in shown.err
-    assert "array 'y': 4 values were rounded to bfloat16" in shown.err
+def test_check_notes_what_is_rounded(project):
+    shown = succeed("check", project / "manifest.yaml")
+    assert "constant 'w': 1 value was rounded to bfloat16" in shown.stderr
+    assert "array 'y': 4 values were rounded to bfloat16" in shown.stderr
 
 
-def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
+def test_check_rejects_other_types_and_scalars_in_arrays(project):
     manifest = project / "manifest.yaml"
     np.save(project / "w.npy", W.astype(np.int32))
-    shown = opwest("check", manifest, code=1).err
+    shown = fail("check", manifest).stderr
     assert "dtype mismatch: the file of constant 'w' has int32, the manifest bfloat16" in shown
     scalar = "args: [{name: by, dtype: bfloat16, scalar: true}, {name: x, dtype: bfloat16, shape: [4]}, "
     manifest.write_text(MANIFEST.replace("args: [{name: x, dtype: bfloat16, shape: [4]}, ", scalar))
-    shown = opwest("check", manifest, code=1).err
+    shown = fail("check", manifest).stderr
     for convention in ("packed", "ffi"):
         assert f"argument 'by' is a bfloat16 scalar, which {convention} operators cannot take" in shown
     manifest.write_text(MANIFEST.replace("0x4000", "2.5"))
-    assert "expected: bfloat16 bits as a whole number from 0 to 65535" in opwest("check", manifest, code=1).err
+    assert "expected: bfloat16 bits as a whole number from 0 to 65535" in fail("check", manifest).stderr
 
 
 @pytest.mark.parametrize(
@@ -81,48 +67,48 @@ def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
     [("float32", "c"), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("uint16", "llvm"), ("V2", "c")))],
     indirect=["metadata"],
 )
-def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):
+def test_run_on_the_host(project, metadata, kind, tmp_path):
     need_compiler("cc")
-    app = generated(opwest, project, metadata)
+    app = generated(project, metadata)
     path = tmp_path / "x.npy"
     np.save(path, X if kind == "float32" else bits_of(X).view(kind))
-    output = opwest("run", app, "--host", "--input", f"x={path}", "--output-dir", tmp_path, "--json").out
+    output = succeed("run", app, "--host", "--input", f"x={path}", "--output-dir", tmp_path, "--json").stdout
     assert json.loads(output)["result"]["outputs"] == {"y": Y.tolist()}
     written = np.load(tmp_path / "y.npy")
     assert written.dtype == np.float32
     np.testing.assert_array_equal(written, Y)
 
 
-def test_inputs_that_are_rounded_are_noted(opwest, project, tmp_path):
+def test_inputs_that_are_rounded_are_noted(project, tmp_path):
     need_compiler("cc")
-    app = generated(opwest, project)
+    app = generated(project)
     np.save(tmp_path / "x.npy", X * np.float32(1.001))
-    shown = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
-    assert "input 'x': 4 values were rounded to bfloat16" in shown.err
-    assert shown.out.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
+    shown = succeed("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
+    assert "input 'x': 4 values were rounded to bfloat16" in shown.stderr
+    assert shown.stdout.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y)
     np.save(tmp_path / "x.npy", X.astype(np.float16))
-    shown = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", code=1)
-    assert "contains float16 [4]" in shown.err and "expected: bfloat16 [4]" in shown.err
+    shown = fail("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}")
+    assert "contains float16 [4]" in shown.stderr and "expected: bfloat16 [4]" in shown.stderr
 
 
 @pytest.mark.slow
-def test_main_prints_bits(opwest, project):
+def test_main_prints_bits(project):
     need_compiler("cc")
-    output = opwest("run", generated(opwest, project, "llvm"), "--host", "--json").out
+    output = succeed("run", generated(project, "llvm"), "--host", "--json").stdout
     shown = json.loads(output)["result"]["stdout"]
     assert "(bfloat16 bits)" in shown
     assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
 
 
 @pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)], indirect=True)
-def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
+def test_vectors_within_a_tolerance(project, metadata, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
-    app = generated(opwest, project, metadata)
+    app = generated(project, metadata)
     done = execute(program_of(app, "brain", tmp_path / "right"))
     assert done.returncode == 0 and "PASS test_vectors" in done.stdout, done.stdout + done.stderr
     np.savez(project / "cases.npz", x=bits_of(X)[np.newaxis], y=(Y * np.float32(1.02))[np.newaxis])
-    opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
+    succeed("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
     done = execute(program_of(app, "brain", tmp_path / "wrong"))
     assert done.returncode == 1
     assert "output y[0] is 5, expected 5.094 within 0.01 * |expected|; 4 of 4 elements differ" in done.stdout
@@ -174,6 +160,6 @@ def test_board_returns_bfloat16_as_numbers():
     np.testing.assert_array_equal(outcome.outputs["y"], X)
 
 
-def test_report_shows_bfloat16(opwest, project, tmp_path):
-    opwest("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
+def test_report_shows_bfloat16(project, tmp_path):
+    succeed("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
     assert "bfloat16 [4]" in (tmp_path / "report.html").read_text()

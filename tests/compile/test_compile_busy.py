@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from busy_project import write_manifest
 from c_support import build, execute
+from campaign import SANITIZED_LEVEL
 from golden_support import Metadata, generate_quickly
 from opwest.render.model_files import metadata_object
 from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "busy.c"
-THREADS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+THREADS = ["-std=gnu11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 
 
 def generated(work: Path, metadata: Metadata, checks: str = "") -> Path:

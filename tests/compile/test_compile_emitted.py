@@ -20,6 +20,7 @@ from c_support import (
     portable_sources,
     read_record,
     run,
+    runtime_objects,
 )
 from campaign import sized
 from golden_support import PROJECTS, generate_quickly
@@ -64,7 +65,9 @@ def test_emitted_c_compiles_without_warnings(app, compiler, tmp_path):
     sources = [*portable_sources(app), *sorted((app / "src").glob("*.c"))]
     if compiler == "cortex-m3":  # without the ports of hosts, which use POSIX
         sources = [path for path in sources if "_host" not in path.name]
-    compile_all(tmp_path / "c", sources, command, [*flags, *STRICT], includes(app))
+    own = [path for path in sources if path.is_relative_to(app)]
+    compile_all(tmp_path / "c", own, command, [*flags, *STRICT], includes(app))
+    runtime_objects([path for path in sources if path not in own], command, [*flags, *STRICT])
     for model in read_record(app)["models"]:
         folder = app / "models" / model["name"]
         if model["constants"]:

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from c_support import build, execute
-from campaign import sized
+from campaign import SANITIZED_LEVEL, sized
 from golden_support import Metadata, generate_quickly
 from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "apart.c"
-FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+FLAGS = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror"]
+FLAGS += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
 ARENA = 4096
 INPUT, OUTPUT, POOL = 8, 9, 10
 NONE = 0xFFFF

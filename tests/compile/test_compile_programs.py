@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from c_support import SANITIZED, build, execute, golden_app, pass_all_cases
+from campaign import SANITIZED_LEVEL
 from golden_support import Metadata
 from requirements_support import absent, fault_of_compiler, need, need_compiler
 
@@ -19,7 +20,7 @@ BUILDS: list[tuple[str, tuple[str, ...], Metadata]] = [
     ("gcc", ("-m32", "-no-pie"), "llvm"),  # LLVM's code for i386 is not position-independent
     ("clang", (), "c"),
 ]
-THREADS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+THREADS = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 
 
 @pytest.mark.parametrize(

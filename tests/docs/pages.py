@@ -6,11 +6,17 @@ A comment before a block selects its kind: `<!-- file: NAME -->` writes it, `<!-
 test. Each line of `sh` blocks must succeed; for `console` blocks the output is compared too: `…` matches any text.
 """
 
+import contextlib
+import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+
+from in_process import opwest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
@@ -76,23 +82,38 @@ def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> in
             if exported:
                 variables |= dict(word.split("=", 1) for word in exported[1].split())
                 continue
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", command],
-                cwd=folder,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=SECONDS,
-                check=False,
-            )
-            place = f"{page.name}:{block.line}: {command}\n{done.stdout[-4000:]}"
-            assert done.returncode == int(block.marked("exit") or 0), place
-            assert shown is None or matches(shown, done.stdout), f"{place}\n-- but the page shows:\n{shown}"
+            code, printed = (_in_shell if zephyr else _run)(command, folder, variables)
+            place = f"{page.name}:{block.line}: {command}\n{printed[-4000:]}"
+            assert code == int(block.marked("exit") or 0), place
+            assert shown is None or matches(shown, printed), f"{place}\n-- but the page shows:\n{shown}"
             ran += 1
     return ran
+
+
+def _in_shell(command: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+    """Return the exit code and the output of a command."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def _run(command: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+    """Run a command in a shell; in this process if it is only a command of opwest."""
+    if not command.startswith("opwest ") or re.search(r"[|&;<>$`*?(){}\n]", command):
+        return _in_shell(command, folder, variables)
+    with mock.patch.dict(os.environ, variables, clear=True), contextlib.chdir(folder):
+        done = opwest(*shlex.split(command, comments=True)[1:])
+    return done.returncode, done.stderr + done.stdout
 
 
 def matches(shown: str, printed: str) -> bool:

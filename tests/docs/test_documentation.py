@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README's example, generated pages, links, and docs/testing.md are current."""
 
-import contextlib
-import io
 import json
 import re
 import subprocess
@@ -11,8 +9,9 @@ from pathlib import Path
 
 import jsonschema_rs
 import numpy as np
+import pytest
 import yaml
-from opwest.cli.main import main
+from in_process import fail, succeed
 from opwest.manifest.schema import schema_path
 from pages import PAGES
 
@@ -27,33 +26,28 @@ def block(language: str, containing: str) -> str:
     return next(text for name, text in blocks if name == language and containing in text)
 
 
-def opwest(*arguments: str, cwd: Path) -> tuple[int, str]:
-    """Return the exit code and the messages of a command."""
-    with contextlib.chdir(cwd), contextlib.redirect_stderr(io.StringIO()) as messages:
-        return main(list(arguments)), messages.getvalue()
-
-
 def write_example(folder: Path) -> None:
     (folder / "operators.c").write_text(block("c", "int32_t scale"))
     (folder / "manifest.yaml").write_text(block("yaml", "model: twice"))
 
 
-def test_example_computes_the_expected_results(tmp_path: Path) -> None:
+def test_example_computes_the_expected_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_example(tmp_path)
+    monkeypatch.chdir(tmp_path)
     for arguments in (["check", "manifest.yaml"], ["generate", "manifest.yaml", "-o", "app"], ["run", "app", "--host"]):
-        assert opwest(*arguments, cwd=tmp_path)[0] == 0
+        succeed(*arguments)
     np.save(tmp_path / "x.npy", np.array([1, -2, 3, 1000], np.int16))
     words = ("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".")
-    assert opwest(*words, cwd=tmp_path)[0] == 0
+    succeed(*words)
     assert np.load(tmp_path / "y.npy").tolist() == [4, -8, 12, 4000]
 
 
-def test_documented_error_message_is_current(tmp_path: Path) -> None:
+def test_documented_error_message_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_example(tmp_path)
+    monkeypatch.chdir(tmp_path)
     manifest = tmp_path / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("args: [doubled, 2, y]", "args: [duobled, 2, y]"))
-    code, messages = opwest("check", "manifest.yaml", cwd=tmp_path)
-    assert code == 1 and block("", "duobled") in messages
+    assert block("", "duobled") in fail("check", "manifest.yaml").stderr
 
 
 def test_manifest_reference_is_current() -> None:

@@ -15,6 +15,7 @@ from requirements_support import need, need_x86_64
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
 BOTH = ("manifest.yaml", "manifest_serial.yaml")
 LARGEST_RATIO = 0.6
+TARGETS = ("x86-64", "aarch64-host", "cortex-m3", "cortex-m55", "cortex-m55f", "cortex-m55f-mve", "cortex-m55f-mvei")
 
 
 reference = reference_of("two_npus")
@@ -150,11 +151,16 @@ def test_pipeline_equals_numpy_and_run(tmp_path):
     assert rates and float(rates[2]) >= 1.5 * float(rates[1]), console
 
 
-def test_with_llvm_metadata(tmp_path):
-    """The boards of the manifests determine the targets of the metadata."""
+def test_with_llvm_metadata(tmp_path, monkeypatch):
+    """The boards of the manifests determine the targets of the metadata, without a Zephyr workspace."""
     need("llvmlite")
     need_x86_64()
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     app = generate([EXAMPLE / name for name in BOTH], tmp_path / "app", "--metadata=llvm")
+    for model in ("two_npus", "two_npus_serial"):
+        objects = app.glob(f"models/{model}/objects/*/{model}_metadata.o")
+        assert sorted(path.parent.name for path in objects) == sorted(TARGETS)
+        assert not (app / "models" / model / "src" / f"{model}_run.c").exists()
     console = run_on_host(app)
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)

@@ -30,7 +30,7 @@ from opwest.importers.models.request import Options  # noqa: E402
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
-GRAPHS = sized(120, 20000)
+GRAPHS = sized(56, 20000)
 
 
 def test_random_graphs(tmp_path):

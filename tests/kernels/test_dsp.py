@@ -30,7 +30,7 @@ CASES = [(core, variant) for number, variant in enumerate(LAYERS) for core in ("
 def test_random_layers(tmp_path, core, variant):
     found = []
     for make in LAYERS[variant]:
-        some = candidates_of(make, variant, sized(16, 800), seed=1, dtype=DTYPES.get(variant, "int8"))
+        some = candidates_of(make, variant, sized(16, 800), 1, most=sized(4, 800), dtype=DTYPES.get(variant, "int8"))
         assert len(some) >= sized(4, 200)
         found += some
     for number, one in enumerate(found):
@@ -44,7 +44,7 @@ def test_other_levels_of_optimisation(tmp_path, level):
     found = []
     for variant, makes in LAYERS.items():
         for make in makes:
-            found += candidates_of(make, variant, 4, 2, dtype=DTYPES.get(variant, "int8"))
+            found += candidates_of(make, variant, sized(2, 4), 2, dtype=DTYPES.get(variant, "int8"))
     check(found, "cortex-m4", tmp_path, (level, "-Wconversion", "-Werror", "-fno-omit-frame-pointer"))
 
 
@@ -57,8 +57,8 @@ def one_column(random, **keys):
 
 @pytest.mark.parametrize("variant", ["dsp-planes", "dsp-wide"])
 def test_depthwise_layers_with_one_column(tmp_path, variant):
-    found = candidates_of(one_column, variant, 24, seed=3, dtype=DTYPES.get(variant, "int8"))
-    assert len(found) >= 16
+    found = candidates_of(one_column, variant, sized(9, 24), seed=3, dtype=DTYPES.get(variant, "int8"))
+    assert len(found) >= sized(6, 16)
     check(found, "cortex-m4", tmp_path)
 
 
@@ -77,5 +77,6 @@ def long_convolution(random, **keys):
 @pytest.mark.parametrize(("make", "function"), [(long_dense, "sums_wide"), (long_convolution, "tile_2x2_wide")])
 def test_layers_with_sums_of_64_bits(tmp_path, make, function):
     found = candidates_of(make, "dsp-wide", 12, seed=4, dtype="int16")
-    assert sum(function in one.emitted.source for one in found) >= 4
-    check(found, "cortex-m4", tmp_path)
+    some = [one for one in found if function in one.emitted.source]
+    assert len(some) >= 4
+    check(sized(some[:4], found), "cortex-m4", tmp_path)

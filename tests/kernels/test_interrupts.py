@@ -59,7 +59,7 @@ class Layers:
 
 @pytest.fixture(scope="module", params=CORES)
 def layers(request, tmp_path_factory):
-    given, folder = layers_of(request.param, sized(2, 20)), tmp_path_factory.mktemp(request.param)
+    given, folder = layers_of(request.param, sized(1, 20)), tmp_path_factory.mktemp(request.param)
     machine = MACHINES[request.param]
     return Layers(machine, given, folder, run(given, machine, folder))
 

@@ -15,7 +15,7 @@ from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
-LAYERS = sized(12, 240)
+LAYERS = sized(6, 240)
 VARIANTS = {
     ("convolution", "int8"): {"mve-rows"},
     ("convolution", "int16"): {"mve-long", "mve-rows"},

@@ -46,7 +46,7 @@ def candidate_of(make, variant, number):
 def test_only_the_channels_of_a_layer_change(tmp_path, core, variant):
     found = []
     for kind in VARIANTS_OF[core][variant].split():
-        count = sized(12, 400)
+        count = sized(4, 400)
         made = [candidate_of(getattr(random_layers, kind), variant, number) for number in range(count)]
         some = [one for name, one in made if name == variant]
         assert len(some) >= count // 4, kind

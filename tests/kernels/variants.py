@@ -12,10 +12,12 @@ from opwest.tuning.machines import MACHINES
 FLAGS = ("-Os", "-Wconversion", "-Werror")
 
 
-def candidates_of(make, variant, count, seed, accepts_portable=False, **keys):
-    """Return candidates for the layers that `make` returns and the variant accepts."""
+def candidates_of(make, variant, count, seed, accepts_portable=False, most=None, **keys):
+    """Return candidates for those of `count` layers that the variant accepts, the first `most` of them."""
     found = []
     for number in range(count):
+        if len(found) == most:
+            break
         random = np.random.default_rng((seed, number))
         program = make(random, **keys)
         inputs = random_layers.inputs_of(random, program, number)

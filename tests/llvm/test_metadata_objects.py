@@ -13,6 +13,7 @@ from backends_support import (
     PROGRAMS,
     RUNTIME,
     TARGETS,
+    TARGETS_OF,
     applications,
     build_operators,
     compile_sources,
@@ -55,8 +56,7 @@ def app(apps):
     return apps
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "target"), [(model, target) for model in MODELS for target in TARGETS_OF[model]])
 def test_object_fits_the_target(app, model, target):
     path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
     (member,) = inspect_object(path).members
@@ -105,7 +105,7 @@ def _operators(model):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_sections(app, target):
-    for model in MODELS:
+    for model in [name for name in MODELS if target in TARGETS_OF[name]]:
         path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
         elf = ELFFile(io.BytesIO(path.read_bytes()))
         sections = [s for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
@@ -142,7 +142,11 @@ void walk(void)
 
 
 @pytest.mark.parametrize(
-    "target", ["x86-64", "i386", "cortex-m3", "cortex-m55f-mve", "cortex-a53", "rv32imac", "rv64gc"]
+    "target",
+    [
+        *("x86-64", "cortex-m3", "cortex-a53", "rv32imac"),
+        *sized([], ["i386", "cortex-m55f-mve", "rv64gc"]),
+    ],
 )
 def test_unused_parts_are_dropped(app, target, tmp_path):
     machine = machine_of(target)
@@ -227,7 +231,7 @@ def test_objects_are_reproducible(app, tmp_path):
     count = sized(1, 5)
     again = applications(tmp_path, ["llvm"], count)["llvm"]
     names = sorted(p.relative_to(again).as_posix() for p in again.rglob("*.o"))
-    assert len(names) >= count * len(TARGETS) - 4
+    assert len(names) >= sum(map(len, list(TARGETS_OF.values())[:count])) - 4
     assert [n for n in names if (again / n).read_bytes() != (app["llvm"] / n).read_bytes()] == []
     paths = str(tmp_path).encode()
     assert not [n for n in names if paths in (again / n).read_bytes()]

@@ -6,11 +6,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from campaign import sized
-from opwest.cli.main import main
+from in_process import opwest
 from requirements_support import need_x86_64
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,18 +34,9 @@ DECLARED = (
 )
 
 
-@pytest.fixture
-def opwest(monkeypatch, capfd):
-    """Return a function that runs a command in this process."""
+@pytest.fixture(autouse=True)
+def without_zephyr(monkeypatch):
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-
-    def run(*words):
-        capfd.readouterr()
-        code = main([str(word) for word in words])
-        shown = capfd.readouterr()
-        return SimpleNamespace(returncode=code, stdout=shown.out, stderr=shown.err)
-
-    return run
 
 
 @pytest.fixture
@@ -71,26 +61,22 @@ def generated(done, app, model):
 
 
 @pytest.mark.needs("llvmlite", "cc")
-@pytest.mark.parametrize(
-    "names",
-    [*sized([], [("manifest.yaml",), ("manifest_serial.yaml",)]), ("manifest.yaml", "manifest_serial.yaml")],
-    ids="-".join,
-)
-def test_two_npus(opwest, tmp_path, names):
-    """The boards of the example determine the targets, without a Zephyr workspace."""
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["manifest.yaml", "manifest_serial.yaml"])
+def test_two_npus(tmp_path, name):
+    """The boards of one manifest determine the targets; examples/test_two_npus.py generates both."""
     need_x86_64()
     app = tmp_path / "app"
-    done = opwest("generate", *(EXAMPLES / "two_npus" / name for name in names), "-o", app, "--metadata=llvm")
-    for name in names:
-        assert generated(done, app, "two_npus_serial" if "serial" in name else "two_npus") == sorted(TWO_NPUS)
+    done = opwest("generate", EXAMPLES / "two_npus" / name, "-o", app, "--metadata=llvm")
+    assert generated(done, app, "two_npus_serial" if "serial" in name else "two_npus") == sorted(TWO_NPUS)
     done = opwest("run", app, "--host")
     assert done.returncode == 0, done.stderr
-    assert ("100.00 %" in done.stdout) == ("manifest.yaml" in names)
+    assert ("100.00 %" in done.stdout) == (name == "manifest.yaml")
 
 
 @pytest.mark.needs("llvmlite", "cc")
 @pytest.mark.parametrize("name", ["manifest.yaml", "manifest_ir.yaml"])
-def test_digits(opwest, tmp_path, name):
+def test_digits(tmp_path, name):
     """Objects and IR name the targets."""
     need_x86_64()
     example = shutil.copytree(
@@ -107,7 +93,7 @@ def test_digits(opwest, tmp_path, name):
 
 @pytest.mark.needs("llvmlite", "cc")
 @pytest.mark.parametrize("kind", sized(["packed"], ["usmp", "workspace", "packed", "graph"]))
-def test_imported_models(opwest, tmp_path, kind):
+def test_imported_models(tmp_path, kind):
     """The output of `import mlf` has only C sources and no boards: the default board is native_sim."""
     need_x86_64()
     sys.path.insert(0, str(ROOT / "tests" / "importers"))
@@ -136,7 +122,7 @@ def test_imported_models(opwest, tmp_path, kind):
 
 
 @pytest.mark.needs("llvmlite")
-def test_targets_of_the_command_line_are_recorded(opwest, manifest, tmp_path):
+def test_targets_of_the_command_line_are_recorded(manifest, tmp_path):
     app = tmp_path / "app"
     options = ["--metadata=llvm", "--target", "cortex-m3", "--target", "rv32imac", "--target", "cortex-m3"]
     done = opwest("generate", manifest("boards: [unknown_board]"), "-o", app, *options)
@@ -151,7 +137,7 @@ def test_targets_of_the_command_line_are_recorded(opwest, manifest, tmp_path):
 
 
 @pytest.mark.needs("llvmlite")
-def test_declared_targets_are_added_to_those_of_the_boards(opwest, manifest, tmp_path):
+def test_declared_targets_are_added_to_those_of_the_boards(manifest, tmp_path):
     app = tmp_path / "app"
     done = opwest("generate", manifest(f"{DECLARED}\nboards: [own_board, native_sim]"), "-o", app, "--metadata=llvm")
     assert generated(done, app, "tiny") == ["i386", "own"]
@@ -184,7 +170,7 @@ FAULTS = [
 
 @pytest.mark.needs("llvmlite")
 @pytest.mark.parametrize(("more", "options", "expected"), FAULTS)
-def test_faults_name_the_way_out(opwest, manifest, tmp_path, monkeypatch, more, options, expected):
+def test_faults_name_the_way_out(manifest, tmp_path, monkeypatch, more, options, expected):
     manifest(more)
     monkeypatch.chdir(tmp_path)
     done = opwest("generate", "manifest.yaml", "-o", "app", "--metadata=llvm", *options)
@@ -192,7 +178,7 @@ def test_faults_name_the_way_out(opwest, manifest, tmp_path, monkeypatch, more, 
     assert not (tmp_path / "app").exists()
 
 
-def test_option_without_effect(opwest, manifest, tmp_path):
+def test_option_without_effect(manifest, tmp_path):
     done = opwest("generate", manifest(), "-o", tmp_path / "app", "--target", "cortex-m3")
     assert (done.returncode, done.stderr) == (1, "opwest: error: --target requires --metadata=llvm\n")
     ir = EXAMPLES / "digits" / "manifest_ir.yaml"

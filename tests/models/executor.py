@@ -9,6 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from campaign import SANITIZED_LEVEL
 from opwest.importers.models.emit.emit import emit_program, source_of
 from opwest.importers.models.execute.run import run_program
 from opwest.importers.models.ir.verify import verify
@@ -16,7 +17,7 @@ from opwest.importers.models.ir.verify import verify
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")
 DEFINED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 """Undefined behaviour ends the process with a message."""
-FLAGS = (*WARNINGS, *DEFINED, "-O1", "-ffp-contract=off", "-fPIC")
+FLAGS = (*WARNINGS, *DEFINED, SANITIZED_LEVEL, "-ffp-contract=off", "-fPIC")
 
 
 def equal(one, other):

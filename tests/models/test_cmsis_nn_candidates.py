@@ -168,7 +168,7 @@ def test_tune_measures_cmsis_nn(core, file, tmp_path):
 def test_random_layers_in_qemu(core, tmp_path):
     """int8 and int16, also without a bias: CMSIS-NN gives the results of the portable variant."""
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
-    count = sized(30, 200)
+    count = sized(8, 200)
     found = check(VARIANTS[core], core, count, tmp_path, cmsis_nn_directory())
     assert (found.layers, found.wrong) == (count, ())
 

@@ -111,7 +111,7 @@ def compare(models, programs, folder):
 
 
 def test_random_models(tmp_path):
-    models = [random_model(np.random.default_rng((5, number))) for number in range(sized(10, 600))]
+    models = [random_model(np.random.default_rng((5, number))) for number in range(sized(5, 600))]
     before = [program_of(model) for model in models]
     after = [joined_in_place(one) for one in before]
     assert sum(one is not other for one, other in zip(before, after, strict=True)) > len(models) // 3
@@ -120,7 +120,7 @@ def test_random_models(tmp_path):
 
 def test_some_operands_in_place(tmp_path):
     """Each operand is written in place or copied, whatever the others are."""
-    models = [random_model(np.random.default_rng((6, number))) for number in range(sized(6, 400))]
+    models = [random_model(np.random.default_rng((6, number))) for number in range(sized(4, 400))]
     chosen = np.random.default_rng(1)
 
     class Any(Needs):

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from campaign import sized
 from models.campaigns import graph_of
 from models.executor import Library
 from models.made import Model
@@ -104,7 +105,7 @@ def test_a_constant_beside_the_zero_point_remains_under_padding(tmp_path):
 
 @pytest.mark.parametrize("zero", [ZERO, 7])
 def test_random_models(tmp_path, zero):
-    for seed in range(8):
+    for seed in range(sized(3, 8)):
         random = np.random.default_rng(seed)
         some = {int(one): int(random.choice([-(1 << 30), 1 << 30, 0])) for one in random.integers(0, 16, 9)}
         others = {int(one): int(random.choice([-(1 << 30), 1 << 30, 0])) for one in random.integers(0, 16, 5)}

@@ -212,7 +212,7 @@ static void case_tensors(void)
 /* By name: operators with struct device, not those with a vendor-specific handle. */
 static void case_registry(void)
 {
-	int32_t x[COUNT], y[COUNT];
+	int32_t x[COUNT] = {0}, y[COUNT];
 	struct opwest_call_device on;
 	struct opwest_value args[] = {opwest_in(OPWEST_INT32, x, sizeof(x)), opwest_out(OPWEST_INT32, y, sizeof(y))};
 	struct opwest_value moved[] = {opwest_integer(OPWEST_INT32, 2),

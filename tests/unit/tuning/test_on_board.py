@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning on boards."""
 
-import contextlib
 import functools
-import io
 import json
 import subprocess
 from argparse import Namespace
@@ -11,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import succeed
 from opwest.board.candidates import BoardRunner
 from opwest.board.progress import Progress
-from opwest.cli.main import main
 from opwest.importers.folder import write_folder
 from opwest.importers.models.choice.geometry import key_of
 from opwest.importers.models.choice.table import Table
@@ -66,21 +64,15 @@ def on_host(folder):
     def execute(model):
         place = folder / f"model_{len(list(folder.iterdir()))}"
         write_folder(place, model.files)
-        opwest("generate", place / "manifest.yaml", "-o", place / "app")
+        succeed("generate", place / "manifest.yaml", "-o", place / "app")
         words = ["--host", "--repeat", 2, "--profile", "--output-dir", place / "out", "--json"]
-        done = json.loads(opwest("run", place / "app", *words))["result"]
+        done = json.loads(succeed("run", place / "app", *words).stdout)["result"]
         points = [one for one in done["profile"]["points"] if one["kind"] == "step"]
         assert len(points) == model.steps and all(one["runs"] == 2 for one in points)
         differences = np.load(place / "out" / f"{DIFFERENCES}.npy")
         return BoardRun({one["step"]: one["min"] for one in points}, list(differences), {}, SOURCE)
 
     return execute
-
-
-def opwest(*words):
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert main([*map(str, words)]) == 0
-    return printed.getvalue()
 
 
 def planted(change):

@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 from c_support import RUNTIME, SANITIZED, compile_all, run, runtime_objects
+from campaign import SANITIZED_LEVEL
 from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"
 DRIVER = RUNTIME / "drivers" / "npu_emul"
-THREAD_SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+THREAD_SANITIZED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
 FLAGS = {"address": SANITIZED, "thread": THREAD_SANITIZED}
 INCLUDE = [f"-I{RUNTIME / 'include'}"]
 SHARED = ("accelerator.c", "accelerator_context.c", "port_sync_host.c")
