@@ -27,8 +27,10 @@ function(opwest_tests_keep_board_directories)
   endif()
 endfunction()
 
-# A comment in the header of the devicetree contains the path of the build directory: ccache would compile or preprocess
-# each file again for each build.
+# ccache compiles a file again if its preprocessed text differs. A comment in the header of the devicetree contains the path
+# of the build directory. <zephyr/device.h> declares an object for each node, and the kernel's headers declare the main
+# stack with the size that the application chooses. Files with OPWEST_TESTS_NO_DEVICES declare no such objects, and do not
+# compile if they use one; files with OPWEST_TESTS_ANY_STACK do not use the stack that they declare with another size.
 
 function(opwest_tests_keep_time header text)
   string(MD5 kept ${header})
@@ -39,20 +41,25 @@ function(opwest_tests_keep_time header text)
   execute_process(COMMAND touch -r ${kept} ${header})
 endfunction()
 
-function(opwest_tests_remove_build_path)
-  set(header ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/devicetree_generated.h)
-  if(NOT EXISTS ${header})
-    return() # sysbuild itself, or another version of Zephyr
-  endif()
-  file(READ ${header} text)
-  string(REPLACE "\n *   ${CMAKE_BINARY_DIR}/zephyr/zephyr.dts.pre\n" "\n *   zephyr.dts.pre\n" text "${text}")
-  opwest_tests_keep_time(${header} "${text}")
+function(opwest_tests_equal_devicetree)
+  file(GLOB headers ${CMAKE_BINARY_DIR}/zephyr/include/generated/devicetree_generated.h
+    ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/devicetree_generated.h) # none of sysbuild itself
+  foreach(header IN LISTS headers)
+    file(READ ${header} text)
+    string(REPLACE "\n *   ${CMAKE_BINARY_DIR}/zephyr/zephyr.dts.pre\n" "\n *   zephyr.dts.pre\n" text "${text}")
+    string(APPEND text "
+#ifdef OPWEST_TESTS_NO_DEVICES
+#undef DT_FOREACH_OKAY_HELPER
+#define DT_FOREACH_OKAY_HELPER(fn)
+#endif
+")
+    opwest_tests_keep_time(${header} "${text}")
+  endforeach()
 endfunction()
 
-# No file in C reads the options of modules with models: with equal headers, the kernel's files of an application are in
-# ccache if those of any other one with the same other options are.
+# No file in C reads the options of modules with models.
 
-function(opwest_tests_remove_model_options)
+function(opwest_tests_equal_options)
   file(GLOB headers ${CMAKE_BINARY_DIR}/zephyr/include/generated/autoconf.h
     ${CMAKE_BINARY_DIR}/zephyr/include/generated/zephyr/autoconf.h)
   foreach(header IN LISTS headers)
@@ -63,12 +70,37 @@ function(opwest_tests_remove_model_options)
       string(REPLACE "${module}" "" text "${text}")
       string(REPLACE "#define CONFIG_OPWEST_MODEL_${name} 1\n" "" text "${text}")
     endforeach()
+    string(APPEND text "
+#ifdef OPWEST_TESTS_ANY_STACK
+#undef CONFIG_MAIN_STACK_SIZE
+#define CONFIG_MAIN_STACK_SIZE 1024
+#endif
+")
     opwest_tests_keep_time(${header} "${text}")
   endforeach()
 endfunction()
 
 # Without debug information the kernel compiles faster. Zephyr reads that of its own files for user threads. Tests give
 # options of other files in OPWEST_TESTS_CFLAGS, not in EXTRA_CFLAGS: the kernel's files remain those of other builds.
+
+function(opwest_tests_add_options_of_files library folder)
+  get_target_property(files ${library} SOURCES)
+  foreach(file IN LISTS files)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${folder})
+    if(NOT "${file}" MATCHES "^${ZEPHYR_BASE}/.*\\.c$")
+      continue()
+    endif()
+    file(READ ${file} text)
+    set(options)
+    if(NOT text MATCHES "DEVICE_")
+      list(APPEND options -DOPWEST_TESTS_NO_DEVICES)
+    endif()
+    if(NOT text MATCHES "MAIN_STACK_SIZE|z_main_stack")
+      list(APPEND options -DOPWEST_TESTS_ANY_STACK)
+    endif()
+    set_property(SOURCE ${file} TARGET_DIRECTORY ${library} APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endforeach()
+endfunction()
 
 function(opwest_tests_add_options)
   get_property(libraries GLOBAL PROPERTY ZEPHYR_LIBS)
@@ -77,14 +109,17 @@ function(opwest_tests_add_options)
       get_target_property(source ${library} SOURCE_DIR)
       if(NOT "${source}/" MATCHES "^${ZEPHYR_BASE}/")
         target_compile_options(${library} PRIVATE ${OPWEST_TESTS_CFLAGS})
-      elseif(NOT CONFIG_USERSPACE)
+        continue()
+      endif()
+      if(NOT CONFIG_USERSPACE)
         target_compile_options(${library} PRIVATE -g0)
       endif()
+      opwest_tests_add_options_of_files(${library} ${source})
     endif()
   endforeach()
 endfunction()
 
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_add_options)
-cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_model_options)
-cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_remove_build_path)
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_equal_options)
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_equal_devicetree)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL opwest_tests_keep_board_directories)
