@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stored form of the emitted trees: full trees, and differences from other trees.
 
-expected/NAME.diff lists the files of trees; `=== tree NAME` starts a tree. A full tree has its texts in expected/NAME/. Every other tree is stored as
-differences: the head names the reference of each part, then a section follows for every file that is not equal to the
-file of the reference after substitution of the model's name. The sections:
+expected/NAME.diff lists the files of trees; `=== tree NAME` starts a tree. A full tree has its texts in expected/NAME/.
+Every other tree is stored as differences: the head names the reference of each part, then a section follows for every
+file that is not equal to the file of the reference after substitution of the model's name. The sections:
 
     === stored PATH (OWNER)     a text in expected/NAME/
     === absent PATH             the reference has the file, the tree does not
