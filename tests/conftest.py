@@ -174,7 +174,7 @@ def _line(nodeid: str) -> str:
     return " ".join(nodeid.splitlines())
 
 
-@pytest.fixture(scope="session", params=["c", "llvm"])
+@pytest.fixture(scope="module", params=["c", "llvm"])
 def metadata(request: pytest.FixtureRequest) -> str:
     """The back end: tests that use this fixture run with each."""
     if request.param == "llvm":

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from mutants import sample
+from source_mutants import sample
 from reached import Reached, record
 from trials import KILLED, NOT_REACHED, SURVIVED, TIMEOUT, Result, Trials
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 
-from mutants import Mutant
+from source_mutants import Mutant
 from reached import Reached
 
 STEPS = (10.0, 60.0)

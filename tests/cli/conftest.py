@@ -22,7 +22,7 @@ from opwest.cli.main import main  # noqa: E402
 DIGITS = _TESTS.parent / "examples" / "digits"
 
 
-@pytest.fixture(scope="session", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
 def metadata(request):
     """The back end: `make test` runs these tests with that of C."""
     if request.param == "llvm":
@@ -96,7 +96,7 @@ def digits_app(digits, tmp_path_factory):
     return app
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def digits_of(digits, metadata, tmp_path_factory):
     """The generated application with each back end."""
     app = tmp_path_factory.mktemp(f"digits_{metadata}") / "app"

@@ -166,7 +166,8 @@ class Workspace:
         env.setdefault("CCACHE_BASEDIR", str(self.folder.parent))
         env.setdefault("CCACHE_NOHASHDIR", "1")
         # The kernel's files get the directories of models too. ccache compares the headers that a file has included.
-        env.setdefault("CCACHE_IGNOREOPTIONS", "-I../*")
+        # Twister adds -Werror, which changes no object; ccache prints the warnings of a cached file again.
+        env.setdefault("CCACHE_IGNOREOPTIONS", "-I../* -Werror")
         env["ZephyrBuildConfiguration_ROOT"] = str(BUILD_CONFIGURATION)
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):

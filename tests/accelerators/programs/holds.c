@@ -9,8 +9,10 @@
  * A member is used from step `first` to before step `last`. Handles are addresses in ascending order.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,9 @@ struct model {
 	unsigned int handle[MEMBERS];
 	int runs;
 	int rc;
+	/** The number of begun runs. */
+	atomic_int begun;
+	struct model *other;
 };
 
 static void read_model(struct model *model)
@@ -165,6 +170,15 @@ static int run(struct model *model)
 	return 0;
 }
 
+/* Steps that last: each run begins when the other model begins its own, or has ended. */
+static void meet(struct model *model)
+{
+	atomic_store(&model->begun, model->runs + 1);
+	while (STEP_MS != 0 && atomic_load(&model->other->begun) <= model->runs) {
+		(void)thrd_sleep(&(struct timespec){.tv_nsec = 100000L}, NULL);
+	}
+}
+
 /* A thread's function: POSIX passes data of any type. */
 static void *repeat(void *argument)
 {
@@ -172,8 +186,10 @@ static void *repeat(void *argument)
 	const int runs = model->runs;
 
 	for (model->runs = 0; model->runs < runs && model->rc == 0; model->runs++) {
+		meet(model);
 		model->rc = run(model);
 	}
+	atomic_store(&model->begun, INT_MAX);
 	return NULL;
 }
 
@@ -194,6 +210,8 @@ static void race(void)
 	for (int i = 0; i < 2; i++) {
 		read_model(&models[i]);
 		models[i].runs = runs;
+		models[i].other = &models[1 - i];
+		atomic_init(&models[i].begun, 0);
 		models[i].rc = opwest_devices_activate(&models[i].set, models[i].slots,
 						       &models[i].status);
 		for (uint32_t k = 0; k < models[i].set.count; k++) {

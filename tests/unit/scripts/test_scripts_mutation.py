@@ -10,7 +10,7 @@ import pytest
 # Appended: the modules of tests/ have precedence in all processes of these tests.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
 
-from mutants import sample
+from source_mutants import sample
 
 PYTHON = """\
 \"\"\"A docstring.\"\"\"
