@@ -17,8 +17,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from source_mutants import sample
 from reached import Reached, record
+from source_mutants import sample
 from trials import KILLED, NOT_REACHED, SURVIVED, TIMEOUT, Result, Trials
 
 ROOT = Path(__file__).resolve().parents[2]

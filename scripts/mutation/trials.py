@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 
-from source_mutants import Mutant
 from reached import Reached
+from source_mutants import Mutant
 
 STEPS = (10.0, 60.0)
 """Recorded seconds of the first runs of a mutant: most are killed in these."""
