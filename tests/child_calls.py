@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opwest does in child processes, in the process of a test: starting one costs more than what most of them do.
+"""What opwest does in child processes, in the process of a test: a start costs more than the work of most of them.
 
 Files of tests that are about these processes, or that end them, are in PROCESSES; all others import models, and run
 LiteRT and onnxruntime, in the process of the test. Requests and answers are the same bytes.
@@ -21,11 +21,7 @@ from opwest.diagnostics import first_line, printable
 from opwest.importers import child
 from opwest.importers.folder import refuse_occupied
 
-PROCESSES = frozenset(
-    [
-        *("test_import_refusals.py", "test_mutated_files.py", "test_runtimes.py", "test_system.py"),
-    ]
-)
+PROCESSES = ("test_import_refusals.py", "test_mutated_files.py", "test_runtimes.py", "test_system.py")
 _MODULES = ("opwest.importers.models.child", "opwest.importers.vela.child")
 """Imports that can run here. TVM has an LLVM of its own."""
 _import_in_child = child.import_in_child

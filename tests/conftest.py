@@ -40,8 +40,8 @@ _passed: list[str] = []
 _seconds: Counter[str] = Counter()
 
 
-# opwest synchronises each written file with the disk. In tests in this process no loss of power shows a difference, and
-# they would wait for the disk for a third of their time.
+# opwest synchronises each written file with the disk. A test in this process cannot lose power, and tests that write
+# projects would wait for the disk for longer than they compute.
 os.fsync = lambda fd: None
 
 
@@ -176,7 +176,10 @@ def _line(nodeid: str) -> str:
 
 @pytest.fixture(scope="module", params=["c", "llvm"])
 def metadata(request: pytest.FixtureRequest) -> str:
-    """The back end: tests that use this fixture run with each."""
+    """The back end: tests that use this fixture run with each.
+
+    With the scope of a session, pytest would order all tests by it, and create the fixtures of each module twice.
+    """
     if request.param == "llvm":
         need("llvmlite")
     return request.param

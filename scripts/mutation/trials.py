@@ -96,7 +96,7 @@ class Copy:
 
 
 class Trials:
-    """Judges mutants of a tree by the recorded tests, in two copies; results are appended to a file."""
+    """Judges mutants of a tree by the recorded tests, in copies of it; results are appended to a file."""
 
     def __init__(self, tree: Path, reached: Reached, folder: Path, limit: float, jobs: int, first: Path | None) -> None:
         self.tree, self.reached, self.limit, self.jobs = tree, reached, limit, jobs

@@ -17,9 +17,9 @@ from opwest.render.model_files import metadata_object
 from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"
-_POSIX = ("-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE", "-pthread")
-SANITIZED = [*c_support.SANITIZED, *_POSIX]
-THREADED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", *_POSIX]
+POSIX = ("-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE", "-pthread")
+SANITIZED = [*c_support.SANITIZED, *POSIX]
+THREADED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", *POSIX]
 
 __all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "need_compiler", "play"]
 

@@ -13,7 +13,6 @@ from opwest.host.compile import EMULATION_SOURCES
 
 CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
 EMULATION = [RUNTIME / "src" / name for name in EMULATION_SOURCES]
-POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
 TENSOR: dict[str, Any] = {"dtype": "int8", "shape": [16]}
 ARGS = [{"name": "a", **TENSOR}, {"name": "b", **TENSOR}, {"name": "y", **TENSOR, "direction": "out"}]
 OPERATORS = {"launch": {"args": ARGS, "device": {}, "async": True}, "difference": {"args": ARGS}}

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from accelerators_support import PROGRAMS, RUNTIME, SANITIZED, THREADED, build, generate_quickly, play
+from accelerators_support import POSIX, PROGRAMS, RUNTIME, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
-from device_models import POSIX
 from opwest.render import stream_actions
 from stream_graphs import StreamGraph, write_players
 

@@ -5,9 +5,9 @@ import itertools
 import re
 
 import pytest
-from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
+from accelerators_support import POSIX, PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
-from device_models import ARGS, EMULATION, OPERATORS, POSIX, launch, write_model
+from device_models import ARGS, EMULATION, OPERATORS, launch, write_model
 
 SOURCE = """\
 #include <stdint.h>

@@ -170,7 +170,7 @@ static int run(struct model *model)
 	return 0;
 }
 
-/* Steps that last: each run begins when the other model begins its own, or has ended. */
+/* If steps take time, a run waits until the other model begins the same run or has ended. */
 static void meet(struct model *model)
 {
 	atomic_store(&model->begun, model->runs + 1);

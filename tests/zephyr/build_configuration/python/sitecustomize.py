@@ -2,7 +2,8 @@
 """Zephyr's scripts in builds of the tests: without garbage collection, and those that only read the tree run once.
 
 Garbage collection is 10 % of the time of these short scripts. The output of some scripts depends on the files of the
-workspace and their arguments only: it is kept for the other builds of the session, which is 15 % of an image.
+workspace and their arguments only: it is kept for the other builds of the session, which is 18 % of the processor time
+of an image. Directories outside of the workspace, those of applications and models, count by their content.
 """
 
 import contextlib
@@ -17,19 +18,26 @@ gc.disable()
 
 _SCRIPTS = ("list_boards.py", "list_hardware.py", "list_shields.py", "gen_driver_kconfig_dts.py")
 _COMMANDS = ("-m west topdir", "-c import west.version", "-c import sys")
+_PARTS = ("arch", "boards", "dts", "soc")
+"""The directories of a root of boards, architectures or processors."""
 _RUNNING = "OPWEST_TESTS_SCRIPT"
 """The variable of a process whose output is kept."""
 
 
 def _reads_the_tree_only(arguments: list[str]) -> bool:
-    if Path(arguments[0]).name not in _SCRIPTS:
-        return " ".join(arguments).startswith(_COMMANDS)
-    workspace = Path(os.environ["ZEPHYR_BASE"]).parent
-    roots = [Path(word.rpartition("=")[2]) for word in arguments[1:]]
-    # The roots of applications and models contain no boards, unless one of these directories exists.
-    parts = ("arch", "boards", "dts", "soc")
-    other = [root for root in roots if root.is_absolute() and root.is_dir() and workspace not in root.parents]
-    return not any((root / part).exists() for root in other for part in parts)
+    return Path(arguments[0]).name in _SCRIPTS or " ".join(arguments).startswith(_COMMANDS)
+
+
+def _of_content(word: str) -> str:
+    """Return an argument; for a directory outside of the workspace, the digest of the files that a script reads."""
+    root = Path(word.rpartition("=")[2])
+    if not root.is_absolute() or not root.is_dir() or Path(os.environ["ZEPHYR_BASE"]).parent in root.parents:
+        return word
+    found = hashlib.sha256()
+    for part in [root] if root.name == "bindings" else [root / name for name in _PARTS]:
+        for path in sorted(path for path in part.rglob("*") if path.is_file()):
+            found.update(f"{path.relative_to(root)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return f"{word.rpartition('=')[0]} {root.name if root.name == 'bindings' else ''} {found.hexdigest()}"
 
 
 def _run_once(arguments: list[str], session: Path) -> None:
@@ -39,9 +47,8 @@ def _run_once(arguments: list[str], session: Path) -> None:
     if "--kconfig-out" in words:
         place = words.index("--kconfig-out") + 1
         written, words[place] = Path(words[place]), ""
-    key = "\0".join(
-        [sys.executable, os.environ.get("ZEPHYR_BASE", ""), str(Path.cwd()) if "-m" in words else "", *words]
-    )
+    here = str(Path.cwd()) if "-m" in words else ""
+    key = "\0".join([sys.executable, os.environ["ZEPHYR_BASE"], here, words[0], *map(_of_content, words[1:])])
     kept = session / "scripts" / hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()
     if kept.is_dir():
         output = (kept / "output").read_bytes()
