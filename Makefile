@@ -5,7 +5,7 @@
 # make test-times  the slowest 20 tests of the last make test and make test-rest
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
-# make test-pythons  a part of the tests under Python 3.12, 3.13 and 3.14, where these are installed
+# make test-pythons  a part of the tests under Python 3.11 to 3.14, where these are installed
 # make docs   the documentation as a site, in build/site: broken links and pages without an entry in docs/README.md are errors
 # make docs-pictures  pictures of the site at 1280 and 390 px, light and dark, in build/site-pictures
 # make bench  the benchmarks: one table of all figures, in build/bench
@@ -44,8 +44,8 @@
 #
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, models, importers, kernels, graphs, proof,
-#     fuzz, llvm, accelerators, npu_model, docs, examples, release,
-#   - tests marked `slow`: campaigns, and crash tests at every step,
+#     fuzz, llvm, accelerators, conformance, npu_model, docs, examples, release,
+#   - tests marked `slow`: those that take more than a second of processor time,
 #   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
@@ -59,13 +59,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-packages
 RELEASE := build/release
-LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" $(UPGRADE)
-# Python compiles the modules that are imported.
-PIP := --quiet --disable-pip-version-check --no-compile
+# uv installs packages in a quarter of pip's time. A mirror of PyPI: UV_DEFAULT_INDEX.
+UV := $(BIN)/uv pip install --quiet --no-config --python
 # The tests of a file share what they build. The order is that of tests/conftest.py.
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
-# COVERAGE=1 measures the coverage, which doubles the time of tests in Python: CI does it once, over both tiers.
+# COVERAGE=1 measures the coverage, which doubles the time of tests in Python before 3.12: CI does it once, over both tiers.
 RUN := $(BIN)/$(if $(COVERAGE),coverage run,python)
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -126,7 +126,7 @@ test-without-packages: $(BARE)/.installed
 	@OPWEST_TESTS_WITHOUT="$(BARE_LACKS)" $(BARE)/bin/python $(PYTEST) $(BARE_TESTS)
 
 # TESTS="tests/unit" for other tests.
-test-pythons:
+test-pythons: $(VENV)/.created
 	@$(PYTHON) scripts/pythons.py --jobs $(JOBS) $(TESTS)
 
 docs: $(VENV)/.installed-docs
@@ -197,54 +197,57 @@ unpacked-models: $(VENV)/.installed-dev
 	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)
 
 # A separate environment: Zephyr's scripts use the Python of the workspace.
-$(VENV)/.created:
+$(VENV)/.created: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "opwest needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	@echo "== creating the environment $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "the venv module does not work (Debian: apt-get install python3-venv)"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/uv.txt
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest"
-	@$(BIN)/python -m pip install $(PIP) -e .
+	@$(UV) $(VENV) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml requirements/dev.txt | $(VENV)/.created
 	@echo "== installing opwest and the requirements of its tests"
-	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
+	@$(UV) $(VENV) --require-hashes -r requirements/dev.txt
+	@$(UV) $(VENV) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(VENV)/.created
 	@echo "== installing the requirements of the site"
-	@$(BIN)/python -m pip install $(PIP) -e '.[docs]'
+	@$(UV) $(VENV) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml requirements/all.txt | $(VENV)/.created
 	@echo "== installing opwest and the requirements of all its tests"
-	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/all.txt
-	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
+	@$(UV) $(VENV) --require-hashes -r requirements/all.txt
+	@$(UV) $(VENV) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(BARE)"
-	@$(BIN)/python -m venv --clear $(BARE)
+	@$(BIN)/uv venv --quiet --clear $(BARE)
 	@$(BIN)/python scripts/requirements.py --extra test --without llvmlite pyserial smpclient west >$(BARE)/requirements.txt
-	@$(BARE)/bin/python -m pip install $(PIP) -r $(BARE)/requirements.txt
-	@$(BARE)/bin/python -m pip install $(PIP) --no-deps -e .
+	@$(UV) $(BARE) -r $(BARE)/requirements.txt
+	@$(UV) $(BARE) --no-deps -e .
 	@touch $@
 
 dist: $(RELEASE)/.installed
 	@$(RELEASE)/bin/python scripts/dist.py
 
 # The versions of requirements/*.txt are kept unless UPGRADE=--upgrade is given.
-lock: $(RELEASE)/.installed
+lock: $(VENV)/.created
 	@echo "== resolving requirements/*.txt"
 	@$(LOCK) --extra all pyproject.toml -o requirements/all.txt
 	@$(LOCK) --extra dev -c requirements/all.txt pyproject.toml -o requirements/dev.txt
-	@$(BIN)/python scripts/requirements.py --extra release --only-extras | \
-		$(LOCK) -c requirements/all.txt - -o requirements/release.txt
+	@for extra in release uv; do \
+		$(BIN)/python scripts/requirements.py --extra $$extra --only-extras | \
+			$(LOCK) -c requirements/all.txt - -o requirements/$$extra.txt || exit 1; \
+	done
 
 release-check: $(VENV)/.installed-all
 	@for system in win32 darwin; do $(BIN)/mypy --platform $$system --cache-dir build/mypy-$$system || exit 1; done
@@ -254,19 +257,19 @@ lowest: $(LOWEST)/.installed
 	@echo "== tests with the lowest versions"
 	@$(LOWEST)/bin/python $(PYTEST) --tier=all $(LOWEST_TESTS)
 
-$(LOWEST)/.installed: pyproject.toml $(RELEASE)/.installed
+$(LOWEST)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(LOWEST)"
-	@$(BIN)/python -m venv --clear $(LOWEST)
-	@$(BIN)/python scripts/requirements.py --extra test bundle models | $(RELEASE)/bin/uv pip compile --quiet \
-		--resolution lowest-direct --python $(LOWEST)/bin/python --output-file $(LOWEST)/requirements.txt -
-	@$(LOWEST)/bin/python -m pip install $(PIP) -r $(LOWEST)/requirements.txt
-	@$(LOWEST)/bin/python -m pip install $(PIP) --no-deps -e .
+	@$(BIN)/uv venv --quiet --clear $(LOWEST)
+	@$(BIN)/python scripts/requirements.py --extra test bundle models | $(BIN)/uv pip compile --quiet \
+		--resolution lowest-direct --python $(LOWEST) --output-file $(LOWEST)/requirements.txt -
+	@$(UV) $(LOWEST) -r $(LOWEST)/requirements.txt
+	@$(UV) $(LOWEST) --no-deps -e .
 	@touch $@
 
 $(RELEASE)/.installed: requirements/release.txt | $(VENV)/.created
 	@echo "== creating the environment $(RELEASE)"
-	@$(BIN)/python -m venv --clear $(RELEASE)
-	@$(RELEASE)/bin/python -m pip install $(PIP) --require-hashes -r requirements/release.txt
+	@$(BIN)/uv venv --quiet --clear $(RELEASE)
+	@$(UV) $(RELEASE) --require-hashes -r requirements/release.txt
 	@touch $@
 
 clean:

@@ -57,7 +57,8 @@ EXTRAS = {
     "docs": "`make docs`",
     "test": "the tests",
     "dev": "`make test`",
-    "release": "`make dist`, `make lock`, `make release-check`",
+    "release": "`make dist`, `make release-check`",
+    "uv": "all targets of `make` that install packages",
     "all": "`make test-all`",
 }
 """The use of each extra."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a part of the tests under other versions of Python, each in an environment build/python-VERSION.
 
-The interpreters are python3.12, python3.13 and python3.14 of PATH or of pyenv. Absent ones are reported; with
+The interpreters are python3.11 to python3.14 of PATH or of pyenv. Absent ones are reported; with
 `--required`, they are an error. Warnings are errors, as in all tests.
 """
 
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-VERSIONS = ("3.12", "3.13", "3.14")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 QUICK = ("tests/golden/test_golden.py", "tests/unit/manifest", "tests/unit/system")
 
 
@@ -40,9 +40,10 @@ def environment(version: str, interpreter: str) -> Path:
     python, stamp = folder / "bin" / "python", folder / ".installed"
     wanted = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
-        subprocess.run([interpreter, "-m", "venv", "--clear", folder], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        subprocess.run([*pip, "-e", f"{ROOT}[test,bundle]"], check=True)
+        uv = ROOT / ".venv" / "bin" / "uv"
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", interpreter, folder], check=True)
+        install = [uv, "pip", "install", "--quiet", "--no-config", "--python", folder]
+        subprocess.run([*install, "-e", f"{ROOT}[test,bundle]"], check=True)
         stamp.write_text(wanted, encoding="utf-8")
     return python
 
@@ -51,12 +52,16 @@ def main() -> int:
     """Run the tests; return the exit code."""
     parser = argparse.ArgumentParser(description="Run a part of the tests under other versions of Python.")
     parser.add_argument("--versions", nargs="*", default=VERSIONS, metavar="X.Y")
+    parser.add_argument("--path", action="store_true", help="only print the interpreter of the first version with one")
     parser.add_argument("--required", action="store_true", help="fail if an interpreter is absent")
     parser.add_argument("--jobs", default="2", metavar="N", help="processes of pytest (default: 2)")
     parser.add_argument("tests", nargs="*", default=QUICK, help="tests instead of the quick ones")
     options = parser.parse_args()
     found = {version: interpreter for version in options.versions if (interpreter := find_python(version))}
-    with ThreadPoolExecutor() as pool:  # pip waits for the network
+    if options.path:
+        print(*list(found.values())[:1])
+        return int(not found)
+    with ThreadPoolExecutor() as pool:  # uv waits for the network
         pythons = {version: pool.submit(environment, version, interpreter) for version, interpreter in found.items()}
     failed = []
     for version in options.versions:

@@ -126,18 +126,28 @@ def test_the_newest_interpreter_of_pyenv_is_chosen(
     assert pythons.find_python("9.9") is None
 
 
+def test_path_of_the_first_version_with_an_interpreter(
+    pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pythons, "find_python", {"3.11": "/b/python3.11", "3.12": "/a/python3.12"}.get)
+    monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.13", "3.12", "3.11"])
+    assert (pythons.main(), capsys.readouterr().out) == (0, "/a/python3.12\n")
+    monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.13"])
+    assert pythons.main() == 1
+
+
 def test_environment_that_fails_is_reported(
     pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(version: str, interpreter: str) -> Path:
-        raise subprocess.CalledProcessError(7, ["pip", version, interpreter])
+        raise subprocess.CalledProcessError(7, ["uv", version, interpreter])
 
     monkeypatch.setattr(pythons, "environment", fails)
     monkeypatch.setattr(pythons, "find_python", lambda version: None if version == "9.9" else "python3")
     monkeypatch.setattr("sys.argv", ["pythons.py", "--versions", "3.12", "9.9"])
     assert pythons.main() == 1
     assert capsys.readouterr().out == (
-        "== Python 3.12: no environment, exit code 7 of pip\n"
+        "== Python 3.12: no environment, exit code 7 of uv\n"
         "== Python 9.9: SKIPPED, no interpreter in PATH or ~/.pyenv/versions\n"
     )
 
