@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the coverage of generator/ by the tests: lines and branches per directory.
+"""Check the coverage of generator/ by the tests: lines per directory.
 
 Usage: check_coverage.py coverage.json (of `coverage json`). Exit code 1 if the tests reach a smaller share of the
-lines or branches than LEAST.
+lines than LEAST. Branches are not measured: before Python 3.14 that takes as long as the tests in Python themselves.
+`make mutation` examines conditions.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-LEAST = {"lines": 92.0, "branches": 85.0}
+LEAST = 92.0
 """Per cent."""
 PACKAGE = "generator/opwest/"
 OPTIONAL = {"importers/tvm": "tvm"}
 """Directories that require an optional package."""
-COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
+COUNTS = ("num_statements", "covered_lines")
 
 
 def main() -> int:
@@ -28,23 +29,21 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     given = parser.parse_args()
     files = json.loads(given.file.read_text(encoding="utf-8"))["files"]
-    folders: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    folders: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name, found in files.items():
         folder = Path(name.replace("\\", "/").rpartition(PACKAGE)[2]).parent.as_posix()
         folders[folder] = [a + found["summary"][key] for a, key in zip(folders[folder], COUNTS, strict=True)]
     left_out = {folder: why for folder in folders if (why := reason_left_out(folder))}
-    total = [sum(row[i] for folder, row in folders.items() if folder not in left_out) for i in range(4)]
-    print(f"{'':<16}{'lines':>8}{'reached':>9}{'branches':>10}{'reached':>9}")
+    total = [sum(row[i] for folder, row in folders.items() if folder not in left_out) for i in range(2)]
+    print(f"{'':<16}{'lines':>8}{'reached':>9}")
     for folder, row in sorted(folders.items()):
         remark = f"   not counted: {left_out[folder]}" if folder in left_out else ""
         print(line("opwest" if folder == "." else folder, row) + remark)
     print(line("all", total))
-    faults = 0
-    for what, reached in (("lines", share(total[1], total[0])), ("branches", share(total[3], total[2]))):
-        if reached < LEAST[what]:
-            print(f"error: {reached:.1f} % of the {what} are reached, expected at least {LEAST[what]:g} %")
-            faults += 1
-    return int(faults > 0)
+    reached = share(total[1], total[0])
+    if reached < LEAST:
+        print(f"error: {reached:.1f} % of the lines are reached, expected at least {LEAST:g} %")
+    return int(reached < LEAST)
 
 
 def reason_left_out(folder: str) -> str | None:
@@ -56,8 +55,8 @@ def reason_left_out(folder: str) -> str | None:
 
 def line(name: str, row: list[int]) -> str:
     """Return one row of the table."""
-    lines, covered, branches, taken = row
-    return f"{name:<16}{lines:>8,}{share(covered, lines):>8.1f}%{branches:>10,}{share(taken, branches):>8.1f}%"
+    lines, covered = row
+    return f"{name:<16}{lines:>8,}{share(covered, lines):>8.1f}%"
 
 
 def share(part: int, whole: int) -> float:

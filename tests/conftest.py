@@ -9,18 +9,19 @@ other runs (zephyr/cover.py).
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from campaign import sized
 from child_calls import use_processes
 from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
-from session_support import begin_session, end_session
+from session_support import begin_session, end_session, first_alone
 
 TESTS = Path(__file__).resolve().parent
 REST = (
-    *("accelerators", "docs", "examples", "fuzz", "graphs", "importers", "kernels", "llvm", "models", "npu_model"),
-    *("proof", "release", "zephyr"),
+    *("accelerators", "conformance", "docs", "examples", "fuzz", "graphs", "importers", "kernels", "llvm", "models"),
+    *("npu_model", "proof", "release", "zephyr"),
 )
 """Directories that only `make test-rest` runs."""
 RESULTS = TESTS.parent / "build" / "tests"
@@ -66,6 +67,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         end_session()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """In a new clone, one process compiles the modules of the tests; the others wait, and read what it has compiled."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    with first_alone(RESULTS / f"collected_{Tier.name}"):
+        return (yield)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

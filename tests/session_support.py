@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results shared by the processes of a test session: the first process that needs one creates it, the others wait."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from compiler_cache import use_compiler_cache
@@ -44,6 +45,23 @@ def made_once(key: str, make: Callable[[Path], None]) -> Path:
             make(folder)
             done.touch()
     return folder
+
+
+@contextlib.contextmanager
+def first_alone(stamp: Path) -> Iterator[None]:
+    """Let one process run the block before the others, unless an earlier session has run it and left `stamp`."""
+    if stamp.exists():
+        yield
+        return
+    done = session_folder() / f"{stamp.name}.done"
+    with (session_folder() / f"{stamp.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield
+        done.touch()
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.touch()
 
 
 def digest(*parts: str | bytes) -> str:

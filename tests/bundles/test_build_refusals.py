@@ -175,6 +175,7 @@ def test_functions_of_tvm(tmp_path: Path) -> None:
     assert found == [(4, "one.c calls TVMBackendAllocWorkspace, but no operator has a workspace")]
 
 
+@pytest.mark.slow
 def test_steps_need_a_model_that_runs_here(tmp_path: Path) -> None:
     """The functions of the float model compile here, but their results are in memory of the caller."""
     need("cc")

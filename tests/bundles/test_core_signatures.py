@@ -66,6 +66,7 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 def test_vectors_of_rfc_8032() -> None:
     rows = [(bytes.fromhex(key), bytes.fromhex(value), bytes.fromhex(message)) for _, key, message, value in RFC8032]
     assert verify(rows) == [True] * len(rows)

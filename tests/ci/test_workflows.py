@@ -193,6 +193,7 @@ CHECK, UPDATE, REPORT = (
 )
 
 
+@pytest.mark.slow
 def test_action_passes_on_an_unchanged_project(runner):
     results = runner.run(**INPUTS)
     assert {name: code for name, (code, _) in results.items()} == {"Install opwest": 0, CHECK: 0, UPDATE: 0, REPORT: 0}
@@ -205,6 +206,7 @@ def test_action_passes_on_an_unchanged_project(runner):
     assert runner.output.read_text() == "report=opwest-report.html\n"
 
 
+@pytest.mark.slow
 def test_action_fails_on_an_outdated_project(runner):
     manifest = runner.folder / "model/manifest.yaml"
     manifest.write_text(manifest.read_text().replace("shape: [4]", "shape: [8]"))
@@ -213,6 +215,7 @@ def test_action_fails_on_an_outdated_project(runner):
     assert REPORT in results
 
 
+@pytest.mark.slow
 def test_action_fails_on_an_invalid_manifest(runner):
     manifest = runner.folder / "model/manifest.yaml"
     manifest.write_text(manifest.read_text().replace("version: 1", "version: 7"))
@@ -238,6 +241,7 @@ def test_action_fails_on_an_exceeded_limit(runner):
     assert runner.run(**inputs, fail_on="arena=+2%")[REPORT][0] == 0
 
 
+@pytest.mark.slow
 def test_action_skips_what_is_not_given(runner):
     results = runner.run(opwest="", manifests="model/manifest.yaml\n")
     assert list(results) == ["Install opwest", CHECK, REPORT]
@@ -258,6 +262,7 @@ def test_several_projects_have_no_report(runner):
     )
 
 
+@pytest.mark.slow
 def test_twister_step(runner):
     """The command of twister, with a substitute that prints its arguments."""
     west = runner.folder / "bin" / "west"

@@ -91,6 +91,7 @@ def run(opwest, app, tmp_path, case, *options):
     return opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOW)
 def test_operator_that_ends_the_program(opwest, app, tmp_path, case):
     done = run(opwest, app, tmp_path, case)

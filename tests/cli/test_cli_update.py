@@ -253,6 +253,7 @@ def many(opwest, manifest, tmp_path):
     return [tmp_path / f"all/{number}/app" for number in range(MANY)]
 
 
+@pytest.mark.slow
 def test_many_projects_one_broken(opwest, many):
     broken = tree(many[7])
     done = opwest("update", *many)

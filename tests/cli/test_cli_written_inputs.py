@@ -64,6 +64,7 @@ def given(folder: Path, **arrays: np.ndarray) -> list[str]:
 FIVES = np.arange(5, 13, dtype=np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sanitize"),
     [("source", []), ("source", ["--sanitize"]), ("object", []), ("ir", [])],

@@ -101,7 +101,8 @@ def test_main_prints_bits(project):
     assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
 
 
-@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("metadata", ["c", "llvm"], indirect=True)
 def test_vectors_within_a_tolerance(project, metadata, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
     app = generated(project, metadata)

@@ -33,6 +33,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return build(generated(work, request.param), work / "build", PROGRAM, flags=THREADS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["held", "nested"])
 def test_functions_of_a_running_workspace_change_nothing(program: Path, case: str) -> None:
     done = execute(program, case)

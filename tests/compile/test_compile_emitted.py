@@ -58,6 +58,7 @@ def app(request, tmp_path_factory):
     return golden_app(request.param, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_emitted_c_compiles_without_warnings(app, compiler, tmp_path):
     command, *flags = COMPILERS[compiler]
@@ -87,6 +88,7 @@ def test_operators_of_the_goldens_compile_after_renaming(app, tmp_path):
                 compile_all(tmp_path / f"{model['name']}_{item['target']}", sources, "gcc", ["-std=c11"], options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
     """Files that include Zephyr's headers compile with stubs of these headers."""

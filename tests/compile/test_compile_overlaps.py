@@ -164,11 +164,8 @@ def layouts(found: list[Range], rng: random.Random) -> list[list[int]]:
     return result
 
 
-@pytest.mark.parametrize(
-    ("name", "metadata"),
-    [("small", "c"), *(pytest.param(name, metadata, marks=pytest.mark.slow) for name, metadata in REST)],
-    indirect=["metadata"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "metadata"), [("small", "c"), *REST], indirect=["metadata"])
 def test_overlaps_are_refused_as_the_oracle_says(tmp_path: Path, name: str, metadata: Metadata) -> None:
     need_compiler("gcc", FLAGS, link=True)
     shape = SHAPES[name]

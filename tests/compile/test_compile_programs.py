@@ -53,6 +53,7 @@ def test_cases(name: str, built: tuple[str, tuple[str, ...], Metadata], tmp_path
         assert execute(program, "refused").stderr == "opwest: operator: Assert fail: arguments of scale\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lifecycle", "conventions", "tvmgen"])
 def test_two_threads_under_thread_sanitizer(name: str, tmp_path: Path) -> None:
     fault = fault_of_compiler("gcc", tuple(THREADS), True)

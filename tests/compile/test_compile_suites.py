@@ -52,6 +52,7 @@ def app(request, tmp_path_factory):
     return golden_app(request.param, tmp_path_factory.mktemp(f"suite_{request.param}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_suites_compile_without_warnings(app, compiler, tmp_path):
     """With GCC, also the sources that compare the inputs of steps."""

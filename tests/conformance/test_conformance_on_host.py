@@ -87,7 +87,6 @@ def test_vector_adder(tmp_path: Path, suite: Callable[[str], list[Path]], saniti
     check_passed(outcome_of(vector_adder(tmp_path / "driver"), suite, sanitizer, tmp_path), ON_A_HOST)
 
 
-@pytest.mark.slow
 def test_makefile_of_a_new_driver(tmp_path: Path) -> None:
     """The Makefile has the same sources; without the runtime it reports what to set."""
     need("make")

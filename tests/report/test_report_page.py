@@ -204,6 +204,7 @@ def test_same_inputs_give_the_same_report(report, tmp_path) -> None:
         assert not re.search(r"20[2-9]\d-\d\d", render(report))
 
 
+@pytest.mark.slow
 def test_page_of_thousands_of_buffers_is_small() -> None:
     count = 10_000
     many = [buffer(f"b{i}", 64, 64 * (i % 12), i, min(i + 12, count) - 1) for i in range(count)]

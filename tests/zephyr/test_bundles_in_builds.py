@@ -49,7 +49,6 @@ def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, 
     private_key(app, "trusted")
     (app / "CMakeLists.txt").write_text(LINES if signs else LINES.replace("KEY trusted.pem", "UNSIGNED"))
     (app / "main.c").write_text(MAIN)
-    # The options of that program: its kernel is in ccache.
     (app / "prj.conf").write_text((PROGRAM / "prj.conf").read_text().replace('"trusted', f'"{PROGRAM}/trusted'))
     status, built = workspace.try_build(app, "mps2/an385", f"-DEXTRA_ZEPHYR_MODULES={ROOT}")
     assert status == 0, built.log

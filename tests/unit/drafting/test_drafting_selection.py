@@ -251,6 +251,7 @@ def test_patterns_match_names_without_the_prefix_of_a_compiler(tmp_path: Path) -
         assert drafted(path, patterns=[pattern])["operators"]["conv"]["symbol"] == "_mlir_ciface_conv"
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     def use(count: int) -> Callable[[], None]:
         path = tmp_path / f"f{count}.c"

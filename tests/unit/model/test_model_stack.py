@@ -169,6 +169,7 @@ def applications(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, M
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])
 @pytest.mark.parametrize(
     ("compiler", "flags", "pointer"),

@@ -156,6 +156,7 @@ def test_damaged_objects_raise_nothing_else(tmp_path: Path) -> None:
     assert read_all > 100
 
 
+@pytest.mark.slow
 def test_nested_functions_are_decoded_in_bounded_time(tmp_path: Path) -> None:
     nop = ".byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
     labels = "".join(f".globl f{i}\n.type f{i}, %function\nf{i}: {nop}\n.size f{i}, 4000\n" for i in range(200))

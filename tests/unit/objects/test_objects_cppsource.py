@@ -179,6 +179,7 @@ def test_facts_equal_those_of_a_compiler(tmp_path: Path) -> None:
     assert {name.rsplit("::", 1)[-1] for name in source.state} == {name.rsplit("::", 1)[-1] for name in writable}
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     def use(count: int) -> Callable[[], None]:
         text = "".join(

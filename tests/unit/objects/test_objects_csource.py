@@ -151,6 +151,7 @@ def test_facts_equal_those_of_a_compiler(tmp_path: Path) -> None:
     assert set(source.state) == {name.split(".")[0] for name in one.stateful_symbols}
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     def use(count: int) -> Callable[[], None]:
         text = "".join(f"int32_t op_{i}(const int8_t *a, int n) {{ return a[n] + {i}; }}\n" for i in range(count))

@@ -259,6 +259,7 @@ def test_truncated_debug_sections(samples: list[bytes]) -> None:
                 assert signatures(member) is not None
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     def use(count: int) -> Callable[[], None]:
         functions = "".join(

@@ -140,6 +140,7 @@ def test_constant_pointers_of_position_independent_code_are_not_state(tmp_path: 
     assert one.defined["names"].section == "constant" and one.stateful_symbols == ()
 
 
+@pytest.mark.slow
 def test_more_sections_than_sixteen_bits_can_count(tmp_path: Path) -> None:
     need("as")
     count = 66000

@@ -235,6 +235,7 @@ def test_invalid_unwind_instructions(codes: str) -> None:
         frame_size(bytes.fromhex(codes))
 
 
+@pytest.mark.slow
 def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     def use(count: int) -> Callable[[], None]:
         functions = "".join(f"int f{n}(int a) {{ char b[{n % 64 + 1}]; return sink(b) + a; }}\n" for n in range(count))

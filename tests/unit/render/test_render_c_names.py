@@ -127,6 +127,7 @@ WORDS = "status failed usable entries displacements steps pools devices inputs o
 WORDS += " operators transfer align buffer step code dev args"
 
 
+@pytest.mark.slow
 def test_words_of_the_templates_are_names_of_models(tmp_path):
     words = WORDS.split()
     compiles(tmp_path, *[manifest(tmp_path / word, model=word, symbol="kernel", operator=word) for word in words])

@@ -141,6 +141,7 @@ def describe(app: Path, work: Path, names: list[str]) -> list[dict]:
     return [json.loads(line, strict=False) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("project", BUILDABLE)
 def test_metadata_equals_the_manifest(project, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)

@@ -62,6 +62,7 @@ def test_the_modules_are_blocked() -> None:
     assert done.stdout.decode().split() == list(BLOCKED)
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported() -> None:
     done = run("-c", IMPORTS.format(blocked=BLOCKED), OPWEST_IMPORT_ALL="1")
     assert int(done.stdout.split()[-1]) > 700
@@ -88,6 +89,7 @@ def test_generated_files_are_those_of_every_host(project: Path) -> None:
         assert not path.is_file() or b"\r" not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_update_of_an_edited_manifest(project: Path) -> None:
     manifest = project / "minimal" / "manifest.yaml"
     manifest.write_bytes(manifest.read_bytes() + b"# edited\n")

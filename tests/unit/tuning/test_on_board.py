@@ -106,6 +106,7 @@ def variants(monkeypatch):
     return replace
 
 
+@pytest.mark.slow
 def test_every_candidate_is_run_and_compared(variants, tmp_path):
     need("cc")
     variants(lambda body, _: body)

@@ -61,6 +61,7 @@ def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
     assert (app / "models/minimal/Kconfig").read_text() == "# mine, newer\n"
 
 
+@pytest.mark.slow
 def test_copy_of_all_templates(tmp_path):
     shutil.copytree(resource("project_template"), tmp_path / "template")
     _, plain = source_and_app(tmp_path / "plain", "many_kinds")

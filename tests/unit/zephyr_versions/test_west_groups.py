@@ -181,6 +181,7 @@ def test_default_projects(imported: dict[str, dict[str, Any]]) -> None:
     assert active() == ALWAYS
 
 
+@pytest.mark.slow
 def test_each_optional_project_can_be_activated(imported: dict[str, dict[str, Any]]) -> None:
     groups: dict[str, set[str]] = {}
     for name, project in optional().items():

@@ -24,12 +24,14 @@ def built(tmp_path_factory):
     return functools.cache(lambda name, kind: build_npu(tmp_path_factory.mktemp(f"npu_{kind}"), name, kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", FLAGS)
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name in NAMES for case in cases(name)])
 def test_device(built, name, case, sanitizer):
     assert finish(built(name, sanitizer), case).endswith(b"ok\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_driver_compiles_without_warnings(compiler, tmp_path):
     command, *flags = COMPILERS[compiler]
