@@ -24,6 +24,8 @@ REST = (
     *("npu_model", "proof", "release", "zephyr"),
 )
 """Directories that only `make test-rest` runs."""
+FIRST = (TESTS / "zephyr", TESTS / "unit" / "board")
+"""Directories whose tests are first: builds of images take long; time-outs pass while mypy runs."""
 RESULTS = TESTS.parent / "build" / "tests"
 PASSED = RESULTS / "passed.txt"
 """The tests that the last `make test` passed."""
@@ -84,8 +86,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the tier; builds of images are first, so that no process waits for the last ones."""
-    items.sort(key=lambda item: TESTS / "zephyr" not in item.path.parents)
+    """Keep the tests of the tier, in an order in which no process waits for others."""
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in FIRST))
     out = [] if sized(False, True) else [item for item in items if item.get_closest_marker("whole")]
     if Tier.name == "host":
         out += [item for item in items if item.get_closest_marker("slow")]

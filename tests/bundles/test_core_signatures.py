@@ -12,7 +12,7 @@ from c_support import compile_all, execute, run
 from core_support import BUNDLE, CORE, INCLUDES, VENDORED, built
 from requirements_support import need
 
-pytestmark = pytest.mark.needs("gcc")
+pytestmark = [pytest.mark.needs("gcc"), pytest.mark.slow]  # the code of signatures compiles for long
 ORDER = 2**252 + 27742317777372353535851937790883648493
 """Of the group (RFC 8032, 5.1)."""
 RFC8032 = (
@@ -66,7 +66,6 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.slow
 def test_vectors_of_rfc_8032() -> None:
     rows = [(bytes.fromhex(key), bytes.fromhex(value), bytes.fromhex(message)) for _, key, message, value in RFC8032]
     assert verify(rows) == [True] * len(rows)
@@ -148,7 +147,6 @@ def test_vendored_files_are_those_of_their_packages() -> None:
         assert hashlib.sha256((BUNDLE / "ext" / name).read_bytes()).hexdigest() == expected, name
 
 
-@pytest.mark.slow
 def test_all_public_names_have_a_prefix(tmp_path: Path) -> None:
     """An image can contain the vendored libraries a second time."""
     need("nm")
