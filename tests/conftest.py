@@ -24,8 +24,8 @@ REST = (
     *("npu_model", "proof", "release", "zephyr"),
 )
 """Directories that only `make test-rest` runs."""
-FIRST = (TESTS / "zephyr", TESTS / "unit" / "board")
-"""Directories whose tests are first: builds of images take long; time-outs pass while mypy runs."""
+FIRST = (TESTS / "zephyr", *(TESTS / "unit" / "board" / f"test_{name}_links.py" for name in ("board", "bundle")))
+"""Directories and files whose tests are first: builds of images take long; time-outs pass while mypy runs."""
 RESULTS = TESTS.parent / "build" / "tests"
 PASSED = RESULTS / "passed.txt"
 """The tests that the last `make test` passed."""
@@ -87,7 +87,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tier, in an order in which no process waits for others."""
-    items.sort(key=lambda item: not any(folder in item.path.parents for folder in FIRST))
+    items.sort(key=lambda item: not any(item.path.is_relative_to(place) for place in FIRST))
     out = [] if sized(False, True) else [item for item in items if item.get_closest_marker("whole")]
     if Tier.name == "host":
         out += [item for item in items if item.get_closest_marker("slow")]
