@@ -82,6 +82,7 @@ def test_objects_of_the_manifest(tmp_path: Path) -> None:
     assert "steps" not in output
 
 
+@pytest.mark.slow
 def test_objects_on_this_machine(tmp_path: Path) -> None:
     need("cc")
     need_x86_64()

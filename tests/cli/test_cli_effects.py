@@ -101,6 +101,7 @@ UNCERTAIN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNCERTAIN)
 def test_uncertain_calls_are_judged_after_compilation(case: str, tmp_path: Path, opwest) -> None:
     """A name that is no call of the library passes; the same name that is one is an error of the compiled object."""

@@ -58,6 +58,7 @@ def test_json_of_an_application(opwest, digits_of):
     assert "360 of 360 equal the reference" in result["stdout"]
 
 
+@pytest.mark.slow
 def test_big_endian_and_fortran_inputs(opwest, tmp_path):
     app = generate_project("minimal", tmp_path)
     for number, array in enumerate(
@@ -69,6 +70,7 @@ def test_big_endian_and_fortran_inputs(opwest, tmp_path):
         np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), [-1, 2, -300, -4])
 
 
+@pytest.mark.slow
 @NEEDS_CC
 def test_every_dtype(opwest, metadata, tmp_path):
     """many_kinds copies every dtype, stores scalars at their limits, and sums with scratch, inout and constants."""
@@ -101,6 +103,7 @@ def test_every_dtype(opwest, metadata, tmp_path):
     assert highest == (*integers, 65535, float(np.float32(0.1)), 5e-324, 1)
 
 
+@pytest.mark.slow
 @NEEDS_CC
 def test_several_models(opwest, tmp_path):
     app = generate_project("several", tmp_path)
@@ -260,6 +263,7 @@ def test_json_of_outputs_that_are_not_numbers(opwest, tmp_path):
     json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 
+@pytest.mark.slow
 @NEEDS_CC
 def test_profile(opwest, digits_of, reference, tmp_path):
     app = digits_of

@@ -185,6 +185,7 @@ def test_pool_overflow_missed_by_tvm():
         verify(blocks, plan.offsets, 100)
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])

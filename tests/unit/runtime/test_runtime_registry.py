@@ -68,6 +68,7 @@ def found(program, names: list[str]) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 10, sized(200, 1000)])
 def test_find(count, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
