@@ -44,7 +44,7 @@
 #
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, models, importers, kernels, graphs, proof,
-#     fuzz, llvm, accelerators, conformance, npu_model, docs, examples, release,
+#     fuzz, llvm, accelerators, compile, conformance, npu_model, docs, examples, release,
 #   - tests marked `slow`: those that take more than a second of processor time,
 #   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.

@@ -14,7 +14,7 @@ for _folder in (_TESTS, _TESTS / "golden"):
 from requirements_support import need  # noqa: E402
 
 
-@pytest.fixture(scope="module", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["c", "llvm"])
 def metadata(request: pytest.FixtureRequest) -> str:
     """The back end: `make test` uses that of C, `make test-rest` LLVM too."""
     if request.param == "llvm":

@@ -3,7 +3,6 @@
 
 import subprocess
 
-import pytest
 from c_support import build, execute, read_record
 from golden_support import generate_quickly
 from requirements_support import need_compiler
@@ -80,7 +79,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 def test_inputs_and_outputs_are_views_of_an_arena(tmp_path, metadata):
     need_compiler("gcc")
     (tmp_path / "operators.c").write_text(OPERATORS)

@@ -64,7 +64,7 @@ def test_check_rejects_other_types_and_scalars_in_arrays(project):
 
 @pytest.mark.parametrize(
     ("kind", "metadata"),
-    [("float32", "c"), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("uint16", "llvm"), ("V2", "c")))],
+    [("float32", "c"), ("uint16", "llvm"), ("V2", "c")],
     indirect=["metadata"],
 )
 def test_run_on_the_host(project, metadata, kind, tmp_path):
@@ -92,7 +92,6 @@ def test_inputs_that_are_rounded_are_noted(project, tmp_path):
     assert "contains float16 [4]" in shown.stderr and "expected: bfloat16 [4]" in shown.stderr
 
 
-@pytest.mark.slow
 def test_main_prints_bits(project):
     need_compiler("cc")
     output = succeed("run", generated(project, "llvm"), "--host", "--json").stdout
@@ -101,7 +100,6 @@ def test_main_prints_bits(project):
     assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metadata", ["c", "llvm"], indirect=True)
 def test_vectors_within_a_tolerance(project, metadata, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)

@@ -25,7 +25,7 @@ def generated(work: Path, metadata: Metadata, checks: str = "") -> Path:
     return generate_quickly([write_manifest(work, checks)], work / "app", metadata=metadata)
 
 
-@pytest.fixture(scope="module", params=["c", pytest.param("llvm", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["c", "llvm"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program with each back end."""
     need_compiler("gcc", THREADS, link=True)
@@ -33,7 +33,6 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return build(generated(work, request.param), work / "build", PROGRAM, flags=THREADS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["held", "nested"])
 def test_functions_of_a_running_workspace_change_nothing(program: Path, case: str) -> None:
     done = execute(program, case)
@@ -45,7 +44,7 @@ def test_two_threads_get_no_wrong_result(program: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "0 of 20000 wrong\n" * 2 + "done\n"), done.stderr
 
 
-@pytest.mark.parametrize("metadata", ["c", pytest.param("llvm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("metadata", ["c", "llvm"])
 def test_false_leaves_the_mark_out(tmp_path: Path, metadata: Metadata) -> None:
     need("nm", "gcc")
     for name, checks in (("with", ""), ("without", "  checks: {busy: false}\n")):

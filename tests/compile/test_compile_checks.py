@@ -3,7 +3,6 @@
 
 import subprocess
 
-import pytest
 from c_support import build, execute
 from golden_support import generate_quickly
 from requirements_support import need_compiler
@@ -83,7 +82,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 def test_open_returns_the_failure_of_a_check(tmp_path, metadata):
     need_compiler("gcc")
     (tmp_path / "operators.c").write_text(OPERATORS)

@@ -104,7 +104,6 @@ def check(folder, capsys, monkeypatch):
     return judged(line for line in capsys.readouterr().err.splitlines() if "error:" in line)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["c", "o", "ll", "a"])
 def test_check_and_inspect_agree(compiled, kind, capsys, monkeypatch):
     libc, folder, target = compiled

@@ -36,7 +36,6 @@ COMPILERS = {
     "cortex-m3": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
 }
 BUILDABLE = [name for name in PROJECTS if name != "targets"]  # whose objects are no programs
-QUICK = (("many_kinds", "c"), ("vectors", "llvm"))  # of the builds with sanitizers
 FOREIGN = ("asynchronous",)  # a host has no handle of a vendor-specific type: the model does not open
 
 
@@ -58,7 +57,6 @@ def app(request, tmp_path_factory):
     return golden_app(request.param, work)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_emitted_c_compiles_without_warnings(app, compiler, tmp_path):
     command, *flags = COMPILERS[compiler]
@@ -88,7 +86,6 @@ def test_operators_of_the_goldens_compile_after_renaming(app, tmp_path):
                 compile_all(tmp_path / f"{model['name']}_{item['target']}", sources, "gcc", ["-std=c11"], options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
     """Files that include Zephyr's headers compile with stubs of these headers."""
@@ -196,7 +193,7 @@ def test_public_header_from_cpp(app, compiler, standard, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == "many_kinds" else pytest.param(name, marks=pytest.mark.slow) for name in (*BUILDABLE, "digits")],
+    [*BUILDABLE, "digits"],
 )
 def test_cpp_program_links_and_runs(name, tmp_path):
     """The functions are those that the generated application, in C, calls with both back ends."""
@@ -212,13 +209,7 @@ def test_cpp_program_links_and_runs(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "metadata"),
-    [
-        pytest.param(name, metadata, marks=[] if (name, metadata) in QUICK else pytest.mark.slow)
-        for name in BUILDABLE
-        for metadata in ("c", "llvm")
-    ],
-    indirect=["metadata"],
+    ("name", "metadata"), [(name, one) for name in BUILDABLE for one in ("c", "llvm")], indirect=["metadata"]
 )
 def test_generated_application_passes_sanitizers(name, metadata, tmp_path):
     """The generated main.c, without changes."""

@@ -74,9 +74,7 @@ def agrees(found, expected):
     return all(a[0] == b[0] and a[1].startswith(b[1]) for a, b in pairs)
 
 
-@pytest.mark.parametrize(
-    "flags", [one if one in ("plain", "lto") else pytest.param(one, marks=pytest.mark.slow) for one in FLAGS]
-)
+@pytest.mark.parametrize("flags", FLAGS)
 def test_state_of_objects(tmp_path, flags):
     need("gcc")
     wrong = {}
@@ -217,9 +215,7 @@ def project(tmp_path, monkeypatch):
     return generate
 
 
-@pytest.mark.parametrize(
-    "compiler", ["cc", pytest.param("gcc -flto --coverage -fsanitize=address", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("compiler", ["cc", "gcc -flto --coverage -fsanitize=address"])
 def test_host_run_reports_state_of_a_header(project, monkeypatch, capsys, compiler):
     need("gcc")
     monkeypatch.setenv("CC", compiler)

@@ -3,7 +3,6 @@
 
 import subprocess
 
-import pytest
 from c_support import build, execute, read_record
 from golden_support import generate_quickly
 from requirements_support import need_compiler
@@ -106,7 +105,6 @@ def answers(app, work):
     return execute(build(app, work / "build", work / "main.c"))
 
 
-@pytest.mark.slow
 def test_in_place_needs_less_memory_with_equal_results(tmp_path, metadata):
     need_compiler("gcc")
     apart, size_apart = made(tmp_path / "apart", metadata, "", "")

@@ -83,7 +83,6 @@ def write(folder, names):
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", LENGTHS)
 def test_names_of_each_length_compile(kind, tmp_path):
     need_compiler("gcc")

@@ -57,7 +57,6 @@ def test_members_differ_and_lower_case_is_kept():
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metadata", ["c", "llvm"])
 def test_model_with_names_of_macros_runs(metadata, tmp_path):
     need_compiler("gcc")
@@ -70,7 +69,6 @@ def test_model_with_names_of_macros_runs(metadata, tmp_path):
     assert run([program], tmp_path) == names_project.EXPECTED
 
 
-@pytest.mark.slow
 def test_emitted_files_with_names_of_macros_compile_without_warnings(tmp_path):
     need_compiler("gcc")
     app = generate_quickly([names_project.write(tmp_path / "source")], tmp_path / "app", vendored=True)

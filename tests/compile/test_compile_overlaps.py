@@ -164,7 +164,6 @@ def layouts(found: list[Range], rng: random.Random) -> list[list[int]]:
     return result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "metadata"), [("small", "c"), *REST], indirect=["metadata"])
 def test_overlaps_are_refused_as_the_oracle_says(tmp_path: Path, name: str, metadata: Metadata) -> None:
     need_compiler("gcc", FLAGS, link=True)
@@ -187,9 +186,7 @@ def test_overlaps_are_refused_as_the_oracle_says(tmp_path: Path, name: str, meta
     assert kinds == {"0", str(-errno.EINVAL)}
 
 
-@pytest.mark.parametrize(
-    ("name", "metadata"), [("small", "c"), pytest.param("large", "llvm", marks=pytest.mark.slow)], indirect=["metadata"]
-)
+@pytest.mark.parametrize(("name", "metadata"), [("small", "c"), ("large", "llvm")], indirect=["metadata"])
 def test_false_leaves_the_check_out(tmp_path: Path, name: str, metadata: Metadata) -> None:
     """The last output in the memory of the first input: the operator has read it before."""
     need_compiler("gcc", FLAGS, link=True)

@@ -44,7 +44,6 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
     assert "OPWEST_PROFILE_" not in plain and objects[0] == objects[1]
 
 
-@pytest.mark.slow
 def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")
@@ -62,7 +61,6 @@ def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     assert not any(called(name) & ours for name in found if name != "asynchronous_run_profiled")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("-m32",)], ids=["64", "32"])
 def test_every_measurement_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Each read of the counter increments it by one: every point takes 1, `run` twice the number of points."""

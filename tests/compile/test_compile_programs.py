@@ -26,11 +26,7 @@ THREADS = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-f
 @pytest.mark.parametrize(
     ("name", "built"),
     [
-        pytest.param(
-            *(name, one),
-            id=f"{name}-{one[0]}{'-m32' if one[1] else ''}-{one[2]}",
-            marks=[] if one[2] == "c" else pytest.mark.slow,
-        )
+        pytest.param(*(name, one), id=f"{name}-{one[0]}{'-m32' if one[1] else ''}-{one[2]}")
         for name in PROGRAMS
         for one in BUILDS
     ],
@@ -53,7 +49,6 @@ def test_cases(name: str, built: tuple[str, tuple[str, ...], Metadata], tmp_path
         assert execute(program, "refused").stderr == "opwest: operator: Assert fail: arguments of scale\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lifecycle", "conventions", "tvmgen"])
 def test_two_threads_under_thread_sanitizer(name: str, tmp_path: Path) -> None:
     fault = fault_of_compiler("gcc", tuple(THREADS), True)

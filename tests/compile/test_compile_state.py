@@ -23,7 +23,6 @@ def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metadata", ["c", "llvm"])
 def test_two_streams_equal_numpy(metadata: Metadata, program_folder: Path, tmp_path: Path) -> None:
     if metadata == "llvm":

@@ -52,7 +52,6 @@ def app(request, tmp_path_factory):
     return golden_app(request.param, tmp_path_factory.mktemp(f"suite_{request.param}"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_suites_compile_without_warnings(app, compiler, tmp_path):
     """With GCC, also the sources that compare the inputs of steps."""
@@ -70,14 +69,7 @@ def test_suites_compile_without_warnings(app, compiler, tmp_path):
     compile_all(tmp_path, [*sources, *runtime], command, [*flags, *checked], hosted)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == "vectors" else pytest.param(name, marks=pytest.mark.slow)
-        for name in BUILDABLE
-        if name not in FOREIGN
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in BUILDABLE if name not in FOREIGN])
 def test_suites_pass_under_sanitizers(name, tmp_path):
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     app = golden_app(name, tmp_path)

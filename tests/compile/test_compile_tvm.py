@@ -70,7 +70,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 def test_two_models_in_one_table(tmp_path, metadata):
     """Contexts of equal names do not clash. The second operator of the second model fails."""
     need_compiler("gcc", SANITIZED, link=True)

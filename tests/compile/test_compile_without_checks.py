@@ -29,7 +29,6 @@ def without_checks(name: str, folder: Path, checks: str, metadata: Metadata = "c
     return generate_quickly(manifests, folder / "app", vendored=True, metadata=metadata)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "checks"), BUILT)
 def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path: Path) -> None:
     need_compiler("gcc")
@@ -42,7 +41,6 @@ def test_every_project_compiles_without_checks(name: str, checks: str, tmp_path:
     assert ("overlap" in text) == ("buffers" not in checks)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["streams", "several"])
 def test_llvm_without_checks(name: str, tmp_path: Path) -> None:
     """The objects refer to the functions of neither check."""
