@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make demo   the digits example, from C operators to a classified image
-# make test   lint, types, and the tests that need only Python and a C compiler: 4.5 minutes on 2 cores
+# make test   lint, types, and the tests that need only Python and a C compiler: 3 minutes on 2 cores
 # make test-times  the slowest 20 tests of the last make test and make test-rest
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
