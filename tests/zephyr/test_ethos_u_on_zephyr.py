@@ -20,88 +20,11 @@ project(ethos_u)
 file(GLOB sources *.c)
 target_sources(app PRIVATE ${sources})
 """
+# Messages are printed on the stack of main, from within load().
 PRJ_CONF = """
 CONFIG_ETHOS_U=y
 CONFIG_LOG=y
 CONFIG_LOG_MODE_IMMEDIATE=y
-"""
-
-ONE_NPU = """
-/ {
-	npu0: npu0 {
-		compatible = "opwest,ethos-u";
-		npu = <&ethosu0>;
-	};
-};
-"""
-ABSENT_C = """
-#include <stdio.h>
-#include <zephyr/device.h>
-#include <opwest/devices.h>
-#include <opwest/ethos_u.h>
-
-static const struct opwest_device devices[] = {
-	{.name = "npu0", .timeout_ms = 100, .flags = OPWEST_DEVICE_HOOKS},
-};
-static const struct opwest_device_set set = {.model = "absent", .devices = devices, .count = 1};
-static struct opwest_slot slots[1] = {{.dev = DEVICE_DT_GET(DT_NODELABEL(npu0))}};
-static struct opwest_status status = OPWEST_STATUS_INIT;
-
-int main(void)
-{
-	static const uint8_t region[16] __aligned(16);
-	const struct opwest_ethos_u_inference inference = {.count = 1, .regions = {{region, 16}}};
-	const struct opwest_launch launch = {.dev = slots[0].dev, .timeout_ms = 100};
-	const int rc = opwest_devices_activate(&set, slots, &status);
-
-	/* What an operator calls is linked, not called. */
-	if (rc == 0) {
-		(void)opwest_ethos_u_run(&launch, &inference);
-	}
-	printf("activate: %d, handle: %d\\n", rc, opwest_ethos_u_driver(slots[0].dev) != NULL);
-	return 0;
-}
-"""
-
-# Two NPUs at the end of the board's ISRAM. Memory reads as an unprivileged NPU.
-TWO_NPUS = """
-/ {
-	ethosu {
-		/delete-node/ ethosu@48102000;
-
-		fake0: ethosu@313ff000 {
-			compatible = "arm,ethos-u";
-			reg = <0x313ff000>;
-			interrupts = <56 3>;
-			secure-enable;
-		};
-		fake1: ethosu@313ff800 {
-			compatible = "arm,ethos-u";
-			reg = <0x313ff800>;
-			interrupts = <57 3>;
-			secure-enable;
-		};
-	};
-	fast: sram@313fe000 {
-		compatible = "mmio-sram";
-		reg = <0x313fe000 0x100>;
-	};
-	npu0: npu0 {
-		compatible = "opwest,ethos-u";
-		npu = <&fake0>;
-		queue-depth = <3>;
-		queue-timeout-ms = <20>;
-		zephyr,pm-device-runtime-auto;
-	};
-	npu1: npu1 {
-		compatible = "opwest,ethos-u";
-		npu = <&fake1>;
-		fast-memory = <&fast>;
-	};
-};
-"""
-# Messages are printed on the stack of main, from within load().
-MORE_CONF = """
 CONFIG_MAIN_STACK_SIZE=2048
 CONFIG_SYS_CLOCK_TICKS_PER_SEC=1000
 CONFIG_INIT_STACKS=y
@@ -121,13 +44,45 @@ CONFIG_OPWEST_PROFILE=y
 CONFIG_OPWEST_ETHOS_U_PMU=y
 """
 
-
-def build(workspace: Workspace, app: Path, conf: str, overlay: str, main: str, *others: Path) -> Built:
-    for name, text in (("CMakeLists.txt", CMAKE), ("prj.conf", conf), ("app.overlay", overlay), ("main.c", main)):
-        (app / name).write_text(text, encoding="utf-8")
-    for path in others:
-        shutil.copy(path, app)
-    return workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DOPWEST_TESTS_CFLAGS=-Wextra")
+# The board's NPU, which QEMU lacks, and two at the end of its ISRAM. Memory reads as an unprivileged NPU.
+NPUS = """
+/ {
+	ethosu {
+		fake0: ethosu@313ff000 {
+			compatible = "arm,ethos-u";
+			reg = <0x313ff000>;
+			interrupts = <57 3>;
+			secure-enable;
+		};
+		fake1: ethosu@313ff800 {
+			compatible = "arm,ethos-u";
+			reg = <0x313ff800>;
+			interrupts = <58 3>;
+			secure-enable;
+		};
+	};
+	fast: sram@313fe000 {
+		compatible = "mmio-sram";
+		reg = <0x313fe000 0x100>;
+	};
+	npu0: npu0 {
+		compatible = "opwest,ethos-u";
+		npu = <&fake0>;
+		queue-depth = <3>;
+		queue-timeout-ms = <20>;
+		zephyr,pm-device-runtime-auto;
+	};
+	npu1: npu1 {
+		compatible = "opwest,ethos-u";
+		npu = <&fake1>;
+		fast-memory = <&fast>;
+	};
+	absent: npu2 {
+		compatible = "opwest,ethos-u";
+		npu = <&ethosu0>;
+	};
+};
+"""
 
 
 def symbols(built: Built) -> dict[str, int]:
@@ -138,29 +93,25 @@ def symbols(built: Built) -> dict[str, int]:
 
 
 @configured(board=BOARD)
-def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> None:
-    """QEMU's NPU reads as zero: Zephyr's driver, opwest's driver and the model's open return errors."""
-    built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)
+def test_npus_simulated_by_a_timer_and_an_absent_one(with_hal: Workspace, tmp_path: Path) -> None:
+    """The hooks, queues that overlap, faults, aborts, power and counters: through the vendor's own driver.
+
+    The absent NPU reads as zero: Zephyr's driver, opwest's driver and the model's open return errors.
+    """
+    programs = Path(__file__).parent / "programs"
+    for name, text in (("CMakeLists.txt", CMAKE), ("prj.conf", PRJ_CONF), ("app.overlay", NPUS)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("ethos_u.c", "ethos_u_absent.c", "ethos_u_registers.c", "ethos_u_registers.h"):
+        shutil.copy(programs / name, tmp_path)
+    built = with_hal.build(tmp_path, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DOPWEST_TESTS_CFLAGS=-Wextra")
     found = symbols(built)
     # The vendor's driver is linked with Zephyr's semaphores, and opwest's is in Zephyr's list of accelerators.
     assert {"ethosu_invoke_async", "ethosu_semaphore_take", "opwest_ethos_u_enqueue"} <= set(found)
     listed = range(found["_opwest_accelerator_driver_api_list_start"], found["_opwest_accelerator_driver_api_list_end"])
     assert found["ethos_u_api"] in listed
-    config = (built.folder / "zephyr" / ".config").read_text(encoding="utf-8")
-    assert "CONFIG_OPWEST_ETHOS_U=y" in config
-    console = built.run("^activate:")
-    assert "activate: -19, handle: 0" in console
-    assert "npu0: ethosu@48102000 is not ready" in console
-
-
-@configured(board=BOARD)
-def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
-    """The hooks, queues that overlap, faults, aborts, power and counters: through the vendor's own driver."""
-    programs = Path(__file__).parent / "programs"
-    main = (programs / "ethos_u.c").read_text(encoding="utf-8")
-    others = (programs / "ethos_u_registers.c", programs / "ethos_u_registers.h")
-    built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main, *others)
+    assert "CONFIG_OPWEST_ETHOS_U=y" in (built.folder / "zephyr" / ".config").read_text(encoding="utf-8")
     console = built.run("^done:")
+    assert "absent: activate -19, handle 0" in console and "npu2: ethosu@48102000 is not ready" in console
     assert "WRONG" not in console, console
     assert re.search(r"^done: \d{3} checks, 0 wrong$", console, re.MULTILINE), console
     shown = re.search(r"npu1: cycles of the device\n.*\n +7 slow +1 +50000 +50000 +50000 +50000\n(.*)\n", console)

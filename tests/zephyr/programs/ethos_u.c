@@ -495,6 +495,7 @@ int main(void)
 	power();
 	counters();
 	k_thread_foreach(tell_stack, NULL);
+	activate_absent();
 	printf("done: %d checks, %d wrong\n", checks, failures);
 	return 0;
 }
