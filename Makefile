@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make demo   the digits example, from C operators to a classified image
-# make test   lint, types, and the tests that need only Python and a C compiler: 3 minutes on 2 cores
+# make test   lint, types, and the short tests that need only Python and a C compiler: 3 minutes on 2 cores
 # make test-times  the slowest 20 tests of the last make test and make test-rest
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
@@ -45,7 +45,7 @@
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, models, importers, kernels, graphs, proof,
 #     fuzz, llvm, accelerators, compile, conformance, npu_model, docs, examples, release,
-#   - tests marked `slow`: those that take more than a second of processor time,
+#   - tests marked `slow`: most of them take more than a second of processor time,
 #   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
@@ -61,11 +61,11 @@ BARE := build/without-packages
 RELEASE := build/release
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" $(UPGRADE)
-# uv installs packages in a quarter of pip's time. A mirror of PyPI: UV_DEFAULT_INDEX.
+# uv installs packages in a third of pip's time. A mirror of PyPI: UV_DEFAULT_INDEX.
 UV := $(BIN)/uv pip install --quiet --no-config --python
 # The tests of a file share what they build. The order is that of tests/conftest.py.
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
-# COVERAGE=1 measures the coverage, which doubles the time of tests in Python before 3.12: CI does it once, over both tiers.
+# COVERAGE=1 measures the coverage: CI does it once, over both tiers.
 RUN := $(BIN)/$(if $(COVERAGE),coverage run,python)
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-QUICK = ("tests/golden/test_golden.py", "tests/unit/manifest", "tests/unit/system")
+QUICK = ("tests/golden/test_golden.py", "tests/unit/manifest", "tests/unit/system", "tests/cli/test_cli_startup.py")
 
 
 def find_python(version: str) -> str | None:
@@ -52,15 +52,18 @@ def main() -> int:
     """Run the tests; return the exit code."""
     parser = argparse.ArgumentParser(description="Run a part of the tests under other versions of Python.")
     parser.add_argument("--versions", nargs="*", default=VERSIONS, metavar="X.Y")
-    parser.add_argument("--path", action="store_true", help="only print the interpreter of the first version with one")
+    parser.add_argument("--path", action="store_true", help="only print the first interpreter that is found")
     parser.add_argument("--required", action="store_true", help="fail if an interpreter is absent")
     parser.add_argument("--jobs", default="2", metavar="N", help="processes of pytest (default: 2)")
     parser.add_argument("tests", nargs="*", default=QUICK, help="tests instead of the quick ones")
     options = parser.parse_args()
     found = {version: interpreter for version in options.versions if (interpreter := find_python(version))}
     if options.path:
-        print(*list(found.values())[:1])
-        return int(not found)
+        if not found:
+            print(f"error: no Python {', '.join(options.versions)} in PATH or ~/.pyenv/versions", file=sys.stderr)
+            return 1
+        print(next(iter(found.values())))
+        return 0
     with ThreadPoolExecutor() as pool:  # uv waits for the network
         pythons = {version: pool.submit(environment, version, interpreter) for version, interpreter in found.items()}
     failed = []

@@ -25,7 +25,8 @@ REST = (
 )
 """Directories that only `make test-rest` runs."""
 FIRST = (TESTS / "zephyr", *(TESTS / "unit" / "board" / f"test_{name}_links.py" for name in ("board", "bundle")))
-"""Directories and files whose tests are first: builds of images take long; time-outs pass while mypy runs."""
+"""Directories and files with long tests: builds of images, so that no process waits for the last one, and time-outs,
+during which mypy runs."""
 RESULTS = TESTS.parent / "build" / "tests"
 PASSED = RESULTS / "passed.txt"
 """The tests that the last `make test` passed."""
@@ -86,7 +87,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the tier, in an order in which no process waits for others."""
+    """Keep the tests of the tier; those of FIRST are first."""
     items.sort(key=lambda item: not any(item.path.is_relative_to(place) for place in FIRST))
     out = [] if sized(False, True) else [item for item in items if item.get_closest_marker("whole")]
     if Tier.name == "host":

@@ -23,9 +23,9 @@ def measured(tmp_path_factory) -> start_up.StartUp:
         absent(str(reason))
 
 
-def test_generating_ten_operators_takes_at_most_twice_the_imports(measured):
+def test_instructions_to_generate_ten_operators(measured):
     assert measured.generate <= start_up.MOST_OF_GENERATE, measured
 
 
-def test_version_takes_at_most_half_of_the_imports(measured):
+def test_instructions_of_version(measured):
     assert measured.version <= start_up.MOST_OF_VERSION, measured

@@ -132,8 +132,9 @@ def test_path_of_the_first_version_with_an_interpreter(
     monkeypatch.setattr(pythons, "find_python", {"3.11": "/b/python3.11", "3.12": "/a/python3.12"}.get)
     monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.13", "3.12", "3.11"])
     assert (pythons.main(), capsys.readouterr().out) == (0, "/a/python3.12\n")
-    monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.13"])
+    monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.14", "3.13"])
     assert pythons.main() == 1
+    assert capsys.readouterr() == ("", "error: no Python 3.14, 3.13 in PATH or ~/.pyenv/versions\n")
 
 
 def test_environment_that_fails_is_reported(
