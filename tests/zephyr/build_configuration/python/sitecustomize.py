@@ -2,22 +2,27 @@
 """Zephyr's scripts in builds of the tests: without garbage collection, and those that only read the tree run once.
 
 Garbage collection is 10 % of the time of these short scripts. The output of some scripts depends on the files of the
-workspace and their arguments only: it is kept for the other builds of the session, which is 18 % of the processor time
-of an image. Directories outside of the workspace, those of applications and models, count by their content.
+workspace and their arguments only: it is kept for the other builds of the session, which is a fifth of the processor
+time of an image. Files and directories outside of the workspace, those of applications and models, count by their
+content. A build starts about 25 scripts, so this file imports other modules only where it needs them.
 """
 
-import contextlib
 import gc
-import hashlib
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 gc.disable()
 
-_SCRIPTS = ("list_boards.py", "list_hardware.py", "list_shields.py", "gen_driver_kconfig_dts.py")
-_COMMANDS = ("-m west topdir", "-c import west.version", "-c import sys")
+_SCRIPTS = (
+    *("list_boards.py", "list_hardware.py", "list_shields.py", "gen_driver_kconfig_dts.py"),
+    *("parse_syscalls.py", "gen_kobject_list.py"),
+)
+_COMMANDS = ("-m west topdir", "-c import west.version", "-c import sys", "-c import json; import yaml;")
+_OUTPUTS = (
+    *("--kconfig-out", "--json-file", "--tag-struct-file", "--validation-output"),
+    *("--kobj-types-output", "--kobj-otype-output", "--kobj-size-output"),
+)
+"""Options before the name of a file that a script writes."""
 _PARTS = ("arch", "boards", "dts", "soc")
 """The directories of a root of boards, architectures or processors."""
 _RUNNING = "OPWEST_TESTS_SCRIPT"
@@ -25,35 +30,60 @@ _RUNNING = "OPWEST_TESTS_SCRIPT"
 
 
 def _reads_the_tree_only(arguments: list[str]) -> bool:
-    return Path(arguments[0]).name in _SCRIPTS or " ".join(arguments).startswith(_COMMANDS)
+    if arguments[0].rpartition("/")[2] in _SCRIPTS:
+        return "--kernel" not in arguments  # gen_kobject_list.py reads the image
+    return " ".join(arguments).startswith(_COMMANDS)
 
 
-def _of_content(word: str) -> str:
-    """Return an argument; for a directory outside of the workspace, the digest of the files that a script reads."""
-    root = Path(word.rpartition("=")[2])
-    if not root.is_absolute() or not root.is_dir() or Path(os.environ["ZEPHYR_BASE"]).parent in root.parents:
-        return word
-    found = hashlib.sha256()
-    for part in [root] if root.name == "bindings" else [root / name for name in _PARTS]:
-        for path in sorted(path for path in part.rglob("*") if path.is_file()):
-            found.update(f"{path.relative_to(root)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return f"{word.rpartition('=')[0]} {root.name if root.name == 'bindings' else ''} {found.hexdigest()}"
-
-
-def _run_once(arguments: list[str], session: Path) -> None:
+def _run_once(arguments: list[str], session: str) -> None:
     """Print the output of an earlier run, or run the script in another process and keep its output; exit."""
-    written = None
+    import contextlib
+    import hashlib
+    import subprocess
+    from pathlib import Path
+
+    workspace = Path(os.environ["ZEPHYR_BASE"]).parent
+
+    def digest(*parts: str | bytes) -> str:
+        found = hashlib.md5(usedforsecurity=False)
+        for part in parts:
+            found.update(part.encode() if isinstance(part, str) else part)
+            found.update(b"\0")
+        return found.hexdigest()
+
+    def of_content(word: str) -> str:
+        """Return an argument; for a file or a directory outside of the workspace, the digest of what a script reads."""
+        before, _, name = word.rpartition("=")
+        if word.startswith("import json;"):  # json.dumps(yaml.safe_load(open('NAME')))
+            name = word.partition("open('")[2].partition("'")[0]
+        path = Path(name)
+        if not path.is_absolute() or workspace in path.parents or not path.exists():
+            return word
+        if path.suffix == ".txt":  # names of files
+            return digest(*map(of_content, path.read_text(encoding="utf-8").split(";")))
+        if path.is_file():
+            return digest(path.read_bytes())
+        whole = path.name == "bindings" or "parse_syscalls.py" in arguments[0]
+        files = [file for part in ([""] if whole else _PARTS) for file in (path / part).rglob("*") if file.is_file()]
+        contents = [part for file in sorted(files) for part in (str(file.relative_to(path)), file.read_bytes())]
+        return digest(before, path.name if whole else "", *contents)
+
     words = list(arguments)
-    if "--kconfig-out" in words:
-        place = words.index("--kconfig-out") + 1
-        written, words[place] = Path(words[place]), ""
+    written = []
+    for place, word in enumerate(arguments[:-1]):
+        if word in _OUTPUTS:
+            written.append(Path(words[place + 1]))
+            words[place + 1] = ""
     here = str(Path.cwd()) if "-m" in words else ""
-    key = "\0".join([sys.executable, os.environ["ZEPHYR_BASE"], here, words[0], *map(_of_content, words[1:])])
-    kept = session / "scripts" / hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()
+    kept = (
+        Path(session) / "scripts" / digest(sys.executable, str(workspace), here, words[0], *map(of_content, words[1:]))
+    )
     if kept.is_dir():
         output = (kept / "output").read_bytes()
-        if written:
-            written.write_bytes((kept / "written").read_bytes())
+        for number, path in enumerate(written):
+            content = (kept / f"written{number}").read_bytes()
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
     else:
         done = subprocess.run(sys.orig_argv, env={**os.environ, _RUNNING: "1"}, capture_output=True)
         output = done.stdout
@@ -65,8 +95,8 @@ def _run_once(arguments: list[str], session: Path) -> None:
         own = kept.with_name(f"{kept.name}.{os.getpid()}")
         own.mkdir(parents=True)
         (own / "output").write_bytes(output)
-        if written:
-            (own / "written").write_bytes(written.read_bytes())
+        for number, path in enumerate(written):
+            (own / f"written{number}").write_bytes(path.read_bytes())
         with contextlib.suppress(OSError):  # another process was faster
             own.rename(kept)
     sys.stdout.buffer.write(output)
@@ -77,4 +107,4 @@ def _run_once(arguments: list[str], session: Path) -> None:
 _session = os.environ.get("OPWEST_TESTS_SESSION")
 _can_keep = _session and "ZEPHYR_BASE" in os.environ and _RUNNING not in os.environ and len(sys.orig_argv) > 1
 if _session and _can_keep and _reads_the_tree_only(sys.orig_argv[1:]):
-    _run_once(sys.orig_argv[1:], Path(_session))
+    _run_once(sys.orig_argv[1:], _session)
