@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,15 +42,29 @@ def environment(version: str, interpreter: str) -> Path:
     wanted = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
         uv = ROOT / ".venv" / "bin" / "uv"
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", interpreter, folder], check=True)
+        created = [uv, "venv", "--quiet", "--clear", "--python", interpreter, folder]
+        subprocess.run(created, check=True, stderr=subprocess.PIPE, text=True)
         install = [uv, "pip", "install", "--quiet", "--no-config", "--python", folder]
-        subprocess.run([*install, "-e", f"{ROOT}[test,bundle]"], check=True)
+        subprocess.run([*install, "-e", f"{ROOT}[test,bundle]"], check=True, stderr=subprocess.PIPE, text=True)
         stamp.write_text(wanted, encoding="utf-8")
     return python
 
 
+def run(version: str, interpreter: str, tests: Sequence[str], jobs: str) -> tuple[int, str]:
+    """Run the tests with one version; return the exit code and the output."""
+    begin = time.monotonic()
+    try:
+        python = environment(version, interpreter)
+    except subprocess.CalledProcessError as error:
+        return 1, f"== Python {version}: no environment, exit code {error.returncode} of {error.cmd[0]}\n{error.stderr}"
+    command = [python, "-m", "pytest", "-q", "-n", jobs, "--dist", "loadfile", "-p", "no:cacheprovider", "--tier=all"]
+    done = subprocess.run([*command, *tests], cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
+    last = f"== Python {version}: {time.monotonic() - begin:.0f} s, exit code {done.returncode}"
+    return done.returncode, f"== Python {version}\n{done.stdout}{done.stderr}{last}"
+
+
 def main() -> int:
-    """Run the tests; return the exit code."""
+    """Run the tests with all versions at the same time: they wait for the slowest test, and for the network."""
     parser = argparse.ArgumentParser(description="Run a part of the tests under other versions of Python.")
     parser.add_argument("--versions", nargs="*", default=VERSIONS, metavar="X.Y")
     parser.add_argument("--path", action="store_true", help="only print the first interpreter that is found")
@@ -64,26 +79,17 @@ def main() -> int:
             return 1
         print(next(iter(found.values())))
         return 0
-    with ThreadPoolExecutor() as pool:  # uv waits for the network
-        pythons = {version: pool.submit(environment, version, interpreter) for version, interpreter in found.items()}
     failed = []
     for version in options.versions:
-        if version not in pythons:
+        if version not in found:
             print(f"== Python {version}: SKIPPED, no interpreter in PATH or ~/.pyenv/versions", flush=True)
             failed += [version] if options.required else []
-            continue
-        try:
-            python = pythons[version].result()
-        except subprocess.CalledProcessError as error:
-            print(f"== Python {version}: no environment, exit code {error.returncode} of {error.cmd[0]}", flush=True)
-            failed.append(version)
-            continue
-        print(f"== Python {version}", flush=True)
-        begin = time.monotonic()
-        command = [python, "-m", "pytest", "-q", "-n", options.jobs, "--dist", "loadfile", "-p", "no:cacheprovider"]
-        done = subprocess.run([*command, "--tier=all", *options.tests], cwd=ROOT, check=False)
-        print(f"== Python {version}: {time.monotonic() - begin:.0f} s, exit code {done.returncode}", flush=True)
-        failed += [version] if done.returncode else []
+    with ThreadPoolExecutor() as pool:
+        running = [pool.submit(run, version, found[version], options.tests, options.jobs) for version in found]
+        for version, done in zip(found, running, strict=True):
+            code, output = done.result()
+            print(output, flush=True)
+            failed += [version] if code else []
     return 1 if failed else 0
 
 

@@ -141,15 +141,15 @@ def test_environment_that_fails_is_reported(
     pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(version: str, interpreter: str) -> Path:
-        raise subprocess.CalledProcessError(7, ["uv", version, interpreter])
+        raise subprocess.CalledProcessError(7, ["uv", version, interpreter], stderr="uv: no network")
 
     monkeypatch.setattr(pythons, "environment", fails)
     monkeypatch.setattr(pythons, "find_python", lambda version: None if version == "9.9" else "python3")
     monkeypatch.setattr("sys.argv", ["pythons.py", "--versions", "3.12", "9.9"])
     assert pythons.main() == 1
     assert capsys.readouterr().out == (
-        "== Python 3.12: no environment, exit code 7 of uv\n"
         "== Python 9.9: SKIPPED, no interpreter in PATH or ~/.pyenv/versions\n"
+        "== Python 3.12: no environment, exit code 7 of uv\nuv: no network\n"
     )
 
 
