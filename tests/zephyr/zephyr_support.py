@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD_CONFIGURATION = ROOT / "tests" / "zephyr" / "build_configuration"
 BUILD_SECONDS = 600
 RUN_SECONDS = 60
-_BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE")
+_BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE", "CMAKE_BUILD")
 """Prefixes of the variables of a build."""
 BACK_ENDS = [(board, back_end) for board in ("mps2/an385", "native_sim/native/64") for back_end in ("llvm", "c")]
 """Boards with back ends, for programs that the tests on the host run with both back ends, too."""
@@ -163,6 +163,9 @@ class Workspace:
         env["ZEPHYR_BASE"] = str(self.base)
         env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env['PATH']}"
         env["CCACHE_DISABLE"] = "1"  # for native_sim, whose compiler is that of the path
+        # Each process of pytest-xdist builds: more compilers than processors take more processor time.
+        if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+            env["CMAKE_BUILD_PARALLEL_LEVEL"] = str(max(1, (os.cpu_count() or 1) // workers))
         env["ZephyrBuildConfiguration_ROOT"] = str(BUILD_CONFIGURATION)
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):

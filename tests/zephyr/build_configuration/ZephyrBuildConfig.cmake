@@ -33,9 +33,11 @@ endfunction()
 # Most of the time of Zephyr's files is that of the headers that each of them includes. The files of one library are compiled
 # with -Og, as one file: half of the processor time of the compiler. What several files define gets a number for each of them.
 # `lock` is a member of structures too: the files with such a variable are the last ones.
-set(OPWEST_TESTS_JOINED "^${ZEPHYR_BASE}/(arch/(arm|arm64|posix|riscv|x86)|kernel|lib/(heap|libc|os|utils))/.*[.]c$")
-set(OPWEST_TESTS_NUMBERED __log_level __log_current_const_data __log_current_dynamic_data handle_poll_events)
-set(OPWEST_TESTS_ALONE "/offsets[.]c$")
+string(CONCAT OPWEST_TESTS_JOINED "^${ZEPHYR_BASE}/"
+  "(arch/(arm|arm64|posix|riscv|x86)|kernel|lib/(crc|heap|libc|os|utils)|subsys/shell)/.*[.]c$")
+set(OPWEST_TESTS_NUMBERED
+  __log_level __log_current_const_data __log_current_dynamic_data char_out handle_poll_events out_func)
+set(OPWEST_TESTS_ALONE "/(devmem_service|offsets|stacktrace)[.]c$")
 
 function(opwest_tests_join library files)
   set(first)

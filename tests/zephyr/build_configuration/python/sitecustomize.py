@@ -15,11 +15,12 @@ gc.disable()
 
 _SCRIPTS = (
     *("list_boards.py", "list_hardware.py", "list_shields.py", "gen_driver_kconfig_dts.py"),
-    *("parse_syscalls.py", "gen_kobject_list.py"),
+    *("gen_edt.py", "gen_defines.py", "gen_dts_cmake.py", "parse_syscalls.py", "gen_kobject_list.py"),
 )
 _COMMANDS = ("-m west topdir", "-c import west.version", "-c import sys", "-c import json; import yaml;")
 _OUTPUTS = (
-    *("--kconfig-out", "--json-file", "--tag-struct-file", "--validation-output"),
+    *("--kconfig-out", "--dts-out", "--edt-pickle-out", "--header-out", "--cmake-out"),
+    *("--json-file", "--tag-struct-file", "--validation-output"),
     *("--kobj-types-output", "--kobj-otype-output", "--kobj-size-output"),
 )
 """Options before the name of a file that a script writes."""
