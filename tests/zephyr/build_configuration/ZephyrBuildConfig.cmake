@@ -34,7 +34,8 @@ endfunction()
 # with -Og, as one file: half of the processor time of the compiler. What several files define gets a number for each of them.
 # `lock` is a member of structures too: the files with such a variable are the last ones.
 string(CONCAT OPWEST_TESTS_JOINED "^${ZEPHYR_BASE}/"
-  "(arch/(arm|arm64|posix|riscv|x86)|kernel|lib/(crc|heap|libc|os|utils)|subsys/shell)/.*[.]c$")
+  "(arch/(arm|arm64|posix|riscv|x86)|kernel|lib/(crc|heap|libc|net_buf|os|posix|utils)"
+  "|subsys/(mgmt/mcumgr|shell|testsuite/ztest))/.*[.]c$")
 set(OPWEST_TESTS_NUMBERED
   __log_level __log_current_const_data __log_current_dynamic_data char_out handle_poll_events out_func)
 set(OPWEST_TESTS_ALONE "/(devmem_service|offsets|stacktrace)[.]c$")
