@@ -51,10 +51,15 @@
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
 # Every skip goes through tests/requirements_support.py and is listed with its reason at the end. If the variable CI
 # is set, a test without its packages of apt or pip fails; .ci/run installs all packages.
-# JOBS=N is the number of processes of pytest (default: one more than the processors, at most 9: some tests wait).
+# JOBS=N is the number of processes of pytest. Default: one more than the processors, at most 9, as some tests wait; for
+# `make test-rest`, whose tests compute, the processors.
 
 PYTHON ?= python3
-JOBS ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 9)))
+ifndef JOBS
+PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+JOBS := $(shell echo $$(($(PROCESSORS) < 8 ? $(PROCESSORS) + 1 : 9)))
+test-rest: JOBS := $(shell echo $$(($(PROCESSORS) < 8 ? $(PROCESSORS) : 8)))
+endif
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-packages
@@ -64,7 +69,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # uv installs packages in a third of pip's time. A mirror of PyPI: UV_DEFAULT_INDEX.
 UV := $(BIN)/uv pip install --quiet --no-config --python
 # The tests of a file share what they build. The order is that of tests/conftest.py.
-PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # COVERAGE=1 measures the coverage: CI does it once, over both tiers.
 RUN := $(BIN)/$(if $(COVERAGE),coverage run,python)
 # Without compiled modules each of the many child processes compiles all that it imports.
