@@ -51,8 +51,8 @@
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
 # Every skip goes through tests/requirements_support.py and is listed with its reason at the end. If the variable CI
 # is set, a test without its packages of apt or pip fails; .ci/run installs all packages.
-# JOBS=N is the number of processes of pytest. Default: one more than the processors, at most 9, as some tests wait; for
-# `make test-rest`, whose tests compute, the processors.
+# JOBS=N is the number of processes of pytest. The default is the number of processors plus one, at most 9, because some
+# tests wait. For `make test-rest`, whose tests wait less, it is the number of processors, at most 8.
 
 PYTHON ?= python3
 ifndef JOBS

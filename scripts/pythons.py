@@ -51,7 +51,7 @@ def environment(version: str, interpreter: str) -> Path:
 
 
 def run(version: str, interpreter: str, tests: Sequence[str], jobs: str) -> tuple[int, str]:
-    """Run the tests with one version; return the exit code and the output."""
+    """Run the tests under one version; return the exit code and the output."""
     begin = time.monotonic()
     try:
         python = environment(version, interpreter)
@@ -64,7 +64,7 @@ def run(version: str, interpreter: str, tests: Sequence[str], jobs: str) -> tupl
 
 
 def main() -> int:
-    """Run the tests with all versions at the same time: they wait for the slowest test, and for the network."""
+    """Run the tests under all versions at the same time; return the exit code."""
     parser = argparse.ArgumentParser(description="Run a part of the tests under other versions of Python.")
     parser.add_argument("--versions", nargs="*", default=VERSIONS, metavar="X.Y")
     parser.add_argument("--path", action="store_true", help="only print the first interpreter that is found")

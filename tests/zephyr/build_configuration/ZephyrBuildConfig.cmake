@@ -31,8 +31,9 @@ function(opwest_tests_keep_board_directories)
 endfunction()
 
 # Most of the time of Zephyr's files is that of the headers that each of them includes. The files of one library are compiled
-# with -Og, as one file: half of the processor time of the compiler. What several files define gets a number for each of them.
-# `lock` is a member of structures too: the files with such a variable are the last ones.
+# with -Og, as one file: digits for mps2/an385 builds in 12 instead of 22 seconds of processor time, before -Og. Files with
+# options of their own, and those that cannot be compiled together with others, are compiled alone. What several files define
+# gets a number for each of them. `lock` is a member of structures too: the files with such a variable are the last ones.
 string(CONCAT OPWEST_TESTS_JOINED "^${ZEPHYR_BASE}/"
   "(arch/(arm|arm64|posix|riscv|x86)|kernel|lib/(crc|heap|libc|net_buf|os|posix|utils)"
   "|subsys/(mgmt/mcumgr|shell|testsuite/ztest))/.*[.]c$")
@@ -44,7 +45,11 @@ function(opwest_tests_join library files)
   set(first)
   set(last)
   foreach(file IN LISTS files)
-    get_property(own SOURCE ${file} TARGET_DIRECTORY ${library} PROPERTY COMPILE_FLAGS)
+    set(own)
+    foreach(property COMPILE_FLAGS COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+      get_property(options SOURCE ${file} TARGET_DIRECTORY ${library} PROPERTY ${property})
+      list(APPEND own ${options})
+    endforeach()
     if(NOT own AND file MATCHES "${OPWEST_TESTS_JOINED}" AND NOT file MATCHES "${OPWEST_TESTS_ALONE}")
       file(STRINGS ${file} lock REGEX "^static struct k_spinlock lock;" LIMIT_COUNT 1)
       if(lock)
@@ -81,7 +86,7 @@ endfunction()
 # Tests give options of other files than Zephyr's in OPWEST_TESTS_CFLAGS.
 function(opwest_tests_add_options)
   get_property(libraries GLOBAL PROPERTY ZEPHYR_LIBS)
-  foreach(library IN LISTS libraries ITEMS kernel zephyr)
+  foreach(library IN LISTS libraries ITEMS kernel)
     if(NOT TARGET ${library})
       continue()
     endif()
@@ -93,10 +98,12 @@ function(opwest_tests_add_options)
       set(files)
       foreach(file IN LISTS names)
         cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${source})
-        set_property(SOURCE ${file} TARGET_DIRECTORY ${library} APPEND PROPERTY COMPILE_OPTIONS -g0)
         list(APPEND files ${file})
       endforeach()
       opwest_tests_join(${library} "${files}")
+      foreach(file IN LISTS files)
+        set_property(SOURCE ${file} TARGET_DIRECTORY ${library} APPEND PROPERTY COMPILE_OPTIONS -g0)
+      endforeach()
     endif()
   endforeach()
 endfunction()
