@@ -283,7 +283,6 @@ clean:
 pass-mutants: $(VENV)/.installed-all
 	@$(BIN)/python tests/graphs/mutants.py $(ARGUMENTS)
 
-# A record of the tests takes twice their time: it is made again after `rm -r build/mutation`.
+# The first run records the tests; it is made again after `rm -r build/mutation`.
 mutation: $(VENV)/.installed-all
-	@test -f build/mutation/reached.db || $(BIN)/python scripts/mutation record
 	@$(BIN)/python scripts/mutation $(ARGUMENTS)

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing: random mutants of generator/ and zephyr_module/src against the tests of CI that reach them.
 
-`python scripts/mutation record` runs the tests and records what they reach; `python scripts/mutation` tries the
-mutants. The sample depends only on the sources and the seed; a run that was ended continues where it was. A mutant is
-killed if one of the tests that reach its line fails or does not end. The tests of a mutant run in the order of their
-time, up to a limit of recorded seconds; a mutant that these do not kill counts as survived.
+The sample depends only on the sources and the seed. First all tests run once, to record which mutants each of them
+reaches; a run that was ended after it continues where it was. A mutant is killed if one of the tests that reach it
+fails or does not end. The tests of a mutant run in the order of their time, up to a limit of recorded seconds; a mutant
+that these do not kill counts as survived.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -53,9 +52,8 @@ def print_table(results: Sequence[Result]) -> None:
 
 
 def main() -> int:
-    """Record, or try mutants; return 0."""
+    """Record the tests if they are not recorded yet, and try the mutants; return 0."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("command", nargs="?", choices=("record", "try"), default="try")
     options.add_argument("--count", type=int, default=300, help="mutants (default: %(default)s)")
     options.add_argument("--seed", type=int, default=1, help="of the sample (default: %(default)s)")
     options.add_argument("--only", nargs="*", default=(), metavar="PREFIX", help="paths of files to change")
@@ -64,19 +62,16 @@ def main() -> int:
     options.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: %(default)s)")
     options.add_argument("--first", type=Path, help="results.jsonl of another tree: its killing tests run first")
     options.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
-    options.add_argument("--tests", nargs="*", default=("tests",), help="what record runs (default: all tests of CI)")
+    options.add_argument("--tests", nargs="*", default=("tests",), help="that are recorded (default: all tests of CI)")
     given = options.parse_args()
     tree = given.tree.resolve()
     folder = (given.folder or tree / "build" / "mutation").resolve()
-    if given.command == "record":
-        shutil.rmtree(folder, ignore_errors=True)
-        record(tree, folder, [*PYTEST, *given.tests])
-        return 0
-    if not (folder / "reached.db").exists():
-        sys.exit(f"{folder} has no record of the tests: run `python scripts/mutation record` first")
     count, chosen = sample(tree, given.count, given.seed, given.only)
     print(f"{count} mutants, {len(chosen)} chosen", flush=True)
-    results = Trials(tree, Reached(folder), folder, given.limit, given.jobs, given.first).judge(chosen)
+    if not (folder / "sample.json").exists():
+        record(tree, folder, chosen, [*PYTEST, *given.tests])
+    reached = Reached(folder, chosen)
+    results = Trials(tree, reached, folder, given.limit, given.jobs, given.first).judge(chosen)
     print_table(results)
     (folder / "results.json").write_text(json.dumps([vars(one) for one in results], indent=1), encoding="utf-8")
     return 0

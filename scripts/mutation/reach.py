@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest that records which tests reach each line of opwest, and each C file of the Zephyr module.
+"""A plugin of pytest that records which tests reach the probes of a tree, and the time and outcome of each test.
 
-It runs under coverage.py, whose contexts are the tests, and the fixtures and shared results that several tests use.
-The recording stands alone, so that it works with the tests of an older commit:
-`coverage run --rcfile=RC -m pytest -p reach`, with OPWEST_REACH, the directory of its output.
+The contexts are the tests, and the fixtures and shared results that several tests use. The plugin uses nothing of the
+tests, so that it works with those of an older commit. OPWEST_REACH is the directory of its output.
 """
 
 from __future__ import annotations
@@ -19,36 +18,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import coverage
 import pytest
+from opwest import hits
 
 _FOLDER = Path(os.environ["OPWEST_REACH"])
-_ROOT = Path(os.environ["OPWEST_REACH_TREE"])
-_SOURCES = {path.name: f"zephyr_module/src/{path.name}" for path in (_ROOT / "zephyr_module" / "src").glob("*.[ch]")}
-_BUILDERS = ("west", "cmake", "ninja", "twister", "make")
-_CHILD = "COVERAGE_PROCESS_CONFIG"
 
 
 class _Record:
-    """The contexts of this process: the tests, and what they share."""
+    """What this process found: the contexts that tests share, and the results of tests."""
 
     def __init__(self) -> None:
         self.current = ""
         self.shared: dict[str, set[str]] = defaultdict(set)
-        self.sources: dict[str, set[str]] = defaultdict(set)
         self.seconds: dict[str, float] = {}
         """The processor time of each test and its child processes, which other load does not change."""
         self.outcomes: dict[str, str] = {}
 
     def enter(self, context: str) -> str:
         """Attribute what follows to a context; return the one before."""
-        before, self.current = self.current, context
-        measured = coverage.Coverage.current()
-        if measured is not None:
-            measured.switch_context(context)
-            measured.config.context = context
-            os.environ[_CHILD] = measured.config.serialize()
-        return before
+        self.current = context
+        return hits.enter(context)
 
     @contextlib.contextmanager
     def within(self, context: str) -> Iterator[None]:
@@ -64,28 +53,8 @@ class _Record:
 _record = _Record()
 
 
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "subprocess.Popen":
-        words = [os.fsdecode(word) for word in [arguments[0] or "", *(arguments[1] or [])] if word is not None]
-        if any(Path(word).name in _BUILDERS for word in words[:4]):
-            _record.sources[_record.current].update(_SOURCES.values())
-        for word in words:
-            if name := _SOURCES.get(Path(word).name):
-                _record.sources[_record.current].add(name)
-
-
-sys.addaudithook(_audit)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Share the context of results that are made once in a session."""
-    for plugin in config.pluginmanager.get_plugins():
-        if hasattr(plugin, "_measure_children"):
-            plugin._measure_children = lambda measured: None
-    with contextlib.suppress(ImportError):
-        import tracing
-
-        tracing.untraced = contextlib.nullcontext
     with contextlib.suppress(ImportError):
         import session_support
 
@@ -106,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Attribute a test to its context, with empty caches: a cached result has no lines."""
+    """Attribute a test to its context, with empty caches: a cached result reaches no probe."""
     _clear_caches()
     _record.enter(item.nodeid)
     started = sum(os.times()[:4])
@@ -146,10 +115,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the records of this process; the process that distributes the tests runs none."""
     if not _record.outcomes or (not hasattr(session.config, "workerinput") and session.config.getoption("-n", None)):
         return
-    _FOLDER.mkdir(parents=True, exist_ok=True)
     found = {
         "shared": {name: sorted(values) for name, values in _record.shared.items()},
-        "sources": {name: sorted(values) for name, values in _record.sources.items()},
         "seconds": _record.seconds,
         "outcomes": _record.outcomes,
     }

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import threading
 import time
@@ -17,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 
-from reached import Reached
+from reached import Copy, Reached
 from source_mutants import Mutant
 
 STEPS = (10.0, 60.0)
@@ -42,22 +41,12 @@ class Result:
     seconds: float = 0
 
 
-class Copy:
-    """A copy of a tree, in which one mutant at a time is written."""
+class MutantCopy(Copy):
+    """A copy in which one mutant at a time is written."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
-        self.tree, self.folder = tree, folder
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(["git", "clone", "-q", "--shared", tree, folder], check=True)
-        (folder / ".venv").symlink_to(tree / ".venv")
+        super().__init__(tree, folder)
         self._time = int(time.time()) - 10**6
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(folder / "generator"),
-            "TMPDIR": str(folder.with_name(f"{folder.name}.tmp")),
-            "CI": "true",
-        }
-        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file with a time of its own: Python compares only size and time with its compiled modules."""
@@ -67,10 +56,7 @@ class Copy:
 
     def run(self, tests: Sequence[str], seconds: float) -> tuple[str, str]:
         """Run tests until the first failure; return the state and the test that failed."""
-        temporary = Path(self.environment["TMPDIR"])
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        listed = temporary / "tests.txt"
+        listed = self.temporary / "tests.txt"
         listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
         words = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tier=all", "--tb=no", f"@{listed}"]
         process = subprocess.Popen(
@@ -103,9 +89,9 @@ class Trials:
         self.results = folder / "results.jsonl"
         self._first = {name: result.by for name, result in _read(first).items()} if first else {}
         """The tests that killed the mutants of another tree: they run first."""
-        self._copies: Queue[Copy] = Queue()
+        self._copies: Queue[MutantCopy] = Queue()
         for number in range(jobs):
-            self._copies.put(Copy(tree, folder / f"copy{number}"))
+            self._copies.put(MutantCopy(tree, folder / f"copy{number}"))
         self._sound: dict[str, bool] = {}
         self._lock = threading.Lock()
 
@@ -130,8 +116,8 @@ class Trials:
             print(f"{result.state}: {result.name}" + (f" by {result.by}" if result.by else ""), flush=True)
         return result
 
-    def _result(self, mutant: Mutant, copy: Copy, original: bytes, started: float) -> Result:
-        tests = self.reached.tests_of(self.tree, mutant.path, mutant.lines)
+    def _result(self, mutant: Mutant, copy: MutantCopy, original: bytes, started: float) -> Result:
+        tests = self.reached.tests_of(mutant)
         tests.sort(key=lambda test: test != self._first.get(mutant.name))
         if not tests:
             return Result(mutant.name, NOT_REACHED)
@@ -158,7 +144,7 @@ class Trials:
         totals = itertools.accumulate(self.reached.seconds.get(test, 0.0) for test in tests)
         return [test for test, total in zip(tests[:MOST_TESTS], totals, strict=False) if total <= most]
 
-    def _fails_only_here(self, mutant: Mutant, copy: Copy, original: bytes, test: str) -> bool:
+    def _fails_only_here(self, mutant: Mutant, copy: MutantCopy, original: bytes, test: str) -> bool:
         """Return whether a test passes without the mutant; each test is tried once."""
         if test not in self.reached.passed:
             return True  # the files of tests could not be collected

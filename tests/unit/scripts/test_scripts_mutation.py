@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutants of scripts/mutation."""
+"""The mutants of scripts/mutation, and the record of the tests that reach them."""
 
 import ast
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 # Appended: the modules of tests/ have precedence in all processes of these tests.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
 
+from probes import write_probes
 from source_mutants import sample
 
 PYTHON = """\
@@ -99,3 +102,27 @@ def test_another_version_of_the_file_is_an_error(tmp_path: Path) -> None:
     _, (mutant, *_) = sample(tmp_path, 1, 1)
     with pytest.raises(ValueError, match="not in this version of the file"):
         mutant.applied(b"# A comment.\n" + PYTHON.encode())
+
+
+def test_probes_record_the_tests_that_reach_a_mutant(tmp_path: Path) -> None:
+    """Each expression that changes, those of the import in all functions, in this process and in children."""
+    package = tmp_path / "generator" / "opwest"
+    package.mkdir(parents=True)
+    (package / "a.py").write_text(PYTHON)
+    (package / "__init__.py").write_text("")
+    (package / "data.py").write_text("WIDTH = 3\n")
+    (package / "b.py").write_text("from opwest.data import WIDTH\n\n\ndef wide() -> int:\n    return WIDTH\n")
+    _, mutants = sample(tmp_path, 1000, 1)
+    write_probes(tmp_path, mutants)
+    program = "from opwest import a, b, hits; hits.enter('one'); a.run([5]); hits.enter('two'); b.wide()"
+    variables = {"PYTHONPATH": str(package.parent), "OPWEST_REACH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, **variables}, check=True)
+    lines = (tmp_path / "hits").read_text().splitlines()
+    reached = {(mutants[int(number)].before, context) for number, context in (line.split("\t") for line in lines)}
+    # Calls of append, and what is after a true condition of `or`, are not evaluated.
+    assert reached == {
+        *(("2", "one"), ('"x"', "one"), ("3", "two"), ("not values", "one"), ("0", "one")),
+        *(("values[0] < LIMIT", "one"), ("values[0] < LIMIT and name is not None", "one")),
+        ("not values or values[0] < LIMIT and name is not None", "one"),
+        ('f"{name}: {len(values) == 0}" if values else "none"', "one"),
+    }
