@@ -183,9 +183,7 @@ def cpp_program(record: dict) -> str:
     return "\n".join([*lines, "int main()", "{", *body, "\treturn 0;", "}", ""])
 
 
-@pytest.mark.parametrize(
-    ("compiler", "standard"), sized([("g++", "c++11")], [("g++", "c++11"), ("clang++", "c++20")])
-)
+@pytest.mark.parametrize(("compiler", "standard"), sized([("g++", "c++11")], [("g++", "c++11"), ("clang++", "c++20")]))
 def test_public_header_from_cpp(app, compiler, standard, tmp_path):
     need_compiler(compiler)
     main = tmp_path / "main.cpp"
