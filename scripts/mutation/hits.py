@@ -31,7 +31,7 @@ def hit(*reached: int | str) -> None:
             _seen.add(one)
             if _FOLDER:
                 line = f"{one}\t{_context.encode('unicode_escape').decode()}\n".encode()
-                file = _open(f"{_FOLDER}/hits", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+                file = _open(f"{_FOLDER}/hits", os.O_WRONLY | os.O_APPEND)
                 _write(file, line)
                 _close(file)
 

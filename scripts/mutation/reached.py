@@ -55,6 +55,8 @@ def record(tree: Path, folder: Path, mutants: Sequence[Mutant], arguments: Seque
     shutil.rmtree(folder, ignore_errors=True)
     records = folder / "records"
     records.mkdir(parents=True)
+    (records / "hits").touch()
+    (records / "hits").chmod(0o666)  # a part of the tests runs without root's rights
     copy = Copy(tree, folder / "probed")
     write_probes(copy.folder, mutants)
     # A part of the tests reads the committed files.

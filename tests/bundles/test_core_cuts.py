@@ -28,7 +28,7 @@ def test_power_cut_at_every_operation(how: str, tmp_path: Path) -> None:
     for name, variant, version in (("old", OLD, 1), ("new", NEW, 2), ("other", OTHER, 1)):
         paths.append(tmp_path / f"{name}.bundle")
         paths[-1].write_bytes(signer.bundle(signed_part(variant, version=version_of(version))))
-    stride = 1 if how == "single" else sized(100, 1)
+    stride = 1 if how == "single" else sized(250, 1)
     flags = sized(FAST, FLAGS) if how == "double" else FLAGS
     program = built("cuts", ["cuts", "simulated"], flags)
     text = run([program, *paths, how, signer.public.hex(), str(stride)], tmp_path)

@@ -5,12 +5,13 @@ import random
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from fuzz_yaml import mutated
 from manifest_support import copy_digits
 from opwest.cli.main import main
 
 ROUNDS = 15
-SEEDS = 20
+SEEDS = sized(6, 20)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -114,6 +114,7 @@ def test_probes_record_the_tests_that_reach_a_mutant(tmp_path: Path) -> None:
     (package / "b.py").write_text("from opwest.data import WIDTH\n\n\ndef wide() -> int:\n    return WIDTH\n")
     _, mutants = sample(tmp_path, 1000, 1)
     write_probes(tmp_path, mutants)
+    (tmp_path / "hits").touch()
     program = "from opwest import a, b, hits; hits.enter('one'); a.run([5]); hits.enter('two'); b.wide()"
     variables = {"PYTHONPATH": str(package.parent), "OPWEST_REACH": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], env={**os.environ, **variables}, check=True)

@@ -165,7 +165,7 @@ def kill_at_every_step(before, run, old, new, work):
         again = copy(app, work / "again")
         run(again)
         assert tree(again) == new, number
-        chain = copy(app, work / "chain") if number % sized(4, 1) == 0 else None
+        chain = copy(app, work / "chain") if number % sized(8, 1) == 0 else None
         step = 1
         while chain and killed_at(step, lambda chain=chain: recover(chain)):
             step += 1
