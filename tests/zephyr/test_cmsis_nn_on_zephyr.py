@@ -35,7 +35,7 @@ BOARDS = {"mps2/an385": [], "mps2/an386": [], MVE: ["-DCONFIG_FPU=y"]}
 """The options of a board: GCC has MVE only with the registers of the FPU."""
 REFUSED = {MVE: -12}
 """The result of open of a model for another instruction set, -ENOMEM; other models return 0."""
-EACH = sized(3, 10)
+EACH = sized(2, 10)
 """The number of random layers of a kind."""
 
 
