@@ -306,6 +306,11 @@ def test_inspect_prints_every_field(tmp_path: Path, capsys: pytest.CaptureFixtur
         "float ABI: hard",
     ):
         assert part in text
+    names = re.findall(r"^  (\S[^:]*): ", text, re.MULTILINE)
+    assert names[:7] == ["model", "format", "kind", "size", "image", "model hash", "interface hash"]
+    assert names[7:] == [
+        *("machine", "processor", "layout", "metadata", "inputs", "outputs", "workspace", "pools", "devices")
+    ]
     assert main(["inspect", str(path), "--target", "cortex-m3"]) == 1
     assert "--target has no effect on a bundle" in capsys.readouterr().err
     path.write_bytes(path.read_bytes()[:300])

@@ -116,6 +116,10 @@ def test_class_names_of_the_metadata(tmp_path):
     file.write_bytes(model.build() + archive.getvalue())
     succeed("import", file, "-o", tmp_path / "model")
     assert "labels: [yes, no, up, down]" in (tmp_path / "model/manifest.yaml").read_text()
+    succeed("generate", tmp_path / "model/manifest.yaml", "-o", tmp_path / "app")
+    np.save(tmp_path / "image.npy", np.zeros((1, 40), np.float32))
+    done = succeed("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}")
+    assert done.stdout.endswith("\n  yes\n"), done.stdout
 
 
 def test_infinite_results(tmp_path):

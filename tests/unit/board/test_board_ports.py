@@ -128,13 +128,15 @@ def test_only_device_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
     monkeypatch.setattr(ports, "serial_devices", lambda **_: found)
     assert ports.choose_device("/dev/ttyS3") == "/dev/ttyS3"
-    with pytest.raises(LinkError, match="no serial device of a board found"):
+    with pytest.raises(LinkError, match="no serial device of a board found") as absent:
         ports.choose_device(None)
+    assert absent.value.hint == "plug in the board, or give its device: --serial DEV"
     found.append("/dev/ttyACM0")
     assert ports.choose_device(None) == "/dev/ttyACM0"
     found.append("/dev/ttyUSB0")
-    with pytest.raises(LinkError, match="several serial devices found: /dev/ttyACM0, /dev/ttyUSB0"):
+    with pytest.raises(LinkError, match="several serial devices found: /dev/ttyACM0, /dev/ttyUSB0") as several:
         ports.choose_device(None)
+    assert several.value.hint == "select the board's device: --serial DEV"
 
 
 def test_waiting_for_a_reconnected_device(tmp_path: Path) -> None:
