@@ -8,7 +8,7 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.report import data, labels, memory_map, timeline, treemap, words
+from opwest.report import data, figures, labels, memory_map, timeline, treemap, words
 from opwest.report.collect import collect, take_over
 from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, timeline_rows
 from opwest.report.graph import MOST_STEPS, Edge, edges_of, graph_row
@@ -228,6 +228,15 @@ def test_areas_of_a_treemap_are_the_sizes(sizes) -> None:
             wide = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
             high = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
             assert wide < 1e-9 or high < 1e-9
+
+
+def test_each_screen_has_a_treemap_of_all_items() -> None:
+    rows = figures.treemap_row(
+        [{"name": name, "kind": "code", "bytes": size} for name, size in (("a", 300), ("b", 100))]
+    )
+    assert [(row["classes"], row["height"]) for row in rows] == [("wide", 230), ("narrow", 320)]
+    sizes = [[(item["name"], item["width"], item["height"]) for item in row["items"]] for row in rows]
+    assert sizes == [[("a", "75%", "230"), ("b", "25%", "230")], [("a", "75%", "320"), ("b", "25%", "320")]]
 
 
 @given(st.text("abcdefgh_", min_size=1, max_size=64), st.floats(0, 1), st.floats(0, 400))
