@@ -22,7 +22,7 @@ class Copy:
     """A clone of the last commit of a tree, with its environment and its shared data."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
-        self.tree, self.folder = tree, folder
+        self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run(["git", "clone", "-q", "--shared", tree, folder], check=True)
         (folder / ".venv").symlink_to(tree / ".venv")
@@ -92,7 +92,6 @@ class Reached:
                 for context in contexts:
                     self._users[context].add(user)
         self.passed = frozenset(test for test, outcome in outcomes.items() if outcome == "passed" and "\n" not in test)
-        self.failed = frozenset(test for test, outcome in outcomes.items() if outcome == "failed")
         self._hits: dict[str, set[str]] = defaultdict(set)
         for line in (folder / "records" / "hits").read_text(encoding="utf-8").splitlines():
             reached, _, context = line.partition("\t")
