@@ -62,7 +62,7 @@ def main() -> int:
     options.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: %(default)s)")
     options.add_argument("--first", type=Path, help="results.jsonl of another tree: its killing tests run first")
     options.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
-    options.add_argument("--tests", nargs="*", default=("tests",), help="that are recorded (default: all tests of CI)")
+    options.add_argument("--tests", nargs="*", default=("tests",), help="tests to record (default: all tests of CI)")
     given = options.parse_args()
     tree = given.tree.resolve()
     folder = (given.folder or tree / "build" / "mutation").resolve()

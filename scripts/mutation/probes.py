@@ -28,7 +28,7 @@ def write_probes(root: Path, mutants: Sequence[Mutant]) -> None:
         if not mutant.path.endswith(".py"):
             continue
         text = (root / mutant.path).read_bytes()
-        in_function = lines_of_functions(ast.parse(text)).intersection(mutant.lines)
+        in_function = _lines_of_functions(ast.parse(text)).intersection(mutant.lines)
         if in_function and _parses(_wrapped(text, [(number, mutant)])):
             inside[mutant.path].append((number, mutant))
         else:
@@ -45,7 +45,7 @@ def write_probes(root: Path, mutants: Sequence[Mutant]) -> None:
     shutil.copy(Path(__file__).with_name(HITS.name), root / HITS)
 
 
-def lines_of_functions(tree: ast.Module) -> set[int]:
+def _lines_of_functions(tree: ast.Module) -> set[int]:
     """Return the lines of the bodies of functions; the others run at the import."""
     found: set[int] = set()
     for node in ast.walk(tree):
@@ -96,9 +96,9 @@ def _in_functions(text: bytes, numbers: Iterable[int]) -> bytes:
 
 def _with_functions(root: Path, path: str) -> list[str]:
     """Return a file, or, if it has no functions, the files that import it."""
-    if lines_of_functions(ast.parse((root / path).read_bytes())):
+    if _lines_of_functions(ast.parse((root / path).read_bytes())):
         return [path]
-    return [user for user in _importing(root, path) if lines_of_functions(ast.parse((root / user).read_bytes()))]
+    return [user for user in _importing(root, path) if _lines_of_functions(ast.parse((root / user).read_bytes()))]
 
 
 def _importing(root: Path, path: str) -> list[str]:

@@ -70,7 +70,9 @@ def record(tree: Path, folder: Path, mutants: Sequence[Mutant], arguments: Seque
         "PYTHONPATH": os.pathsep.join([copy.environment["PYTHONPATH"], str(HERE)]),
     }
     words = copy.python("-m", "pytest", "-q", "-p", "reach", *arguments)
-    subprocess.run(words, cwd=copy.folder, env=environment, check=False)
+    code = subprocess.run(words, cwd=copy.folder, env=environment, check=False).returncode
+    if code not in (0, 1):  # of pytest: all tests passed, or some failed
+        sys.exit(f"no record of the tests: pytest ended with exit code {code}")
     (folder / "sample.json").write_text(json.dumps([mutant.name for mutant in mutants]), encoding="utf-8")
 
 

@@ -35,7 +35,6 @@ ABIS = (
     *("cortex-m0", "cortex-m4f-softfp", "cortex-m55f-mve"),
 )
 """A target of each instruction set and float ABI."""
-SAMPLE = sized(ABIS, TARGETS)
 MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions", "streams")
 LINKED = (*ABIS, "cortex-m3", "cortex-a53")
 """The targets that images of all models are linked for."""
