@@ -17,7 +17,7 @@ from opwest.files import ProjectFile
 from opwest.write import disk, recover
 from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
-from write_support import child, copy, gen, kill_at_every_step, killed_at, tree, user, write
+from write_support import at_step, child, copy, gen, kill_at_every_step, killed_at, tree, user, write
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +135,10 @@ KILLS = sized(10, 40)
 
 
 def test_killed_at_random_moments(tmp_path, capsys):
-    """The command killed after a random time: half of the times at any moment, half while it writes."""
+    """The command killed after a random time: half of the times at any moment, half after a random step of writing.
+
+    The time of the second half counts from the step, because writing takes a hundredth of the command's time.
+    """
     manifest, before = source_and_app(tmp_path)
     change(before / "src/main.c", "/*\n", "/* mine */\n/*\n")
     change(before / "prj.conf", "4096", "8192")
@@ -151,33 +154,36 @@ def test_killed_at_random_moments(tmp_path, capsys):
         steps = []
         disk._step = lambda _: steps.append(time.monotonic() - begin)
         main(["update", str(copy(before, tmp_path / "timed"))])
-        (tmp_path / "times").write_text(f"{steps[0]} {time.monotonic() - begin}")
+        (tmp_path / "times").write_text(f"{len(steps)} {steps[0]} {time.monotonic() - begin}")
 
     assert child(timed) == 0
-    first, last = map(float, (tmp_path / "times").read_text().split())
+    steps, first, last = map(float, (tmp_path / "times").read_text().split())
     chance = random.Random(5)
     found = {"old": 0, "new": 0, "not killed": 0}
     for number in itertools.count():
-        if found["old"] + found["new"] == KILLS:
+        if found["old"] and found["new"] and found["old"] + found["new"] >= KILLS:
             break
+        assert number < 10 * KILLS, found
         app = copy(before, tmp_path / "victim")
-        moment = chance.uniform(0 if number % 2 else first, last)
+        at = chance.randint(1, int(steps)) if number % 2 else 0
+        moment = max(chance.uniform(0, (last - first) / steps if at else last), 1e-4)
 
-        def doomed(app=app, moment=moment):
+        def doomed(app=app, at=at, moment=moment):
             signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-            signal.setitimer(signal.ITIMER_REAL, max(moment, 1e-4))
+            if at:
+                at_step(at, lambda _: signal.setitimer(signal.ITIMER_REAL, moment))
+            else:
+                signal.setitimer(signal.ITIMER_REAL, moment)
             main(["update", str(app)])
 
         if child(doomed) == 0:
             found["not killed"] += 1
-            assert found["not killed"] < 10 * KILLS
             continue
         again = copy(app, tmp_path / "again")
         recover(app)
-        assert digest(app) in (old, new), moment
+        assert digest(app) in (old, new), (at, moment)
         found["new" if digest(app) == new else "old"] += 1
         assert main(["update", str(again)]) == 0  # one more call
-        assert digest(again) == new, moment
+        assert digest(again) == new, (at, moment)
     capsys.readouterr()
     print(found, f"writing from {first:.3f} to {last:.3f} s")
-    assert found["old"] and found["new"]
