@@ -28,10 +28,7 @@ int32_t total(const int32_t *x, int32_t *count, int32_t *y)
 MANIFEST = """version: 1
 model: busy
 operators:
-  triple:
-    args:
-      - {{name: x, dtype: int32, shape: [64]}}
-      - {{name: y, dtype: int32, shape: [64], direction: out}}
+  triple: {{args: [{{name: x, dtype: int32, shape: [64]}}, {{name: y, dtype: int32, shape: [64], direction: out}}]}}
   total:
     args:
       - {{name: x, dtype: int32, shape: [64]}}

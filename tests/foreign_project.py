@@ -36,8 +36,6 @@ _MATRIX = np.random.default_rng(5).standard_normal((CASES, 3, 3)).astype(np.floa
 
 @dataclass(frozen=True)
 class Tool:
-    """A page."""
-
     needs: tuple[str, ...]
     outputs: dict[str, Callable[[Arrays], np.ndarray] | None]
     """The answer by output; None if a file that the page's commands write contains it."""
@@ -109,7 +107,6 @@ class Project:
         return path
 
     def write_vectors(self, name: str, cases: int) -> dict[str, Any]:
-        """Write golden vectors; return the manifest's key for them."""
         run = self.manifest["run"]
         described = run["inputs"] | run["outputs"]
         np.savez(
@@ -129,12 +126,10 @@ def drafts(block: Block) -> bool:
 
 
 def page_of(tool: str) -> Path:
-    """Return the page of a tool."""
     return PAGES / f"{tool}.md"
 
 
 def modules() -> Path:
-    """Return the modules of the Zephyr workspace."""
     return Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr").parent / "modules"
 
 

@@ -66,7 +66,6 @@ func.func @copied(%x: memref<4xi16>, %y: memref<4xi16>) attributes {llvm.emit_c_
 
 
 def halide_headers() -> Path:
-    """Return the directory of HalideRuntime.h."""
     need("halide")
     import halide
 
@@ -102,5 +101,4 @@ def make_mlir(path: Path, index_bits: int, text: str = MLIR) -> Path:
 
 
 def make_mlir_with_heap(path: Path) -> Path:
-    """Compile a function of MLIR that allocates memory."""
     return make_mlir(path, 64, _HEAP)

@@ -12,15 +12,12 @@ from opwest.cli.main import main
 
 
 class Done(NamedTuple):
-    """An ended command."""
-
     returncode: int
     stdout: str
     stderr: str
 
 
 def opwest(*words: object) -> Done:
-    """Run a command."""
     with tempfile.TemporaryDirectory() as work:
         out, err = Path(work) / "out", Path(work) / "err"
         with _to_file(1, out, contextlib.redirect_stdout), _to_file(2, err, contextlib.redirect_stderr):
@@ -45,14 +42,12 @@ def _to_file(descriptor: int, path: Path, redirect: type) -> Iterator[None]:
 
 
 def succeed(*words: object) -> Done:
-    """Run a command that must succeed."""
     done = opwest(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
 def fail(*words: object) -> Done:
-    """Run a command that must report an error."""
     done = opwest(*words)
     assert done.returncode == 1, done.stdout + done.stderr
     return done

@@ -20,21 +20,16 @@ OPERATORS = {"uint8_t": "KERNEL", "IRQn_Type": "unix", "DMB": "TAKE"}
 
 SOURCE = """#include <stdint.h>
 int32_t KERNEL({parameters}, int8_t *RESULT);
-int32_t unix(const int8_t *x, int8_t *y);
-int32_t TAKE(const int8_t *x, int8_t *y);
 int32_t KERNEL({parameters}, int8_t *RESULT)
 {{
 	RESULT[0] = (int8_t)({total});
 	return 0;
 }}
-int32_t unix(const int8_t *x, int8_t *y)
+"""
+ADDITION = """int32_t {name}(const int8_t *x, int8_t *y);
+int32_t {name}(const int8_t *x, int8_t *y)
 {{
-	y[0] = (int8_t)(x[0] + 1);
-	return 0;
-}}
-int32_t TAKE(const int8_t *x, int8_t *y)
-{{
-	y[0] = (int8_t)(x[0] + 2);
+	y[0] = (int8_t)(x[0] + {added});
 	return 0;
 }}
 """
@@ -80,22 +75,22 @@ int main(void)
 """
 C_HEADERS = """complex ctype errno float inttypes limits math signal stdarg stddef stdint stdio stdlib string time
 strings sys/types""".split()
-CPP_HEADERS = [name for name in C_HEADERS if name != "complex"]
 SUM = sum(i % 3 for i in range(len(INPUTS)))
 EXPECTED = f"open 0\nrun 0\nresults {SUM} {SUM + 1} {SUM + 2} 6\ntvmgen 0\nresults {SUM} {SUM + 1} {SUM + 2} 6\n"
 
 
-def write(folder: Path, headers: list[str] = C_HEADERS) -> Path:
+def write(folder: Path) -> Path:
     """Write the manifest, the operators in C and a main.c that includes the headers; return the manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     own = [f"a{i}" for i, name in enumerate(INPUTS)]
     parameters, total = ", ".join(f"const int8_t *{name}" for name in own), " + ".join(f"{name}[0]" for name in own)
-    (folder / "operators.c").write_text(SOURCE.format(parameters=parameters, total=total))
+    additions = [ADDITION.format(name=name, added=added) for name, added in (("unix", 1), ("TAKE", 2))]
+    (folder / "operators.c").write_text(SOURCE.format(parameters=parameters, total=total) + "".join(additions))
     given = {name: f"&values[{i}]" for i, name in enumerate(INPUTS)}
     fills = [f"\tin.{member_name(name)} = {value};" for name, value in given.items()]
     fills += [f"\tout.{member_name(name)} = &RESULTS[{i}];" for i, name in enumerate(OUTPUTS)]
     main = MAIN.format(
-        headers="\n".join(f"#if __has_include(<{name}.h>)\n#include <{name}.h>\n#endif" for name in headers),
+        headers="\n".join(f"#if __has_include(<{name}.h>)\n#include <{name}.h>\n#endif" for name in C_HEADERS),
         count=len(INPUTS),
         results=len(OUTPUTS) + 1,
         fills="\n".join(fills),
@@ -108,34 +103,17 @@ def write(folder: Path, headers: list[str] = C_HEADERS) -> Path:
     arguments = ", ".join(f"{{name: '{name}', dtype: int8, shape: [1]}}" for name in INPUTS)
     pair = "{name: 'NULL', dtype: int8, shape: [1]}, {name: EOF, dtype: int8, shape: [1], direction: out}"
     operators = {name: f"symbol: {symbol}, args: [{pair}]" for name, symbol in OPERATORS.items()}
-    operators["uint8_t"] = (
-        f"symbol: KERNEL, args: [{arguments}, {{name: RESULT, dtype: int8, shape: [1], direction: out}}]"
-    )
-    lines = [
-        "version: 1",
-        "model: NAMES",
-        "boards: [native_sim/native/64, mps2/an385]",
-        "objects:",
-        "  - {files: [operators.c]}",
-        f"memory: {{{', '.join(f'{name}: {{}}' for name in POOLS)}}}",
-        "compat: tvmgen",
-        "operators:",
-        *(f"  {name}: {{{content}}}" for name, content in operators.items()),
-        "run:",
-        "  inputs:",
-        *(f"    '{name}': {tensor}" for name in INPUTS),
-        f"    {PLACED[0]}: {placed}",
-        "  outputs:",
-        *(f"    {name}: {tensor}" for name in OUTPUTS),
-        f"    {PLACED[1]}: {placed}",
-        f"  tensors: {{ADC2: {{pool: {POOLS[0]}, dtype: int8, shape: [1]}}}}",
-        "  steps:",
-        f"    - {{call: uint8_t, args: [{', '.join(repr(name) for name in [*INPUTS, OUTPUTS[0]])}]}}",
-        f"    - {{call: IRQn_Type, args: [{OUTPUTS[0]}, {OUTPUTS[1]}]}}",
-        f"    - {{call: IRQn_Type, args: [{OUTPUTS[1]}, ADC2]}}",
-        f"    - {{call: IRQn_Type, args: [{PLACED[0]}, {PLACED[1]}]}}",
-        f"    - {{call: DMB, args: [{OUTPUTS[0]}, {OUTPUTS[2]}]}}",
-        "application: {sources: [main.c]}",
-    ]
+    result = "{name: RESULT, dtype: int8, shape: [1], direction: out}"
+    operators["uint8_t"] = f"symbol: KERNEL, args: [{arguments}, {result}]"
+    lines = ["version: 1", "model: NAMES", "boards: [native_sim/native/64, mps2/an385]"]
+    lines += ["objects:", "  - {files: [operators.c]}", f"memory: {{{', '.join(f'{name}: {{}}' for name in POOLS)}}}"]
+    lines += ["compat: tvmgen", "operators:", *(f"  {name}: {{{content}}}" for name, content in operators.items())]
+    lines += ["run:", "  inputs:", *(f"    '{name}': {tensor}" for name in INPUTS), f"    {PLACED[0]}: {placed}"]
+    lines += ["  outputs:", *(f"    {name}: {tensor}" for name in OUTPUTS), f"    {PLACED[1]}: {placed}"]
+    lines += [f"  tensors: {{ADC2: {{pool: {POOLS[0]}, dtype: int8, shape: [1]}}}}", "  steps:"]
+    calls = [("uint8_t", [*map(repr, INPUTS), OUTPUTS[0]]), ("IRQn_Type", OUTPUTS[:2])]
+    calls += [("IRQn_Type", [OUTPUTS[1], "ADC2"]), ("IRQn_Type", PLACED), ("DMB", [OUTPUTS[0], OUTPUTS[2]])]
+    lines += [f"    - {{call: {operator}, args: [{', '.join(tensors)}]}}" for operator, tensors in calls]
+    lines.append("application: {sources: [main.c]}")
     (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
     return folder / "manifest.yaml"

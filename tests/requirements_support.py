@@ -22,86 +22,62 @@ from typing import NoReturn
 import pytest
 
 HOST = frozenset(
-    [
-        *"ar as cc gcc git ld nm objcopy strip unshare".split(),
-        *"cbor2 coverage hypothesis llvmlite pykwalify serial smpclient west".split(),
-    ]
+    "ar as cc gcc git ld nm objcopy strip unshare "
+    "cbor2 coverage hypothesis llvmlite pykwalify serial smpclient west".split()
 )
 """The requirements of `make test`: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
 
-_INSTALL = {
-    "ar": "apt-get install binutils",
-    "as": "apt-get install binutils",
-    "ld": "apt-get install binutils",
-    "nm": "apt-get install binutils",
-    "objcopy": "apt-get install binutils",
-    "strip": "apt-get install binutils",
-    "cc": "apt-get install gcc libc6-dev",
-    "gcc": "apt-get install gcc libc6-dev",
-    "g++": "apt-get install g++",
-    "gcc -m32": "apt-get install gcc-multilib g++-multilib",
-    "static libc": "apt-get install libc6-dev",
-    "git": "apt-get install git",
-    "make": "apt-get install make",
-    "openssl": "apt-get install openssl",
-    "patch": "apt-get install patch",
-    "unshare": "apt-get install util-linux",
-    "clang": "apt-get install clang",
-    "clang-14": "apt-get install clang-14",
-    "clang-19": "apt-get install clang-19",
-    "llvm-objcopy-19": "apt-get install llvm-19",
-    "ld.lld-19": "apt-get install lld-19",
-    "rustc": "apt-get install rustc",
-    "clang++": "apt-get install clang",
-    "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
-    "valgrind": "apt-get install valgrind",
-    "espeak-ng": "apt-get install espeak-ng",
-    "cmake": "apt-get install cmake",
-    "ninja": "apt-get install ninja-build",
-    "dtc": "apt-get install device-tree-compiler",
-    "chromium": "apt-get install chromium",
-    "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "x86_64-w64-mingw32-gcc": "apt-get install gcc-mingw-w64-x86-64",
-    "wine": "apt-get install wine wine64",
-    "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
-    "aarch64-linux-gnu": "apt-get install binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross",
-    "qemu-aarch64": "apt-get install qemu-user",
-    "qemu-system-arm": "apt-get install qemu-system-arm",
-    "qemu-system-riscv32": "apt-get install qemu-system-misc",
-    "qemu-system-riscv64": "apt-get install qemu-system-misc",
-    "check_jsonschema": "pip install 'opwest[all]'",
-    "docutils": "pip install 'opwest[all]'",
-    "cbor2": "pip install smpclient",
-    "cryptography": "pip install 'opwest[bundle]'",
-    "smpclient": "pip install 'smpclient[serial]'",
-    "serial": "pip install 'smpclient[serial]'",
-    "llvmlite": "pip install llvmlite",
-    "halide": "pip install 'opwest[all]'",
-    "mlir-opt": "apt-get install mlir-19-tools",
-    "mlir-translate": "apt-get install mlir-19-tools",
-    "hatchling": "pip install hatchling",
-    "pykwalify": "pip install west",
-    "west": "pip install west",
-    "spdx_tools": "pip install 'opwest[release]'",
-    "build": "pip install 'opwest[release]'",
-    "pipx": "pip install 'opwest[release]'",
-    "tvm": "pip install 'opwest[tvm]'",
-    "onnx": "pip install 'opwest[models]'",
-    "tflite": "pip install 'opwest[models]'",
-    "onnxruntime": "pip install 'opwest[all]'",
-    "ai_edge_litert": "pip install 'opwest[all]'",
-    "ethosu": "pip install 'opwest[vela]'",
-    "emlearn": "pip install 'opwest[examples]'",
-    "ziglang": "pip install 'opwest[compilers]'",
-    "m2cgen": "pip install 'opwest[compilers]'",
-    "eigen": "apt-get install libeigen3-dev",
-    "arm-none-eabi libstdc++": "apt-get install libstdc++-arm-none-eabi-dev",
-    "arm-none-eabi picolibc": "apt-get install picolibc-arm-none-eabi",
-    "sphinx": "pip install 'opwest[docs]'",
-    "sklearn": "pip install 'opwest[examples]'",
+_APT = {
+    "binutils": "ar, as, ld, nm, objcopy, strip",
+    "gcc libc6-dev": "cc, gcc",
+    "gcc-multilib g++-multilib": "gcc -m32",
+    "libc6-dev": "static libc",
+    "util-linux": "unshare",
+    "clang": "clang, clang++",
+    "llvm-19": "llvm-objcopy-19",
+    "lld-19": "ld.lld-19",
+    "libclang-rt-14-dev (of the version of clang)": "clang runtime",
+    "ninja-build": "ninja",
+    "device-tree-compiler": "dtc",
+    "gcc-arm-none-eabi libnewlib-arm-none-eabi": "arm-none-eabi-g++, arm-none-eabi-gcc",
+    "gcc-mingw-w64-x86-64": "x86_64-w64-mingw32-gcc",
+    "wine wine64": "wine",
+    "gcc-riscv64-unknown-elf": "riscv64-unknown-elf-gcc",
+    "binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross": "aarch64-linux-gnu",
+    "qemu-user": "qemu-aarch64",
+    "qemu-system-misc": "qemu-system-riscv32, qemu-system-riscv64",
+    "mlir-19-tools": "mlir-opt, mlir-translate",
+    "libeigen3-dev": "eigen",
+    "libstdc++-arm-none-eabi-dev": "arm-none-eabi libstdc++",
+    "picolibc-arm-none-eabi": "arm-none-eabi picolibc",
+    **{name: name for name in "git make openssl patch clang-14 clang-19 rustc g++ valgrind espeak-ng cmake".split()},
+    **{name: name for name in ("chromium", "qemu-system-arm")},
 }
-_MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
+"""Programs and others by the packages of apt that contain them."""
+_PIP = {
+    "'opwest[all]'": "check_jsonschema, docutils, halide, onnxruntime, ai_edge_litert",
+    "smpclient": "cbor2",
+    "'opwest[bundle]'": "cryptography",
+    "'smpclient[serial]'": "smpclient, serial",
+    "llvmlite": "llvmlite",
+    "hatchling": "hatchling",
+    "west": "pykwalify, west",
+    "'opwest[release]'": "spdx_tools, build, pipx",
+    "'opwest[tvm]'": "tvm",
+    "'opwest[models]'": "onnx, tflite",
+    "'opwest[vela]'": "ethosu",
+    "'opwest[examples]'": "emlearn, sklearn",
+    "'opwest[compilers]'": "ziglang, m2cgen",
+    "'opwest[docs]'": "sphinx",
+}
+"""Python modules by the requirement of pip that installs them."""
+_INSTALL = {
+    name: f"{command} {package}"
+    for command, packages in (("apt-get install", _APT), ("pip install", _PIP))
+    for package, names in packages.items()
+    for name in names.split(", ")
+}
+_MODULES = frozenset(name for names in _PIP.values() for name in names.split(", "))
 _HEADERS = {
     "eigen": Path("/usr/include/eigen3/Eigen/Core"),
     "arm-none-eabi libstdc++": Path("/usr/include/newlib/c++"),

@@ -17,18 +17,15 @@ VARIABLE = "OPWEST_TESTS_SESSION"
 
 
 def begin_session() -> None:
-    """Create the directory of the session."""
     os.environ[VARIABLE] = tempfile.mkdtemp(prefix="opwest-tests-")
     use_compiler_cache(session_folder())
 
 
 def end_session() -> None:
-    """Remove the directory of the session."""
     shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
 
 
 def session_folder() -> Path:
-    """Return the directory of the session."""
     return Path(os.environ[VARIABLE])
 
 

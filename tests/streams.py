@@ -46,7 +46,6 @@ class Stream:
         self.reset()
 
     def reset(self) -> None:
-        """Set the first state."""
         self.z = np.zeros([2, 2], np.float32)
         self.h = self.constants["h"].copy()
         self.ring = np.full([5, 2], 0.125, np.float32)

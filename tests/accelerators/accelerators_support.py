@@ -9,7 +9,7 @@ from unittest import mock
 
 import c_support
 import golden_support
-from c_support import RUNTIME, compile_all, includes, read_record, run, runtime_objects
+from c_support import RUNTIME, compile_all, includes, portable_sources, read_record, run, runtime_objects
 from campaign import SANITIZED_LEVEL
 from golden_support import Metadata
 from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
@@ -21,7 +21,7 @@ POSIX = ("-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE", "-pthread")
 SANITIZED = [*c_support.SANITIZED, *POSIX]
 THREADED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", *POSIX]
 
-__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "generate_quickly", "need_compiler", "play"]
+__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "function", "generate_quickly", "need_compiler", "play"]
 
 
 def generate_quickly(manifests: Sequence[Path], app: Path, *, metadata: Metadata = "c") -> Path:
@@ -30,20 +30,17 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, metadata: Metadata
         return golden_support.generate_quickly(manifests, app, metadata=metadata)
 
 
-def build(
-    app: Path,
-    work: Path,
-    sources: Sequence[Path],
-    flags: Sequence[str] = SANITIZED,
-    *,
-    without: Sequence[str] = (),
-    extra: Sequence[Path] = (),
-) -> Path:
+def function(head: str, *body: str) -> list[str]:
+    """Return the lines of a C function."""
+    return [head, "{", *(f"\t{line}" for line in body), "}"]
+
+
+def build(app: Path, work: Path, sources, flags=SANITIZED, *, without=(), extra=()) -> Path:
     """Build `sources` with all models of an application and the runtime, except the parts in `without`."""
     need_compiler("gcc", flags, link=True)
     record = read_record(app)
     options = [*includes(app), f"-I{PROGRAMS}"]
-    own = list(sources)
+    own = [*sources, *(source for source in portable_sources(app) if source.is_relative_to(app))]
     runtime = [RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in without]
     if any(model.get("stream") for model in record["models"]):
         runtime += [RUNTIME / "src" / name for name in STREAM_SOURCES]
@@ -56,13 +53,9 @@ def build(
         chosen = next(b for b in model["builds"] if b["target"] is None or ("x86_64" in b["host"] and b["bits"] == 64))
         if record["metadata"] == "llvm":
             objects.append(folder / metadata_object(name, chosen["target"]))
-        else:
-            own += [folder / "src" / f"{name}_{part}.c" for part in ("metadata", "registry", "run")]
-            if model["constants"]:
-                assembly = [*options, f"-Wa,-I{folder / 'constants'}"]
-                objects += compile_all(work / f"{name}_constants", [folder / "constants.S"], "gcc", flags, assembly)
-        if any(tensor["reached"] for tensor in model["tensors"]):
-            own.append(folder / "src" / f"{name}_devices.c")
+        elif model["constants"]:
+            assembly = [*options, f"-Wa,-I{folder / 'constants'}"]
+            objects += compile_all(work / f"{name}_constants", [folder / "constants.S"], "gcc", flags, assembly)
         operators = [folder / source for source in chosen["sources"]]
         rename = [*options, "-include", str(folder / chosen["rename"])]
         objects += compile_all(work / f"{name}_operators", operators, "gcc", flags, rename)

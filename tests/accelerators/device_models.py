@@ -19,24 +19,14 @@ OPERATORS = {"launch": {"args": ARGS, "device": {}, "async": True}, "difference"
 
 
 def launch(device: str, *args: str | int) -> dict[str, Any]:
-    """Return a step on a device."""
     return {"call": "launch", "device": device, "args": args}
 
 
 def difference(*args: str | int) -> dict[str, Any]:
-    """Return a step on the processor."""
     return {"call": "difference", "args": args}
 
 
-def write_model(
-    folder: Path,
-    devices: Mapping[str, Mapping[str, Any]],
-    run: Mapping[str, Any],
-    *,
-    entry: str = "files: [adders.c]",
-    source: str | None = None,
-    **keys: Any,
-) -> Path:
+def write_model(folder: Path, devices, run, *, entry="files: [adders.c]", source=None, **keys) -> Path:
     """Write a model with the name of its directory; return its manifest. The programs are one.onpu and two.onpu."""
     folder.mkdir(parents=True)
     (folder / "adders.c").write_text(source or (PROGRAMS / "adders.c").read_text())

@@ -3,6 +3,9 @@
 
 from fault_subjects import ELEMENTS, Kept, Member, Subject
 
+OVERLAPPING = (
+    *("launch d0 x x -> a", "cpu x x -> b", "cpu a c -> d", "launch d2 d d -> e", "cpu e x -> f", "npu d1 f f -> y"),
+)
 SUBJECTS = [
     Subject(
         "one_sync",
@@ -144,10 +147,7 @@ SUBJECTS = [
             Member("d1", 1, own_timeout=0, power="open"),
             Member("d2", 2, power="run", timeout=40),
         ),
-        (
-            "launch d0 x x -> a", "cpu x x -> b", "launch d1 a b -> c", "cpu a c -> d", "launch d2 d d -> e",
-            "cpu e x -> f", "npu d1 f f -> y",
-        ),
+        (*OVERLAPPING[:2], "launch d1 a b -> c", *OVERLAPPING[2:]),
         ("0", "1", "wait d0", "2", "wait d1", "3", "4", "wait d2", "5", "6"),
     ),
     Subject(
@@ -157,10 +157,21 @@ SUBJECTS = [
             Member("d1", 1, own_timeout=0, power="open"),
             Member("d2", 0, power="run", timeout=40, own_timeout=10),
         ),
-        (
-            "launch d0 x x -> a", "cpu x x -> b", "launch d1 x b -> c", "cpu a c -> d", "launch d2 d d -> e",
-            "cpu e x -> f", "npu d1 f f -> y",
-        ),
+        (*OVERLAPPING[:2], "launch d1 x b -> c", *OVERLAPPING[2:]),
         ("0", "1", "2", "wait d0", "wait d1", "3", "4", "wait d2", "5", "6"),
     ),
 ]  # fmt: skip
+STREAM = Subject(
+    "faulty",
+    (Member("first", 1, program="p"), Member("second", 0, program="q"), Member("third", 2)),
+    (
+        "launch first x x -> a", "launch second a x -> b", "cpu b x -> c", "launch third c kept -> d",
+        "launch third d c -> e", "cpu e c -> kept", "cpu kept x -> y",
+    ),
+    (),
+    programs={3: "p", 4: "q"},
+    states={"kept": Kept([0] * ELEMENTS)},
+    external=("y",),
+    stream=True,
+)  # fmt: skip
+"""Three devices, two programs on one of them, a state that a late step writes."""

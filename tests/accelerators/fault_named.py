@@ -9,8 +9,7 @@ import errno
 import re
 from collections.abc import Callable
 
-from fault_calls import CANCELED, GOOD, NO_STEP, OPERATOR, Failed
-from fault_oracle import Oracle
+from fault_oracle import CANCELED, GOOD, NO_STEP, OPERATOR, Failed, Oracle
 from fault_subjects import Member, Subject
 
 USE = re.compile(r"[a-z]\d|[A-Z]")
@@ -24,7 +23,7 @@ def uses(subject: Subject) -> list[str]:
     a = listed[0]
     # After a run the workspace is opened again: the content of states is known after one run.
     found = [
-        f"o{a}l{a}o{a}RXOl{a}w{a}r{a}",
+        f"o{a}l{a}o{a}RXOl{a}w{a}r{a}l{a}w{a}r{a}",
         f"o{a}l{a}l{a}r{a}w{a}",
         f"c{a}o{a}c{a}l{a}c{a}Xr{a}Xl{a}Oc{a}",
         f"RXo{a}ORXO",
@@ -54,7 +53,7 @@ class Named(Oracle):
             return self._call(index)
         if token[0] == "o":
             return -errno.EALREADY if self._is_owned(index) else self._own(index)
-        calls: dict[str, Callable[[int], int]] = {"l": self._launch, "w": self._wait, "r": self._release}
+        calls = {"l": self._launch, "w": self._wait, "r": self._release}
         return calls[token[0]](index) if self._is_owned(index) else -errno.EPERM
 
     def _use_workspace(self, token: str) -> int:
@@ -72,16 +71,18 @@ class Named(Oracle):
         return self.subject.members[index].handle in [handle for handle, _ in self.owned]
 
     def _leader(self, index: int) -> Member:
-        handle = self.subject.members[index].handle
-        assert handle is not None
-        return self.leader(handle)[1]
+        return self.leader(self.subject.members[index].handle)[1]
 
-    def _failed(self, failure: Failed) -> int:
-        """Record a failure, but not that of an operator; a time-out ends the ownership of all devices."""
-        self.status = GOOD if failure.status[2] == OPERATOR else failure.status
-        if self.lost:
-            self._abandon()
-        return failure.code
+    def _attempt(self, make: Callable, *args: object) -> int:
+        """Make calls and return their code. The status is not that of an operator; a time-out ends all ownership."""
+        try:
+            make(*args)
+        except Failed as failure:
+            self.status = GOOD if failure.status[2] == OPERATOR else failure.status
+            if self.lost:
+                self._abandon()
+            return failure.code
+        return 0
 
     def _abandon(self) -> None:
         with contextlib.suppress(Failed):  # the first failure is recorded already
@@ -91,28 +92,16 @@ class Named(Oracle):
         self.status = GOOD
         if not self.owned:
             self.cancelled = False
-        try:
-            self.take(index, self._leader(index), NO_STEP)
-        except Failed as failure:
-            return self._failed(failure)
-        return 0
+        return self._attempt(self.take, index, self._leader(index), NO_STEP)
 
     def _launch(self, index: int) -> int:
         self.status = GOOD
-        try:
-            self.start(NO_STEP, "launch", index, self.subject.members[index].program)
-        except Failed as failure:
-            return self._failed(failure)
-        return 0
+        return self._attempt(self.start, NO_STEP, "launch", index, self.subject.members[index].program)
 
     def _wait(self, index: int) -> int:
         if self.device(self.subject.members[index]).unfinished == 0:
             return 0
-        try:
-            self.room(index, 0)
-        except Failed as failure:
-            return self._failed(failure)
-        return 0
+        return self._attempt(self.room, index, 0)
 
     def _release(self, index: int) -> int:
         code = self._wait(index)
@@ -125,13 +114,10 @@ class Named(Oracle):
         self.owned = [pair for pair in self.owned if pair[0] != leader.handle]
         for other in [i for i in self.launched if self.subject.members[i].handle == leader.handle]:
             del self.launched[other]
-        try:
-            self.give_back(index, leader)
-        except Failed as failure:
-            if code == 0:
-                self.status = failure.status
-                code = failure.code
-        return code
+        first = self.status
+        released = self._attempt(self.give_back, index, leader)
+        self.status = first if code else self.status
+        return code or released
 
     def _call(self, index: int) -> int:
         was_owned = self._is_owned(index)

@@ -8,13 +8,16 @@ releases.
 The test restores other contents of states than the first ones after every open.
 """
 
-import json
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-ALL_HOOKS = 0b11_1111_1111
+from accelerators_support import PROGRAMS, function
+from device_models import write_manifest
+
+ALL_HOOKS = 0b111_1111_1111
 ELEMENTS = 8
 INPUT = [7, -3, 1000003, 0, 2**31 - 1, -(2**31), 12345, -1]
 
@@ -37,8 +40,6 @@ class Member:
 
 @dataclass(frozen=True)
 class Kept:
-    """A state of the model."""
-
     first: list[int]
     next: str | None = None
 
@@ -46,6 +47,78 @@ class Kept:
     def moved(self) -> list[int]:
         """The content that the test restores."""
         return [3 - 7 * value for value in self.first]
+
+
+class Holds:
+    """The actions of run with `acquire HANDLE STEP` and `release HANDLE`.
+
+    The intervals in which a run owns its devices follow from the hand-written actions of a subject and devices.h.
+    """
+
+    def __init__(self, subject: "Subject") -> None:
+        self.subject = subject
+        groups = self._groups()
+        self.first, self.last = {}, {}
+        for number in range(len(subject.steps)):
+            self._use(subject.step(number)[1], number, number + 1)
+        for before, (waits, _) in enumerate(groups):
+            for action in waits:
+                words = action.split()
+                if words[0] == "wait":
+                    self._use(words[1], before, before)
+        self.acquired = self._acquired()
+        self.actions = []
+        for before, (waits, others) in enumerate(groups):
+            self.actions += waits
+            self.actions += [f"release {handle}" for handle in self._released(before)]
+            self.actions += [f"acquire {h} {before}" for h, at in sorted(self.acquired.items()) if at == before]
+            self.actions += others
+
+    def _use(self, device: str | None, first: int, last: int) -> None:
+        if device and self.subject.members[self.subject.index(device)].kind == "accelerator":
+            self.first[device] = min(self.first.get(device, first), first)
+            self.last[device] = max(self.last.get(device, last), last)
+
+    def _groups(self) -> list[tuple[list[str], list[str]]]:
+        """Return, before every step and at the end, the waits with what follows them, and the other actions."""
+        groups: list[tuple[list[str], list[str]]] = [([], [])]
+        for action in self.subject.actions:
+            words = action.split()
+            waits, others = groups[-1]
+            if words[0] == "wait" or (words[0] == "drop" and waits and not others):
+                waits.append(action)
+            elif words[0] == "drop":  # of the synchronous step before it
+                groups[-2][1].append(action)
+            else:
+                others.append(action)
+                if words[0].isdigit():
+                    groups.append(([], []))
+        return groups
+
+    def _handle(self, device: str) -> int:
+        return self.subject.members[self.subject.index(device)].handle
+
+    def _end(self, handle: int) -> int:
+        return max(last for device, last in self.last.items() if self._handle(device) == handle)
+
+    def _acquired(self) -> dict[int, int]:
+        """Return the steps that acquire the handles: none below one that is owned at that time."""
+        found: dict[int, int] = {}
+        for device, first in self.first.items():
+            handle = self._handle(device)
+            found[handle] = min(found.get(handle, first), first)
+        before: dict[int, int] = {}
+        while before != found:
+            before = dict(found)
+            for low, high in itertools.combinations(sorted(found), 2):
+                if found[high] < found[low] < self._end(high):
+                    found[low] = found[high]
+        return found
+
+    def _released(self, before: int) -> list[int]:
+        listed = [m.name for m in self.subject.members if self.last.get(m.name) == before]
+        final = {self._handle(device): device for device in listed if self._end(self._handle(device)) == before}
+        return [self._handle(device) for device in listed if final.get(self._handle(device)) == device]
 
 
 @dataclass(frozen=True)
@@ -65,11 +138,11 @@ class Subject:
     """Views of states, of one tensor's size: the state and the offset."""
     programs: dict[int, str] = field(default_factory=dict)
     """The programs of steps, by number, that differ from the device's."""
+    stream: bool = False
     stateful: bool = False
     """Whether one workspace at a time can be open: after each failure open must succeed."""
 
     def program(self, number: int) -> str | None:
-        """Return the program of a step on an accelerator."""
         _, device, _, _ = self.step(number)
         return self.programs.get(number, self.members[self.index(device)].program) if device else None
 
@@ -94,14 +167,18 @@ class Subject:
     def _indices(self) -> dict[str, int]:
         return {member.name: index for index, member in enumerate(self.members)}
 
+    @cached_property
+    def holds(self) -> Holds:
+        return Holds(self)
+
     @property
     def resets(self) -> bool:
         """Whether states have their first content after a failed run."""
         return any(state.next is None for state in self.states.values())
 
-    def expected(self, states: dict[str, list[int]] | None = None) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    def expected(self, states: dict[str, list[int]], x: list[int]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
         """Return the outputs and the states after a successful run."""
-        tensors = {"x": INPUT, **self.constants, **(states or {})}
+        tensors = {"x": x, **self.constants, **states}
         tensors = {name: list(values) for name, values in tensors.items()}
 
         def place(name: str) -> tuple[list[int], int]:
@@ -121,16 +198,15 @@ class Subject:
         """Return the contents of the states by the names that the oracle uses."""
         found = {"first": {n: k.first for n, k in self.states.items()}}
         found["moved"] = {n: k.moved for n, k in self.states.items()}
-        return found | {f"{name}+1": self.expected(values)[1] for name, values in found.items()}
+        return found | {f"{name}+1": self.expected(values, INPUT)[1] for name, values in found.items()}
 
     def write(self, folder: Path) -> Path:
-        """Write the manifest and the files that it names."""
         folder.mkdir(parents=True)
-        (folder / "steps.c").write_bytes((Path(__file__).parent / "programs" / "steps.c").read_bytes())
+        (folder / "steps.c").write_bytes((PROGRAMS / "steps.c").read_bytes())
         tensor = {"dtype": "int32", "shape": [ELEMENTS]}
         args = [{"name": "step", "dtype": "int32", "scalar": True}, {"name": "a", **tensor}, {"name": "b", **tensor}]
         args.append({"name": "y", **tensor, "direction": "out"})
-        operators: dict[str, Any] = {
+        operators = {
             "cpu": {"args": args},
             "cpu_void": {"args": args, "returns": "void"},
             "npu": {"args": args, "device": {}},
@@ -153,13 +229,10 @@ class Subject:
                 "switching": member.switching,
                 "power": member.power,
             }
-            entry |= {key: value for key, value in keys.items() if value is not None}
-            entry["coherent"] = member.coherent
-            devices[member.name] = entry
-        for name, values in self.constants.items():
+            keys = {key: value for key, value in keys.items() if value is not None}
+            devices[member.name] = {**entry, **keys, "coherent": member.coherent}
+        for name, values in (self.constants | {name: state.first for name, state in self.states.items()}).items():
             (folder / f"{name}.bin").write_bytes(b"".join(v.to_bytes(4, "little", signed=True) for v in values))
-        for name, state in self.states.items():
-            (folder / f"{name}.bin").write_bytes(b"".join(v.to_bytes(4, "little", signed=True) for v in state.first))
         states = {
             name: {"dtype": "int32", "shape": [len(state.first)], "initial": {"file": f"{name}.bin"}}
             | ({"next": state.next} if state.next else {})
@@ -167,6 +240,8 @@ class Subject:
         }
         views = {name: {"view_of": of, "offset": at, "shape": [ELEMENTS]} for name, (of, at) in self.views.items()}
         interface = {name: {**tensor, **({"external": True} if name in self.external else {})} for name in "xyz"}
+        if self.stream:
+            interface["x"]["external"] = False
         steps = []
         for number in range(len(self.steps)):
             operator, device, (a, b), y = self.step(number)
@@ -178,12 +253,12 @@ class Subject:
         manifest = {
             "version": 1,
             "model": self.name,
-            "objects": [{"files": ["steps.c"]}],
             "memory": {"sram": {"cache_line": self.line} if self.line else {}},
             "devices": devices,
             "operators": operators,
             "constants": {name: {"file": f"{name}.bin", "pool": "sram"} for name in self.constants},
             "run": {
+                "stream": self.stream,
                 "inputs": {"x": interface["x"]},
                 "outputs": {name: interface[name] for name in self.outputs},
                 "state": states,
@@ -191,17 +266,14 @@ class Subject:
                 "steps": steps,
             },
         }
-        # objects: is on a line of its own: the helper for LLVM searches for that line.
-        text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items() if key != "objects")
         state = ", stateful: true" if self.stateful else ""
-        (folder / "manifest.yaml").write_text(text + f"\nobjects:\n  - {{files: [steps.c]{state}}}\n")
-        return folder / "manifest.yaml"
+        return write_manifest(folder, manifest, f"files: [steps.c]{state}")
 
     def glue(self, placed: set[str]) -> str:
         """Return C that opens, runs and closes this model for journal.c."""
         name, upper = self.name, self.name.upper()
         contents = self.contents()
-        starts = [self.expected(contents[start])[0] for start in ("first", "moved")]
+        starts = [self.expected(contents[start], INPUT)[0] for start in ("first", "moved")]
         values = {"x": [INPUT], **{y: [outputs[y] for outputs in starts] for y in self.outputs}}
         lines = [f"#include <{name}.h>", f"{upper}_WORKSPACE_DEFINE({name}_workspace);"]
         lines += [f"static struct {name}_devices {name}_context;"]
@@ -210,43 +282,49 @@ class Subject:
             if tensor not in placed:
                 align = f"{upper}_{'INPUT' if tensor == 'x' else 'OUTPUT'}_{tensor.upper()}_ALIGN"
                 lines.append(f"OPWEST_ALIGNED({align}) static int32_t {name}_own_{tensor}[16];")
-        lines += [f"static void {name}_set_context(int null)", "{"]
-        for index, member in enumerate(self.members):
-            handle = "&vendor" if member.kind == "foreign" else f"&handles[{member.handle}]"
-            lines.append(f"\t{name}_context.{member.name} = null == {index} ? NULL : {handle};")
-        lines += ["}", *self._states(contents), f"static int {name}_do_open(void)", "{"]
-        lines.append(f"\tconst int rc = {name}_open(&{name}_workspace, &{name}_context);")
-        lines += [f"\tif (rc == 0) {{ {name}_move(); }}"] if self.states else []
-        lines += ["\treturn rc;", "}"]
-        lines += [f"static int {name}_do_close(void)", "{"]
-        lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
-        lines += [f"static int {name}_do_cancel(void)", "{", f"\treturn {name}_cancel(&{name}_workspace);", "}"]
-        lines += [f"static struct opwest_call_device {name}_do_device(uint32_t index)", "{"]
-        lines += [f"\treturn {name}_call_device(&{name}_workspace, index);", "}"]
-        lines += [f"static int {name}_start;", f"static int {name}_do_run(void)", "{"]
-        lines += [f"\t{name}_start = {name}_workspace.opened ? {name}_content() : 0;"] if self.states else []
+        handles = {m.name: "&vendor" if m.kind == "foreign" else f"&handles[{m.handle}]" for m in self.members}
+        members = enumerate(handles.items())
+        lines += function(
+            f"static void {name}_set_context(int null)",
+            *(f"{name}_context.{member} = null == {index} ? NULL : {handle};" for index, (member, handle) in members),
+        )
+        lines += self._states(contents)
+        lines += function(
+            f"static int {name}_do_open(void)",
+            f"const int rc = {name}_open(&{name}_workspace, &{name}_context);",
+            *([f"if (rc == 0) {{ {name}_move(); }}"] if self.states else []),
+            "return rc;",
+        )
+        for call in ("close(&@_workspace, &@_context)", "cancel(&@_workspace)"):
+            verb = call.partition("(")[0]
+            lines += function(f"static int {name}_do_{verb}(void)", f"return {name}_{call};".replace("@", name))
+        head = f"static struct opwest_call_device {name}_do_device(uint32_t index)"
+        lines += function(head, f"return {name}_call_device(&{name}_workspace, index);")
         place = {"x": f"{name}_workspace.input.x"} | {y: f"{name}_workspace.output.{y}" for y in self.outputs}
         place = {t: p if t in placed else f"{name}_own_{t}" for t, p in place.items()}
-        # While it is closed, a workspace has no inputs.
-        guard = f"\tif ({name}_workspace.opened) {{"
-        lines += [guard, *(f"\t\tmemset({place[y]}, 0x33, 32);" for y in self.outputs)]
-        lines += [f"\t\tmemcpy({place['x']}, {name}_good_x, 32);", "\t}"]
         inputs = "0" if "x" in placed else place["x"]
         outputs = ", ".join(place[y] for y in self.outputs if y not in placed) or "0"
-        lines += [f"\tconst struct {name}_inputs inputs = {{{inputs}}};"]
-        lines += [f"\tconst struct {name}_outputs outputs = {{{outputs}}};"]
-        lines += [f"\treturn {name}_run(&inputs, &outputs, &{name}_workspace, &{name}_context);", "}"]
-        lines += [f"static bool {name}_right(void)", "{"]
-        right = (f"{name}_start < 2 && " if self.states else "") + " && ".join(
-            f"memcmp({place[y]}, {name}_good_{y}[{name}_start], 32) == 0" for y in self.outputs
+        lines += [f"static int {name}_start;"]
+        lines += function(
+            f"static int {name}_do_run(void)",
+            *([f"{name}_start = {name}_workspace.opened ? {name}_content() : 0;"] if self.states else []),
+            # While it is closed, a workspace has no inputs.
+            f"if ({name}_workspace.opened) {{",
+            *(f"\tmemset({place[y]}, 0x33, 32);" for y in self.outputs),
+            f"\tmemcpy({place['x']}, {name}_good_x, 32);",
+            "}",
+            f"return {name}_run(&(struct {name}_inputs){{{inputs}}}, &(struct {name}_outputs){{{outputs}}},",
+            f"\t&{name}_workspace, &{name}_context);",
         )
-        right += f" && {name}_content() == {name}_start + 2" if self.states else ""
-        lines += [f"\treturn {right};", "}"]
+        right = [f"memcmp({place[y]}, {name}_good_{y}[{name}_start], 32) == 0" for y in self.outputs]
+        if self.states:
+            right = [f"{name}_start < 2", *right, f"{name}_content() == {name}_start + 2"]
+        lines += function(f"static bool {name}_right(void)", f"return {' && '.join(right)};")
         lines += [f"static const struct subject {name}_subject = {{"]
         lines += [f'\t"{name}", &{name}_workspace.status, &{name}_workspace.opened, {name}_set_context,']
         lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close, {name}_do_cancel,"]
         lines += [f"\t{name}_do_device, &{name}_registry,"]
-        lines += [f"\t{f'{name}_state_name' if self.states else 'NULL'},", "};", ""]
+        lines += [f"\t{f'{name}_state_name' if self.states else 'NULL'}, NULL,", "};", ""]
         return "\n".join(lines)
 
     def _states(self, contents: dict[str, dict[str, list[int]]]) -> list[str]:
@@ -259,24 +337,21 @@ class Subject:
         return [
             f"static const int32_t {name}_contents[][{len(rows[0])}] = {_array(rows)};",
             f"static uint8_t {name}_saved[{size}];",
-            f"static int {name}_content(void)",
-            "{",
-            "\tint at = 0;",
-            f"\tif ({name}_save(&{name}_workspace, {name}_saved, {size}) != 0) {{ return 4; }}",
-            f"\twhile (at < 4 && memcmp({name}_saved + 8, {name}_contents[at], {size} - 8U) != 0) {{ at++; }}",
-            "\treturn at;",
-            "}",
-            f"static const char *{name}_state_name(void)",
-            "{",
-            f"\tstatic const char *const names[] = {{{names}}};",
-            f"\treturn names[{name}_content()];",
-            "}",
-            f"static void {name}_move(void)",
-            "{",
-            f"\tif ({name}_content() != 0) {{ return; }}",
-            f"\tmemcpy({name}_saved + 8, {name}_contents[1], {size} - 8U);",
-            f"\t(void){name}_restore(&{name}_workspace, {name}_saved, {size});",
-            "}",
+            *function(
+                f"static int {name}_content(void)",
+                "int at = 0;",
+                f"if ({name}_save(&{name}_workspace, {name}_saved, {size}) != 0) {{ return 4; }}",
+                f"while (at < 4 && memcmp({name}_saved + 8, {name}_contents[at], {size} - 8U) != 0) {{ at++; }}",
+                "return at;",
+            ),
+            f"static const char *const {name}_names[] = {{{names}}};",
+            *function(f"static const char *{name}_state_name(void)", f"return {name}_names[{name}_content()];"),
+            *function(
+                f"static void {name}_move(void)",
+                f"if ({name}_content() != 0) {{ return; }}",
+                f"memcpy({name}_saved + 8, {name}_contents[1], {size} - 8U);",
+                f"(void){name}_restore(&{name}_workspace, {name}_saved, {size});",
+            ),
         ]
 
 
@@ -286,7 +361,6 @@ def _array(rows: list[list[int]]) -> str:
 
 
 def glue(subjects: list[Subject], placed: dict[str, set[str]]) -> str:
-    """Return the C source that declares the models for journal.c."""
     head = '#include <string.h>\n\n#include "journal.h"\n\nstruct vendor_npu {\n\tint nothing;\n};\n'
     head += "static struct vendor_npu vendor;\n\n"
     table = ", ".join(f"&{s.name}_subject" for s in subjects)

@@ -31,18 +31,17 @@ class Memory:
         self.name = name
         self.line = line
         self.rng = rng
-        self.memory: list[Token] = [("never written", name, i) for i in range(size)]
+        whole = -(-size // (line or 1)) * (line or 1)
+        self.memory: list[Token] = [("never written", name, i) for i in range(whole)]
         self.cache: dict[int, list[Token]] = {}
         self.dirty: set[int] = set()
 
     def load(self, at: int, size: int, *, seen: bool) -> list[Token]:
-        """Read through the cache or directly."""
         if self.line is None or not seen:
             return self.memory[at : at + size]
         return [self._fetched(i // self.line)[i % self.line] for i in range(at, at + size)]
 
     def store(self, at: int, values: list[Token], *, seen: bool) -> None:
-        """Write through the cache or directly."""
         if self.line is None or not seen:
             self.memory[at : at + len(values)] = values
             return
@@ -51,13 +50,11 @@ class Memory:
             self.dirty.add(i // self.line)
 
     def _fetched(self, line: int) -> list[Token]:
-        assert self.line
         if line not in self.cache:
             self.cache[line] = self.memory[line * self.line : (line + 1) * self.line]
         return self.cache[line]
 
     def _write_back(self, line: int) -> None:
-        assert self.line
         if line in self.dirty:
             self.memory[line * self.line : (line + 1) * self.line] = self.cache[line]
             self.dirty.discard(line)
@@ -77,9 +74,7 @@ class Memory:
                 self._fetched(line)
 
     def maintain(self, operation: str, at: int, size: int) -> None:
-        """Do cache maintenance of whole lines."""
         check(self.line is not None, f"{operation} in {self.name}, which is not cached")
-        assert self.line
         check(at % self.line == 0 and size % self.line == 0, f"{operation} of half a line in {self.name}")
         check(at + size <= len(self.memory), f"{operation} beyond {self.name}")
         for line in range(at // self.line, (at + size) // self.line):
@@ -92,8 +87,6 @@ class Memory:
 
 @dataclass(frozen=True)
 class Place:
-    """The address of a tensor."""
-
     region: str
     at: int
     size: int
@@ -103,15 +96,12 @@ class Place:
         return {(self.region, i) for i in range(self.at, self.at + self.size)}
 
     def part(self, binding: Binding, size: int) -> Place:
-        """Return the place of the bytes that a binding refers to."""
         check(binding.offset + size <= self.size, f"{binding.shown} leaves {binding.name}")
         return Place(self.region, self.at + binding.offset, size)
 
 
 @dataclass
 class Job:
-    """A step that was launched."""
-
     step: Step
     state: Token
     reads: set[tuple[str, int]]
@@ -127,7 +117,6 @@ def compute(operator: str, state: Token, inputs: Iterable[Token], output: int, s
 
 
 def first_content(model: Model) -> dict[str, list[Token]]:
-    """Return the states after open."""
     constants = {c.name: list(c.content) for c in model.constants}
     found = {}
     for state in model.states:
@@ -137,19 +126,13 @@ def first_content(model: Model) -> dict[str, list[Token]]:
     return found
 
 
-def sequential(
-    model: Model,
-    steps: Iterable[Step],
-    inputs: dict[str, list[Token]],
-    state: int = 0,
-    lasting: dict[str, list[Token]] | None = None,
-) -> dict[str, list[Token]]:
+def sequential(model: Model, steps: Iterable[Step], inputs, state: int, lasting) -> dict[str, list[Token]]:
     """Return all tensors after sequential execution of the steps, each tensor in separate memory.
 
     `lasting` contains the states before the run; those of the result are the states after it.
     """
     tensors = {c.name: list(c.content) for c in model.constants} | {k: list(v) for k, v in inputs.items()}
-    tensors |= {name: list(values) for name, values in (lasting or first_content(model)).items()}
+    tensors |= {name: list(values) for name, values in lasting.items()}
     for item in (*model.buffers, *model.outputs):
         tensors.setdefault(item.name, [("no value", item.name)] * item.type.size)
     for step in steps:
@@ -171,25 +154,25 @@ def sequential(
     return tensors
 
 
+def _content(model: Model, constant: str) -> bytes:
+    return next(c.content for c in model.constants if c.name == constant)
+
+
 def _slice(argument: Argument, binding: Binding) -> slice:
     return slice(binding.offset, binding.offset + argument.type.size)
 
 
 class Machine:
-    """Executes actions."""
-
-    def __init__(self, model: Model, plan: MemoryPlan, mode: str, seed: int, lines: bool = True) -> None:
+    def __init__(self, model: Model, plan: MemoryPlan, mode: str, seed: int) -> None:
         self.model, self.plan, self.mode = model, plan, mode
         self.rng = random.Random(seed)
         self.places: dict[str, Place] = {}
         self.regions: dict[str, Memory] = {}
         self.reach = {pool.name: pool.reachable_by for pool in model.pools}
         self.coherent = {device.name: device.coherent for device in model.devices} | {"cpu": True}
-        cached = {pool.name: pool.cache_line if lines else None for pool in model.pools}
+        cached = {pool.name: pool.cache_line for pool in model.pools}
         for name, pool in plan.pools.items():
-            line = cached[name]
-            size = -(-pool.size // (line or 1)) * (line or 1)
-            self.regions[name] = Memory(name, size, line, self.rng)
+            self.regions[name] = Memory(name, pool.size, cached[name], self.rng)
         for buffer in model.buffers:
             pool, at = plan.place(buffer.name)
             self.places[buffer.name] = Place(pool, at, buffer.type.size)
@@ -201,8 +184,7 @@ class Machine:
                 touched = any(not self.coherent[agent] for agent in tensor.agents)
                 line = external if touched else None
                 check(line is None or tensor.align % line == 0, f"{tensor.name} is not aligned to lines")
-                size = -(-tensor.type.size // (line or 1)) * (line or 1)
-                self.regions[tensor.name] = Memory(tensor.name, size, line, self.rng)
+                self.regions[tensor.name] = Memory(tensor.name, tensor.type.size, line, self.rng)
                 self.places[tensor.name] = Place(tensor.name, 0, tensor.type.size)
         self.queues: dict[str, list[Job]] = {device.name: [] for device in model.devices}
         self.flying: dict[str, list[Job]] = {device.name: [] for device in model.devices}
@@ -214,20 +196,17 @@ class Machine:
         """Copy pinned constants and set the first content of states, as <model>_open() does."""
         for buffer in self.model.buffers:
             if buffer.role == "constant":
-                content = next(c.content for c in self.model.constants if c.name == buffer.name)
                 place = self.places[buffer.name]
-                self.regions[place.region].store(place.at, list(content), seen=True)
-                line = self.regions[place.region].line
-                if line and buffer.incoherent:
-                    self.regions[place.region].maintain("flush", place.at, -(-place.size // line) * line)
+                region = self.regions[place.region]
+                self._set(buffer.name, list(_content(self.model, buffer.name)))
+                if region.line and buffer.incoherent:
+                    region.maintain("flush", place.at, -(-place.size // region.line) * region.line)
         for name, values in first_content(self.model).items():
-            self.regions[self.places[name].region].store(self.places[name].at, values, seen=True)
+            self._set(name, values)
 
     def run(self, actions: list[Action], inputs: dict[str, list[Token]]) -> dict[str, list[Token]]:
-        """Execute the actions and return the outputs and states."""
         for name, values in inputs.items():
-            place = self.places[name]
-            self.regions[place.region].store(place.at, values, seen=True)
+            self._set(name, values)
         self.loaded = {}  # another owner may have loaded any program
         for number, action in enumerate(actions):
             self._between()
@@ -242,11 +221,16 @@ class Machine:
                 self._maintain(action)
         check(not any(self.flying.values()), "the run ends and a launched step was not waited for")
         self._between()
-        found = {}
-        for tensor in (*self.model.outputs, *self.model.states):
-            place = self.places[tensor.name]
-            found[tensor.name] = self.regions[place.region].load(place.at, place.size, seen=True)
-        return found
+        return {t.name: self._read(self.places[t.name], "cpu") for t in (*self.model.outputs, *self.model.states)}
+
+    def _set(self, name: str, values: list[Token]) -> None:
+        self._store(self.places[name], "cpu", values)
+
+    def _read(self, place: Place, agent: str) -> list[Token]:
+        return self.regions[place.region].load(place.at, place.size, seen=self.coherent[agent])
+
+    def _store(self, place: Place, agent: str, values: list[Token]) -> None:
+        self.regions[place.region].store(place.at, values, seen=self.coherent[agent])
 
     def _between(self) -> None:
         """Let devices and the cache make progress at random."""
@@ -261,8 +245,8 @@ class Machine:
                     break
                 self._finish(device, queue.pop(0))
 
-    def _drain(self, device: str) -> None:
-        while self.queues[device]:
+    def _drain(self, device: str, leave: int = 0) -> None:
+        while len(self.queues[device]) > leave:
             self._finish(device, self.queues[device].pop(0))
             for region in self.regions.values():
                 region.chaos()
@@ -286,8 +270,6 @@ class Machine:
         self._finish(agent, job)
 
     def _load(self, step: Step) -> None:
-        """Load the program of a step if the device has another one."""
-        assert step.device
         needs = self._replaces(step)
         check((step.index in self.plan.schedule.loads) == needs, f"the load for step {step.index} is wrong")
         if needs and step.program:
@@ -296,7 +278,6 @@ class Machine:
             self.loaded[step.device] = step.program.name
 
     def _replaces(self, step: Step) -> bool:
-        """Whether a step needs another program than its device has."""
         return step.program is not None and self.loaded.get(step.device or "") != step.program.name
 
     def _check_apart(self, what: str, agent: str, reads: set[tuple[str, int]], writes: set[tuple[str, int]]) -> None:
@@ -307,12 +288,10 @@ class Machine:
                 check(not clash, f"{what} touches what launched step {other.step.index} uses")
 
     def _copy(self, action: Copy) -> None:
-        """Copy a tensor to a state."""
         state, source = self.places[action.state], self.places[action.source.name].part(action.source, action.size)
         check(action.size == state.size, f"{action.state} is copied in part")
         self._check_apart(f"the copy to {action.state}", "cpu", source.bytes, state.bytes)
-        values = self.regions[source.region].load(source.at, source.size, seen=True)
-        self.regions[state.region].store(state.at, values, seen=True)
+        self._store(state, "cpu", self._read(source, "cpu"))
 
     def _wait(self, action: Wait) -> None:
         check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
@@ -320,10 +299,7 @@ class Machine:
         ended = len(flying) - action.leave
         listed = tuple(job.step.index for job in flying[:ended])
         check(listed == action.steps and listed, f"{action.device} is waited for with steps {action.steps}: {listed}")
-        while len(self.queues[action.device]) > action.leave:
-            self._finish(action.device, self.queues[action.device].pop(0))
-            for region in self.regions.values():
-                region.chaos()
+        self._drain(action.device, action.leave)
         self.flying[action.device] = flying[ended:]
 
     def _check_wait_is_late(self, action: Wait, later: list[Action]) -> None:
@@ -378,17 +354,13 @@ class Machine:
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             if argument.direction in ("in", "inout"):
                 if binding.role == "constant":
-                    content = next(c.content for c in self.model.constants if c.name == binding.name)
-                    found += content[_slice(argument, binding)]
+                    found += _content(self.model, binding.name)[_slice(argument, binding)]
                 else:
-                    place = self.places[binding.name].part(binding, argument.type.size)
-                    region = self.regions[place.region]
-                    found += region.load(place.at, place.size, seen=self.coherent[agent])
+                    found += self._read(self.places[binding.name].part(binding, argument.type.size), agent)
         return found
 
     def _write(self, agent: str, binding: Binding, values: list[Token]) -> None:
-        place = self.places[binding.name].part(binding, len(values))
-        self.regions[place.region].store(place.at, values, seen=self.coherent[agent])
+        self._store(self.places[binding.name].part(binding, len(values)), agent, values)
 
     def _start(self, agent: str, job: Job) -> None:
         """Begin a step: its results are undefined until its end."""

@@ -7,9 +7,6 @@ from typing import Any
 
 from random_graphs import PROGRAMS, RandomGraph
 
-PLAYERS = "players.c"
-"""The file that lists the models of a program."""
-
 
 class StreamGraph(RandomGraph):
     """A random model with queues, whose steps take launches and whose operators compute."""
@@ -35,12 +32,11 @@ class StreamGraph(RandomGraph):
         return found
 
     def write(self, folder: Path, operators: str | None = None) -> Path:
-        """Write manifest.yaml and the files that it names."""
         return super().write(folder, operators or self.computing())
 
     def computing(self) -> str:
         """Return operators that compute their results from all their arguments."""
-        lines = ['#include "stream_device.h"']
+        lines = ["#include <stddef.h>", '#include "stream_play.h"']
         for index, step in enumerate(self.steps):
             head = self.head(index).replace("const struct device *dev", "const struct opwest_launch *launch")
             parts = []
@@ -52,11 +48,11 @@ class StreamGraph(RandomGraph):
             number = f"stream_next({index}U)" if step["stateful"] else f"{index}U"
             launch = "launch" if step["device"] else "NULL"
             call = f"stream_{verb}(number, parts, {len(step['args'])}U, {launch})"
-            lines += [f"{head};", head, "{", "\tconst struct part parts[] = {", *parts, "\t};"]
+            lines += [head, "{", "\tconst struct part parts[] = {", *parts, "\t};"]
             lines += [f"\tconst uint32_t number = {number};", f"\tconst int32_t rc = {call};", ""]
             lines += ["\tif (rc == 0) {", "\t\tstream_keep(number);", "\t}"] if step["stateful"] else []
             lines += ["\treturn rc;", "}"]
-        return "#include <stddef.h>\n" + "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n"
 
     def player(self, record: dict[str, Any]) -> str:
         """Return the C functions that play the model; `record` is that of the project's lock."""
@@ -66,19 +62,20 @@ class StreamGraph(RandomGraph):
             listed = [tensor for tensor in record["tensors"] if tensor["role"] == role]
             return [(number, tensor["name"], not tensor["placed"]) for number, tensor in enumerate(listed)]
 
-        def members(role: str, frame: str) -> str:
-            given = [f".{tensor} = {tensor}_{role}[{frame}]" for _, tensor, external in tensors(role) if external]
+        def members(role: str) -> str:
+            given = [f".{tensor} = {tensor}_{role}[frame % 2U]" for _, tensor, external in tensors(role) if external]
             return ", ".join(given) or "0"
 
-        lines = [f"#include <{name}.h>", '#include "stream_play.h"', '#include "stream_device.h"', ""]
-        lines += ["#include <errno.h>", "#include <stddef.h>", ""]
+        lines = ["#include <errno.h>", "#include <stddef.h>", f"#include <{name}.h>", '#include "stream_play.h"']
         lines += [f"{upper}_WORKSPACE_DEFINE(workspace);", f"{upper}_STREAM_DEFINE(streams);"]
         handles = ", ".join(f"&stream_devices[{number}]" for number in range(len(self.device_names)))
         lines += [f"static const struct {name}_devices devices = {{{handles}}};"]
-        for role in ("input", "output"):
-            for _, tensor, external in tensors(role):
-                if external:
-                    lines.append(f"OPWEST_ALIGNED(64) static uint8_t {tensor}_{role}[2][256];")
+        lines += [
+            f"OPWEST_ALIGNED(64) static uint8_t {tensor}_{role}[2][256];"
+            for role in ("input", "output")
+            for _, tensor, external in tensors(role)
+            if external
+        ]
 
         def place(role: str, tensor: str, external: bool, given: str) -> str:
             return f"{tensor}_{role}[frame % 2U]" if external else f"{given}->{role}.{tensor}"
@@ -95,10 +92,7 @@ class StreamGraph(RandomGraph):
                 for _, tensor, external in tensors("output")
             ]
 
-        arguments = (
-            f"&(struct {name}_inputs){{{members('input', 'frame % 2U')}}}, "
-            f"&(struct {name}_outputs){{{members('output', 'frame % 2U')}}}"
-        )
+        arguments = ", ".join(f"&(struct {name}_{role}s){{{members(role)}}}" for role in ("input", "output"))
         lines += [
             "static int open_model(bool streaming)\n{",
             f"\treturn streaming ? {name}_stream_open(&streams, &devices) : {name}_open(&workspace, &devices);\n}}",
@@ -148,8 +142,8 @@ def write_players(graphs: list[StreamGraph], app: Path, folder: Path) -> list[Pa
         paths.append(folder / f"{graph.name}_player.c")
         paths[-1].write_text(graph.player(records[graph.name]))
     lines = ['#include "stream_play.h"', *(f"extern const struct player {graph.name}_player;" for graph in graphs)]
-    lines += ["const struct player *const all_players[] = {"]
-    lines += [*(f"\t&{graph.name}_player," for graph in graphs), "};"]
+    table = ", ".join(f"&{graph.name}_player" for graph in graphs)
+    lines += [f"const struct player *const all_players[] = {{{table}}};"]
     lines += [f"const uint32_t player_count = {len(graphs)}U;"]
-    (folder / PLAYERS).write_text("\n".join(lines) + "\n")
-    return [*paths, folder / PLAYERS]
+    (folder / "players.c").write_text("\n".join(lines) + "\n")
+    return [*paths, folder / "players.c"]

@@ -2,30 +2,30 @@
 """The rules of submit and poll, from accelerator.h, stream.h and the emitted header: an oracle for one line of events.
 
 It has no copy of the runtime's algorithm: it checks each event against the rules, and each result of a frame against
-sequential execution.
+sequential execution. The devices (journal_device.c) check their queues and programs.
 """
 
 import errno
 import re
 from dataclasses import dataclass, field
 
-from fault_calls import ACTIVATE, CANCEL, CLOSE, DEACTIVATE, LOAD, NO_DEVICE, OPEN, OPERATOR, SYNC
+from fault_models import STREAM
+from fault_oracle import ACTIVATE, CANCEL, CLOSE, DEACTIVATE, LOAD, NO_DEVICE, OPEN, OPERATOR, SYNC
+from fault_subjects import ELEMENTS
 
-STEPS = {0: (1, "p"), 1: (0, "q"), 3: (2, "p"), 4: (2, "q")}
-"""The device and the program of each launched step."""
-ELEMENTS = 16
-FREE = 0
 HOOKS = {"A": ACTIVATE, "O": OPEN, "S": SYNC, "C": CLOSE, "D": DEACTIVATE, "L": LOAD}
 MEMBERS = (1, 0, 2)
 """The index in the model of each device."""
 EVENT = re.compile(
-    r"(?P<mark>open|submit|poll|close|positions|owned|active)(?P<frame>\d*):(?P<value>-?\d+)"
-    r"|(?P<hook>[AOSCD])(?P<device>\d)=(?P<rc>-?\d+)"
-    r"|L(?P<loaded>\d)(?P<program>.):(?P<during>\d+)=(?P<load_rc>-?\d+)"
-    r"|x(?P<step>\d)@(?P<at>\d|c)(?:(?P<used>.):(?P<queued>\d+))?=(?P<code>-?\d+)"
+    r"(?P<mark>open|submit|poll|close)(?P<frame>\d*):(?P<value>-?\d+)"
+    r"|(?P<hook>[AOSCDL])(?P<device>\d)(?::\S*)?"
+    r"|op(?P<step>\d)(?:@(?P<at>\d):(?P<program>\w):\S*)?"
+    r"|=(?P<code>-?\d+):(?P<queued>\d+)"
     r"|status:(?P<status>-?\d+:\d+:\d+)"
     r"|(?P<cancel>cancel)|(?P<digest>[0-9a-f]{8})"
+    r"|[RHPINW]\d[+-]?"
 )
+"""A call, or its result with the unfinished jobs of the device; or the result of a function. The last have no rule."""
 
 
 class BrokenError(Exception):
@@ -33,63 +33,30 @@ class BrokenError(Exception):
 
 
 def require(condition: bool, rule: str) -> None:
-    """Raise BrokenError if a rule is not kept."""
     if not condition:
         raise BrokenError(rule)
 
 
-def signed(value: int) -> int:
-    """Return a value as int8."""
-    return (value + 128) % 256 - 128
-
-
-def frame_of(number: int, state: list[int]) -> tuple[list[int], list[int]]:
-    """Return the output and the next state of a frame: the steps of the manifest, one after the other."""
-
-    def job(a: list[int], b: list[int], program: str) -> list[int]:
-        return [signed(a[i] * 3 + b[(i + 1) % ELEMENTS] + ord(program)) for i in range(ELEMENTS)]
-
-    def difference(a: list[int], b: list[int]) -> list[int]:
-        return [signed(one - other) for one, other in zip(a, b, strict=True)]
-
-    x = [signed(number * 7 + i) for i in range(ELEMENTS)]
-    a = job(x, x, "p")
-    b = job(a, x, "q")
-    c = difference(b, x)
-    d = job(c, state, "p")
-    e = job(d, c, "q")
-    kept = difference(e, c)
-    return difference(kept, x), kept
-
-
 def digest_of(output: list[int]) -> str:
-    """Return the digest of an output."""
     digest = 0
     for value in output:
-        digest = ((digest ^ (value & 0xFF)) * 16777619) & 0xFFFFFFFF
+        digest = ((digest ^ (value % 2**32)) * 16777619) % 2**32
     return f"{digest:08x}"
 
 
 @dataclass
 class Device:
-    """A device according to its events."""
-
     active: bool = False
     owned: bool = False
-    program: str | None = None
 
 
 @dataclass
 class Oracle:
-    """Checks one line; `kind` and `code` are those of the injected fault."""
+    """Checks one line."""
 
-    kind: str
-    code: int
-    depth: int
-    switching: int
     devices: list[Device] = field(default_factory=lambda: [Device() for _ in range(3)])
     flight: list[int] = field(default_factory=list)
-    state: list[int] = field(default_factory=lambda: [0] * ELEMENTS)
+    state: dict[str, list[int]] = field(default_factory=dict)
     failure: int | None = None
     """A failure that no function has returned yet."""
     failures: int = 0
@@ -106,48 +73,44 @@ class Oracle:
 
     def check(self, line: str) -> None:
         """Raise BrokenError at the first event that breaks a rule."""
+        call = None
+        require("VIOLATION" not in line, line)
         for word in line.split():
             found = EVENT.fullmatch(word)
             require(found is not None, f"unknown event {word}")
-            assert found is not None
             if self.due is not None:
                 require(found["digest"] == self.due, f"the output is {word}, sequential execution gives {self.due}")
                 self.due = None
             elif found["mark"]:
                 self._mark(found["mark"], found["frame"], int(found["value"]))
-            elif found["hook"]:
-                self._hook(found["hook"], int(found["device"]), int(found["rc"]))
-            elif found["loaded"]:
-                self._load(int(found["loaded"]), found["program"], int(found["during"]), int(found["load_rc"]))
+                self._during(word)
+            elif found["hook"] or found["step"]:
+                call = found
+            elif found["code"]:
+                judge = self._hook if call["hook"] else self._step
+                judge(call, int(found["code"]), int(found["queued"]))
+                self._during(call[0])
             elif found["status"]:
                 require(found["status"] == self.status, f"the status is {word}, expected {self.status}")
-                continue
             elif found["cancel"]:
-                self._cancel()
-                continue
-            else:
-                self._call(found)
-            self._during(word)
+                self.cancel = "next"
         require(self.cancel != "expected", "the cancellation was not returned")
         require(self.failure is None, "a failure was not returned")
         require(self.returned == self.failures, f"{self.failures} failures, {self.returned} were returned")
+        require(not any(device.active or device.owned for device in self.devices), "a device is active at the end")
 
     def _mark(self, mark: str, frame: str, value: int) -> None:
-        if mark in ("owned", "active"):
-            require(value == 0, f"{value} devices are {mark} at the end")
-            return
-        if mark == "positions":
-            return
         if mark == "open":
-            self.state = [0] * ELEMENTS
+            self._reset_state()
             self.opening = value != 0
             self.checking = False
         if value == 0 and mark == "submit":
             require(len(self.flight) < 2, "three frames are in flight")
             self.flight.append(int(frame))
         elif value == 0 and mark == "poll":
-            output, self.state = frame_of(self.flight.pop(0), self.state)
-            self.due = digest_of(output)
+            number = self.flight.pop(0)
+            outputs, self.state = STREAM.expected(self.state, [number * 7 + i for i in range(ELEMENTS)])
+            self.due = digest_of(outputs["y"])
             ending = self.failure is not None or self.cancel is not None
             require(ending or self._consistent(), "devices are owned if and only if a frame is in flight")
         elif mark == "poll" and value == -errno.ENOENT:
@@ -162,8 +125,11 @@ class Oracle:
             self.returned += 1
             if mark == "poll":
                 self.flight.clear()
-                self.state = [0] * ELEMENTS
+                self._reset_state()
             require(self._consistent(), "devices are owned after a failure")
+
+    def _reset_state(self) -> None:
+        self.state = {name: list(kept.first) for name, kept in STREAM.states.items()}
 
     def _consistent(self) -> bool:
         return all(device.owned == bool(self.flight) for device in self.devices)
@@ -177,74 +143,55 @@ class Oracle:
     def _quiet(self, event: str) -> None:
         require(self.failure is None, f"{event} after a failure")
 
-    def _hook(self, hook: str, index: int, rc: int) -> None:
+    def _hook(self, found: re.Match[str], rc: int, _queued: int) -> None:
+        hook, index = found["hook"], int(found["device"])
         device = self.devices[index]
         event = f"{hook}{index}"
-        if hook == "A":
+        if hook in "AOL":
             self._quiet(event)
+        if hook == "A":
             require(not device.active, f"{event} twice")
             device.active = rc == 0
             self.checking = True
         elif hook == "O":
-            self._quiet(event)
             require(device.active and not device.owned, f"{event} of an inactive or owned device")
             higher = any(other.owned for other in self.devices[index + 1 :])
             require(not higher, f"{event} while a device of a higher address is owned")
             device.owned = rc == 0
-        elif hook == "S":
-            require(device.owned, f"{event} without ownership")
-        elif hook == "C":
-            require(device.owned, f"{event} without ownership")
-            device.owned = False
-        else:
+        elif hook == "D":
             require(device.active and not device.owned, f"{event} of an inactive or owned device")
             device.active = False
-            device.program = None
+        else:
+            require(device.owned, f"{event} without ownership")
+            device.owned = hook != "C"
+        require(hook != "L" or self.cancel != "expected", "a load after the cancellation")
         if rc != 0 and not (hook == "S" and rc in (-errno.EAGAIN, -errno.EINTR)):
             self._fail(rc, LOAD if self.checking and hook in "OC" else HOOKS[hook], MEMBERS[index])
 
-    def _load(self, index: int, program: str, during: int, rc: int) -> None:
-        self._quiet("a load")
-        require(self.cancel != "expected", "a load after the cancellation")
-        require(self.devices[index].owned, "a load without ownership")
-        require(during == 0 or self.switching == FREE, "a load during work")
-        self.devices[index].program = program if rc == 0 else None
-        if rc != 0:
-            self._fail(rc, LOAD, MEMBERS[index])
-
-    def _call(self, found: re.Match[str]) -> None:
-        step, code = int(found["step"]), int(found["code"])
+    def _step(self, found: re.Match[str], code: int, queued: int) -> None:
+        step = int(found["step"])
         self._quiet(f"step {step}")
         require(self.cancel != "expected", f"step {step} after the cancellation")
-        if found["at"] == "c":
-            require(step not in STEPS, f"step {step} on the processor")
-            queued = 0
+        _, name, _, _ = STREAM.step(step)
+        if name is None:
+            require(found["at"] is None, f"step {step} on the processor")
         else:
-            index, program = STEPS[step]
-            queued = int(found["queued"])
-            require(int(found["at"]) == index, f"step {step} on device {found['at']}")
-            require(self.devices[index].owned, f"step {step} without ownership")
-            require(found["used"] == program == self.devices[index].program, f"step {step} with {found['used']}")
-            require(self.depth == 0 or queued < self.depth, f"step {step} in a full queue")
-        if code == -errno.EAGAIN:
-            if queued == 0:  # nothing ends that makes room
-                self._fail(code, OPERATOR)
-        elif code != 0:
+            handle = STREAM.members[STREAM.index(name)].handle
+            require(found["at"] == str(handle), f"step {step} on device {found['at']}")
+            require(self.devices[handle].owned, f"step {step} without ownership")
+            require(found["program"] == STREAM.program(step), f"step {step} with {found['program']}")
+        if code != 0 and (code != -errno.EAGAIN or queued == 0):  # nothing ends that makes room
             self._fail(code, OPERATOR)
 
-    def _cancel(self) -> None:
-        """Note a cancellation during the next event."""
-        self.cancel = "next"
-
-    def _during(self, word: str) -> None:
+    def _during(self, event: str) -> None:
         """Note the event during which the frames were cancelled: it has an effect if an action follows."""
         if self.cancel == "loading":  # the step whose program was loaded is the present one
             self.cancel = "expected"
         if self.cancel != "next":
             return
-        if self.opening or word[0] in "ACD":
+        if self.opening or event[0] in "ACD":
             self.cancel = None
-        elif word.startswith("x5"):
+        elif event.startswith(f"op{len(STREAM.steps) - 1}"):
             self.cancel = "perhaps"  # the end of the older frame, of one or of two in flight
         else:
-            self.cancel = "loading" if word.startswith("L") else "expected"
+            self.cancel = "loading" if event.startswith("L") else "expected"

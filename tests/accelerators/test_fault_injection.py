@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures of each call of open, run and close, and of each pair: calls, errors and status are as specified."""
 
-import errno
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -11,17 +10,12 @@ import projects
 import pytest
 from accelerators_support import PROGRAMS, build, generate_quickly, play
 from campaign import sized
-from fault_calls import AGAIN, BUSY, EXCLUSIVE, FREE, LOADS, TIMED_OUT, WOKEN, Properties
 from fault_models import SUBJECTS
 from fault_named import Named, uses
-from fault_oracle import Oracle
+from fault_oracle import AGAIN, BUSY, EXCLUSIVE, FREE, LOADS, TIMED_OUT, WOKEN, Oracle, Properties
 from fault_subjects import ALL_HOOKS, Subject, glue
 from opwest.diagnostics import Diagnostics
 from session_support import made_once
-
-DEFAULT = (Properties(), Properties(), Properties())
-AGAIN_COUNTS = (0, 1, -1)
-"""Further calls that fail after the first one; -1 for all."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +24,13 @@ class Case:
     ending: str
     masks: tuple[int, int, int]
     faults: tuple[tuple[int, int, int], ...] = ()
-    """Position, code, further calls of the same kind that fail."""
+    """Position, code, further calls of the same kind that fail; -1 for all."""
     cancel: int = -1
-    properties: tuple[Properties, Properties, Properties] = DEFAULT
+    properties: tuple[Properties, Properties, Properties] = (Properties(),) * 3
     uses: str = ""
     """Calls by name before the first run."""
+    null: int = -1
+    """The index of a member of the context that is NULL at the first open."""
 
     def changed(self, ending: str, faults: tuple[tuple[int, int, int], ...], cancel: int = -1) -> "Case":
         """Return another case; dataclasses.replace() takes four times as long, and most cases are left out."""
@@ -45,13 +41,13 @@ class Case:
         listed = "".join(f" {position} {code} {repeats}" for position, code, repeats in self.faults)
         masks = " ".join(f"{mask:x}" for mask in self.masks)
         devices = " ".join(f"{p.depth} {p.switching} {p.hidden}" for p in self.properties)
-        head = f"{self.subject.name} {self.ending} -1 {self.cancel} {masks} {devices}"
+        head = f"{self.subject.name} {self.ending} {self.null} {self.cancel} {masks} {devices}"
         return f"{head} {self.uses or '-'} {len(self.faults)}{listed}"
 
 
 def play_oracle(case: Case) -> Oracle:
     faults = {position: (code, repeats) for position, code, repeats in case.faults}
-    oracle = Named(case.subject, case.masks, faults, case.ending, case.properties, case.cancel, case.uses)
+    oracle = Named(case.subject, case.masks, faults, case.ending, case.properties, case.cancel, case.uses, case.null)
     oracle.play()
     return oracle
 
@@ -60,11 +56,9 @@ def codes(subject: Subject, token: str) -> list[tuple[int, int]]:
     """Return the faults that are injected at a call, with their repeats."""
     if token.startswith("op"):
         found = [(-7, 0), (7, 0), (TIMED_OUT, 0), (-(2**31), 0)]
-        return found + [(AGAIN, n) for n in AGAIN_COUNTS] if "@" in token else found
-    if token[0] in "RH":
-        return [(-1, 0)]
-    if token[0] == "P":
-        return [(-13, 0)]
+        return found + [(AGAIN, n) for n in (0, 1, -1)] if "@" in token else found
+    if token[0] in "RHP":
+        return [(-13 if token[0] == "P" else -1, 0)]
     if token[0] == "S":
         # Without wake() a driver is asked again until the end of its time: ten times for 100 ms.
         found = [(-71, 0), (TIMED_OUT, 0), (TIMED_OUT, 11), (WOKEN, 0), (WOKEN, 2)]
@@ -94,6 +88,11 @@ def full(subject: Subject) -> Case:
     return Case(subject, "c", masks_of(subject))
 
 
+def position_of(case: Case) -> int:
+    """Return the position of the first fault, or of the cancellation."""
+    return case.faults[0][0] if case.faults else case.cancel
+
+
 def single(good: Case) -> Iterator[Case]:
     """One fault, or one cancellation, at each call."""
     oracle = play_oracle(good)
@@ -114,8 +113,7 @@ def double(good: Case) -> Iterator[Case]:
     for first in some(single(good), 23, 5):
         if first.ending == "c":
             after = play_oracle(first)
-            position = first.faults[0][0] if first.faults else first.cancel
-            for second in range(position + 1, calls_before_recovery(after)):
+            for second in range(position_of(first) + 1, calls_before_recovery(after)):
                 for code, repeats in codes(good.subject, after.history[second])[:2]:
                     yield first.changed(first.ending, (*first.faults, (second, code, repeats)), first.cancel)
                 if first.cancel < 0 and after.running[second]:
@@ -131,11 +129,11 @@ def two_runs(good: Case) -> Iterator[Case]:
     """Two consecutive failing runs: the first does not affect the second."""
     seen = set()
     for first in some(single(good), 7):
-        position = first.faults[0][0] if first.faults else first.cancel
         after = play_oracle(replace(first, ending="s"))
-        if (position, first.cancel) in seen or not re.match(r"run -.*opened:", after.lines[1]):
+        which = (position_of(first), first.cancel)
+        if which in seen or not re.match(r"run -.*opened:", after.lines[1]):
             continue
-        seen.add((position, first.cancel))
+        seen.add(which)
         start = sum(tokens(line) for line in after.lines[:2])
         for second in range(start, start + tokens(after.lines[2])):
             for code, repeats in codes(good.subject, after.history[second])[:2]:
@@ -144,7 +142,7 @@ def two_runs(good: Case) -> Iterator[Case]:
 
 def lacking(masks: tuple[int, int, int], handle: int) -> Iterator[tuple[int, int, int]]:
     """Return the masks without one or two hooks of a device, with only one of them, and with none."""
-    bits = [1 << n for n in range(ALL_HOOKS.bit_length())]
+    bits = [1 << n for n in range(ALL_HOOKS.bit_length() - 1)]  # without notify(), which no run calls
     pairs = [a | b for a, b in itertools.combinations(bits, 2)]
     for mask in [*(ALL_HOOKS & ~b for b in (*bits, *pairs)), *bits, 0]:
         yield tuple(mask if n == handle else m for n, m in enumerate(masks))  # type: ignore[misc]
@@ -154,8 +152,7 @@ def varied(subject: Subject) -> Iterator[Case]:
     """Devices with queues of 1 to 3 jobs, described or not, and each cost of programs."""
     for depth, hidden, switching in itertools.product(range(4), range(4), (FREE, LOADS)):
         if (depth, hidden, switching) != (0, 0, LOADS):
-            properties = Properties(depth, switching, hidden)
-            yield replace(full(subject), properties=(properties, properties, properties))
+            yield replace(full(subject), properties=(Properties(depth, switching, hidden),) * 3)
 
 
 def named(subject: Subject) -> Iterator[Case]:
@@ -171,6 +168,7 @@ def cases() -> list[Case]:
     found: list[Case] = []
     for subject in SUBJECTS:
         good = full(subject)
+        found += [replace(good, null=index) for index in range(len(subject.members))]
         found += [good, *some(single(good), 3), *some(double(good), 11), *some(two_runs(good), 5)]
         for case in some(varied(subject), 3):
             found += some(single(case), 31, 3)
@@ -188,7 +186,6 @@ def cases() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def script():
-    """Return all cases with the expected output of each."""
     return [(case, play_oracle(case)) for case in cases()]
 
 
@@ -223,16 +220,3 @@ def test_every_call_may_fail(program, script, record_property):
     record_property("cases", len(script))
     assert min(singles, doubles, cancelled, again) >= sized(300, 3_000)
     assert lost > sized(200, 2_000), "runs after a time-out, which closed the workspace"
-
-
-def test_missing_devices(program):
-    for subject in SUBJECTS:
-        for index, member in enumerate(subject.members):
-            masks = " ".join(f"{mask:x}" for mask in masks_of(subject))
-            output = play(program, f"{subject.name} c {index} -1 {masks} {'0 1 0 ' * 3} - 0\n").splitlines()
-            head, _, calls = output[0].partition(":")
-            assert head == f"null {-errno.ENODEV} ({-errno.ENODEV} 65535 1 {index}) closed"
-            before = [m for m in subject.members[:index] if m.kind != "foreign"]
-            listed = [t for m in before for t in (f"R{m.handle}", f"H{m.handle}")[: 1 + (m.kind == "accelerator")]]
-            assert calls.split() == ([] if member.kind == "foreign" else [*listed, "Rnull"])
-            assert output[2].startswith("run, right 0")

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules, lifetimes and cache maintenance of random models, executed by an adversarial machine model."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
 from campaign import sized
-from machine_model import MODES
 from opwest.diagnostics import Diagnostics
 from opwest.plan import schedule as scheduling
 from opwest.plan.access import Access
 from opwest.plan.memory import plan_memory, plan_model
 from opwest.plan.schedule import Life, Schedule
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
-from plan_checks import Wrong, check_memory, check_order, conflict, shared_line
-from planned_graphs import Planned, execute
+from plan_checks import conflict, shared_line
+from planned_graphs import Figures, Planned, in_given_order
 
 GRAPHS = sized(100, 3000)
 CONTROLS = 60
@@ -29,58 +29,37 @@ def neighbours(model):
     """Return the pairs of steps that use different bytes of one cache line, one of them on an incoherent device."""
     incoherent = {device.name for device in model.devices if not device.coherent}
     line = shared_line(model)
-    found = 0
-    for number, step in enumerate(model.steps):
-        for other in model.steps[:number]:
-            apart = step.device != other.device and {step.device, other.device} & incoherent
-            found += bool(apart and conflict(step, other, line) and not conflict(step, other, 1))
-    return found
+    return sum(
+        step.device != other.device
+        and bool({step.device, other.device} & incoherent)
+        and conflict(step, other, line)
+        and not conflict(step, other, 1)
+        for step, other in itertools.combinations(model.steps, 2)
+    )
 
 
 def test_schedules_compute_what_sequential_execution_does(planned, record_property):
-    launched = waits = maintained = reordered = views = copies = shared = 0
-    for seed, (graph, model, plan, listed) in enumerate(planned.first(GRAPHS)):
-        check_order(model, [f"op{index}" for index in range(len(graph.steps))])
-        check_memory(model, plan, listed)
-        for mode in MODES:
-            execute(graph, model, plan, listed, mode, seed)
-        launched += sum(isinstance(a, Call) and a.step.operator.is_async for a in listed)
-        waits += sum(isinstance(a, Wait) for a in listed)
-        maintained += sum(isinstance(a, Cache) for a in listed)
-        views += sum(b.view is not None for step in model.steps for b in step.bindings)
-        copies += sum(isinstance(a, Copy) for a in listed)
-        shared += neighbours(model)
-        reordered += [s.operator.name for s in model.steps] != [f"op{i}" for i in range(len(graph.steps))]
-    figures = {"graphs": GRAPHS, "launched": launched, "waits": waits, "maintenance": maintained}
-    figures |= {"reordered": reordered, "views": views, "copies": copies, "neighbours": shared}
-    print(figures)
-    for name, value in figures.items():
-        record_property(name, value)
-    assert launched > 2 * GRAPHS
-    assert launched > waits > GRAPHS // 2, "one wait can cover several steps"
-    assert maintained > 2 * GRAPHS
-    assert reordered > GRAPHS // 10
-    assert views > 5 * GRAPHS
-    assert copies > GRAPHS // 5
-    assert shared > GRAPHS // 3
-
-
-def _detected(planned, remade, count=CONTROLS):
-    """Return the number of models with detected faults among those for which `remade` returns a plan and actions."""
-    wrong = 0
-    for seed, (graph, model, plan, listed) in enumerate(planned.first(count)):
-        again = remade(replace(model, pools=tuple(replace(pool, size=None) for pool in model.pools)), plan, listed)
-        if again is None:
-            continue
-        changed, changed_plan, changed_actions = again
-        try:
-            check_memory(changed, changed_plan, changed_actions)
-            for mode in MODES:
-                execute(graph, changed, changed_plan, changed_actions, mode, seed)
-        except Wrong:
-            wrong += 1
-    print(wrong)
-    return wrong
+    figures = Figures(graphs=GRAPHS)
+    for _, model, _, listed in planned.checked(GRAPHS):
+        figures.update(
+            {
+                "launched": sum(isinstance(a, Call) and a.step.operator.is_async for a in listed),
+                "waits": sum(isinstance(a, Wait) for a in listed),
+                "maintenance": sum(isinstance(a, Cache) for a in listed),
+                "reordered": list(model.steps) != in_given_order(model),
+                "views": sum(b.view is not None for step in model.steps for b in step.bindings),
+                "copies": sum(isinstance(a, Copy) for a in listed),
+                "neighbours": neighbours(model),
+            }
+        )
+    figures.record(record_property)
+    assert figures["launched"] > 2 * GRAPHS
+    assert figures["launched"] > figures["waits"] > GRAPHS // 2, "one wait can cover several steps"
+    assert figures["maintenance"] > 2 * GRAPHS
+    assert figures["reordered"] > GRAPHS // 10
+    assert figures["views"] > 5 * GRAPHS
+    assert figures["copies"] > GRAPHS // 5
+    assert figures["neighbours"] > GRAPHS // 3
 
 
 def without(kind, **values):
@@ -94,9 +73,9 @@ def without(kind, **values):
 
 def late_waits(listed):
     swapped = list(listed)
-    for at in range(len(swapped) - 1):
-        if isinstance(swapped[at], Wait) and isinstance(swapped[at + 1], Call):
-            swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
+    for at, pair in enumerate(itertools.pairwise(listed)):
+        if isinstance(swapped[at], Wait) and isinstance(pair[1], Call):
+            swapped[at : at + 2] = reversed(swapped[at : at + 2])
     return swapped
 
 
@@ -145,7 +124,7 @@ def test_machine_model_detects_changed_actions(planned, change, least):
     def changed(model, plan, listed):
         return (model, plan, change(listed)) if change(listed) != listed else None
 
-    assert _detected(planned, changed) > least
+    assert planned.detected(CONTROLS, changed) > least
 
 
 def by_view(step, line):
@@ -181,7 +160,7 @@ def test_machine_model_detects_plans_by_wrong_rules(planned, monkeypatch, name):
         again, plan = plan_model(model, Diagnostics())
         return again, plan, actions(again, plan)
 
-    assert _detected(planned, remade, GRAPHS) > least
+    assert planned.detected(GRAPHS, remade) > least
 
 
 def states_as_tensors(model, plan):
@@ -216,4 +195,4 @@ def test_machine_model_detects_shared_memory(planned, lives, least):
         short = plan_memory(model, schedule, Diagnostics())
         return model, short, actions(model, replace(short, schedule=plan.schedule))
 
-    assert _detected(planned, remade) > least
+    assert planned.detected(CONTROLS, remade) > least

@@ -6,18 +6,19 @@ in the depth of their queues, the cost of programs, and their optional hooks.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from accelerators_support import POSIX, PROGRAMS, RUNTIME, SANITIZED, THREADED, build, generate_quickly, play
+from accelerators_support import POSIX, PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
+from device_models import CONTEXT
 from opwest.render import stream_actions
 from stream_graphs import StreamGraph, write_players
 
 FRAMES = 12
 QUICK = ["-std=c11", "-O0", *POSIX]
-CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
 BATCH = 8
 """The models of one program."""
 
@@ -50,7 +51,7 @@ def graphs_from(first: int, count: int) -> list[StreamGraph]:
 def built(graphs: list[StreamGraph], work: Path, flags: Sequence[str], metadata: str = "c") -> Path:
     """Return a program that plays the models."""
     app = generate_quickly([graph.write(work / graph.name) for graph in graphs], work / "app", metadata=metadata)
-    sources = [PROGRAMS / "stream_device.c", PROGRAMS / "stream_play.c", *CONTEXT]
+    sources = [PROGRAMS / "stream_play.c", *CONTEXT]
     return build(app, work / "build", [*write_players(graphs, app, work / "players"), *sources], flags)
 
 
@@ -61,19 +62,17 @@ def played(program: Path, graph: StreamGraph, mode: str, seed: int, driver: str)
     return "\n".join(digests), {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", counts)}
 
 
-def compare(program: Path, graphs: list[StreamGraph], seeds: int) -> tuple[dict[str, int], set[str]]:
+def compare(program: Path, graphs: list[StreamGraph], seeds: int) -> tuple[Counter[str], set[str]]:
     """Compare all models with all drivers; return the sums of the counts, and the models with other results."""
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     wrong = set()
     for graph in graphs:
         expected, _ = played(program, graph, "run", 0, "0 0 0 0")
         assert len(set(expected.splitlines())) == FRAMES + 1, "all frames differ"
-        for seed in range(seeds):
-            for number, driver in enumerate(DRIVERS):
-                digests, counts = played(program, graph, "stream", seed * len(DRIVERS) + number, driver)
-                wrong |= {graph.name} if digests != expected else set()
-                for name, count in counts.items():
-                    totals[name] = totals.get(name, 0) + count
+        for number, driver in enumerate(DRIVERS * seeds):
+            digests, counts = played(program, graph, "stream", number, driver)
+            wrong |= {graph.name} if digests != expected else set()
+            totals.update(counts)
     return totals, wrong
 
 
@@ -87,14 +86,13 @@ def compare(program: Path, graphs: list[StreamGraph], seeds: int) -> tuple[dict[
     ],
 )
 def test_streams_equal_runs(flags, first, metadata, tmp_path, record_property):
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     models = sized(4, 160)
     for start in range(0, models, BATCH):
         graphs = graphs_from(first + 2 * start, min(BATCH, models - start))
         counts, wrong = compare(built(graphs, tmp_path / str(start), flags, metadata), graphs, sized(1, 4))
         assert wrong == set()
-        for name, count in counts.items():
-            totals[name] = totals.get(name, 0) + count
+        totals.update(counts)
     print(f"{models} models, {len(DRIVERS)} drivers: {totals}")
     for name, count in totals.items():
         record_property(name, count)

@@ -14,7 +14,6 @@ LEAST_GAIN = 0.75
 
 @pytest.fixture(scope="module")
 def pipelines():
-    """The benchmark, as a module."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
     try:
         return importlib.import_module("pipelines")

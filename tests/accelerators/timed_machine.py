@@ -20,18 +20,16 @@ Duration = Callable[[Kind, int], int]
 
 
 def longest(_: Kind, limit: int) -> int:
-    """Return the longest duration."""
     return limit
 
 
 @dataclass(eq=False)
 class Job:
-    """A step in a queue, and the remaining cycles."""
+    """A step in a queue, the remaining cycles, and the program that the job has with it, if switching is free."""
 
     step: Step
     left: int
     carried: str | None
-    """The program that the job has with it, if switching is free."""
     started: bool = False
 
 
@@ -47,7 +45,6 @@ class Accelerator:
     """The largest number of jobs in the queue."""
 
     def enqueue(self, step: Step, cycles: int) -> Job:
-        """Add a job to the queue."""
         check(self.owned, f"step {step.index} uses {self.rules.name} without ownership")
         job = Job(step, cycles, self.loaded)
         self.queue.append(job)
@@ -57,12 +54,10 @@ class Accelerator:
         return job
 
     def load(self, step: Step) -> None:
-        """Make the program of a step the current one."""
         name = self.rules.name
         check(self.owned, f"{name} is loaded for step {step.index} without ownership")
         check(self.rules.switching == "free" or not self.queue, f"{name} is loaded while it works")
         check(step.program is not None, f"no program is loaded for step {step.index}")
-        assert step.program is not None
         check(self.loaded != step.program.name, f"{name} is loaded twice for step {step.index}")
         self.loaded = step.program.name
 
@@ -82,8 +77,6 @@ class Accelerator:
 
 
 class TimedMachine:
-    """Runs a schedule once."""
-
     def __init__(self, model: Model, schedule: Schedule, duration: Duration) -> None:
         self.schedule = schedule
         self.duration = duration
@@ -92,7 +85,6 @@ class TimedMachine:
         self.loads = 0
 
     def run(self) -> int:
-        """Return the cycles of the run."""
         processor = self._processor()
         ready = next(processor, None)
         while ready is not None:
@@ -110,7 +102,6 @@ class TimedMachine:
         return self.time
 
     def _settle(self) -> None:
-        """Start and end jobs at this time."""
         for device in self.devices.values():
             while device.finish():
                 pass
@@ -136,7 +127,6 @@ class TimedMachine:
                 yield from self._step(self.schedule.steps[index])
 
     def _step(self, step: Step) -> Iterator[Callable[[], bool]]:
-        assert step.cycles is not None
         cycles = self.duration("step", step.cycles)
         if step.device is None:
             yield self._after(cycles)

@@ -105,25 +105,13 @@ class Tree:
             _sources(board / name, target.directories, name)
         root = self.scratch / "Kconfig"
         root.write_text(_ROOT.format(models="\n".join(f'source "{file}"' for file in kconfig)))
-        os.environ |= {
-            "srctree": str(self.base),
-            "ZEPHYR_BASE": str(self.base),
-            "KCONFIG_BINARY_DIR": str(self.scratch),
-            "KCONFIG_BOARD_DIR": str(board),
-            "BOARD": target.name,
-            "BOARD_QUALIFIERS": f"/{target.qualifiers}",
-            "BOARD_REVISION": target.revision,
-            "ARCH": "*",
-            "ARCH_DIR": str(self.base / "arch"),
-            "HWM_SCHEME": "v2",
-            "CONFIG_": "CONFIG_",
-            "KERNELVERSION": "0",
-            "ZEPHYR_TOOLCHAIN_VARIANT": "zephyr",
-            "TOOLCHAIN_HAS_NEWLIB": "n",
-            "TOOLCHAIN_HAS_PICOLIBC": "y",
-            "APPVERSION": "",
-            "APPLICATION_SOURCE_DIR": str(self.scratch),
-        }
+        base, scratch = str(self.base), str(self.scratch)
+        os.environ |= {"srctree": base, "ZEPHYR_BASE": base, "ARCH": "*", "ARCH_DIR": str(self.base / "arch")}
+        os.environ |= {"KCONFIG_BINARY_DIR": scratch, "APPLICATION_SOURCE_DIR": scratch}
+        os.environ |= {"BOARD": target.name, "BOARD_QUALIFIERS": f"/{target.qualifiers}", "HWM_SCHEME": "v2"}
+        os.environ |= {"BOARD_REVISION": target.revision, "KCONFIG_BOARD_DIR": str(board), "CONFIG_": "CONFIG_"}
+        os.environ |= {"KERNELVERSION": "0", "APPVERSION": "", "ZEPHYR_TOOLCHAIN_VARIANT": "zephyr"}
+        os.environ |= {"TOOLCHAIN_HAS_NEWLIB": "n", "TOOLCHAIN_HAS_PICOLIBC": "y"}
         import kconfiglib  # type: ignore[import-not-found]
 
         kconf = kconfiglib.Kconfig(str(root), warn=False, suppress_traceback=True)

@@ -122,7 +122,6 @@ def _has_instructions(name: str, values: Mapping[str, str]) -> bool:
 
 
 def sweep(tree: Tree, targets: Sequence[BoardTarget], folder: Path) -> Iterator[Row]:
-    """Yield a row for each board target."""
     objects, sources = emit(folder / "objects", objects=True), emit(folder / "sources", objects=False)
     workspace = Workspace(tree.base)
     for target in targets:
@@ -146,30 +145,31 @@ def table(rows: Sequence[Row]) -> list[str]:
         "| architecture | board targets | picked for objects | C sources only | neither |",
         "|---|---|---|---|---|",
     ]
-    for architecture, count in Counter(row.architecture for row in rows).most_common():
-        own = [row for row in rows if row.architecture == architecture]
-        picked = sum(bool(row.choice and row.choice.target) for row in own)
-        c = sum(bool(row.sources and row.sources.target and not (row.choice and row.choice.target)) for row in own)
+    groups = Counter(row.architecture for row in rows).most_common()
+    for architecture, count in [*groups, ("all", len(rows))]:
+        own = [row for row in rows if architecture in (row.architecture, "all")]
+        picked = sum(_is_picked(row.choice) for row in own)
+        c = sum(_is_picked(row.sources) and not _is_picked(row.choice) for row in own)
         lines.append(f"| {names.get(architecture, architecture)} | {count} | {picked} | {c} | {count - picked - c} |")
-    picked = sum(bool(row.choice and row.choice.target) for row in rows)
-    c = sum(bool(row.sources and row.sources.target and not (row.choice and row.choice.target)) for row in rows)
-    lines += [f"| all | {len(rows)} | {picked} | {c} | {len(rows) - picked - c} |", ""]
+    lines.append("")
     lines += ["| target, or the reason for none | board targets |", "|---|---|"]
-    results = Counter((not (row.choice and row.choice.target), reason_of(row)) for row in rows)
+    results = Counter((not _is_picked(row.choice), reason_of(row)) for row in rows)
     for (_, result), count in sorted(results.items(), key=lambda one: (one[0][0], -one[1], one[0][1])):
         lines.append(f"| {result} | {count} |")
     return lines
 
 
+def _is_picked(choice: Choice | None) -> bool:
+    return choice is not None and bool(choice.target)
+
+
 def reason_of(row: Row) -> str:
-    """Return the target of a row, or why there is none."""
     if row.choice is None:
         return "the Kconfig files of the board select no processor"
     return f"`{row.choice.target}`" if row.choice.target else row.choice.reason
 
 
 def main() -> int:
-    """Run the sweep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zephyr-base", type=Path, default=Path.home() / "zephyrproject" / "zephyr")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth board target")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of the sweep over all boards, and memory regions of boards; `make board-sweep` takes all boards.
+"""A sample of the sweep over all boards; `make board-sweep` takes all boards.
 
 The sample has boards of each architecture, and those whose Kconfig files need a rule of their own.
 """
@@ -35,27 +35,16 @@ SAMPLE = {
     "qemu_x86/atom": "C sources",
     "rpi_pico/rp2040": "cortex-m0plus",
 }
-REGIONS = {
-    "st/nucleo_h743zi/nucleo_h743zi": {"DTCM", "ITCM", "SRAM1", "SRAM2", "SRAM3", "SRAM4", "BACKUP_SRAM", "EXTMEM"},
-    "st/stm32f4_disco/stm32f4_disco": {"CCM"},
-    "nordic/nrf52840dk/nrf52840dk_nrf52840": set(),
-    "nxp/frdm_mcxn947/frdm_mcxn947_mcxn947_cpu0": {"SRAMX"},
-    "ambiq/apollo4p_evb/apollo4p_evb": {"ITCM"},
-}
 
 
-def need_tree() -> None:
+@pytest.mark.slow
+def test_targets_of_boards_are_those_of_kconfig(tmp_path):
     if not (BASE / "scripts" / "list_boards.py").is_file():
         skip_here("no Zephyr workspace")
     version = Workspace(BASE).version
     if version is None or version.pair != (4, 2):
         skip_here(f"the boards are those of Zephyr 4.2; {BASE} is {version}")
     need("pykwalify")
-
-
-@pytest.mark.slow
-def test_targets_of_boards_are_those_of_kconfig(tmp_path: Path) -> None:
-    need_tree()
     from kconfig_truth import Tree
     from sweep import sweep
 
@@ -66,14 +55,3 @@ def test_targets_of_boards_are_those_of_kconfig(tmp_path: Path) -> None:
     assert [row for row in rows if not row.agrees] == []
     picked = {row.board: (row.choice and row.choice.target) or (row.sources and row.sources.target) for row in rows}
     assert {board: picked[board] for board in SAMPLE} == SAMPLE
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_memory_regions_of_boards(name: str) -> None:
-    need_tree()
-    need("gcc")
-    from memory_regions import regions
-
-    found = regions(BASE / "boards" / f"{name}.dts", BASE)
-    assert {one.name for one in found if one.name} == REGIONS[name]
-    assert len([one for one in found if one.is_main]) == 1

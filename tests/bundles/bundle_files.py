@@ -11,7 +11,7 @@ import platform
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,34 +74,19 @@ class Variant:
         return hashlib.sha256(f"{self.name} {self.mark}".encode()).digest()
 
     def macros(self) -> list[str]:
-        values: Mapping[str, Any] = {
-            "NAME": f'"{self.name}"',
-            "HASH": f'"{self.model_hash.hex()}"',
-            "MARK": self.mark,
-            "WRONG": self.wrong,
-            "WRONG_STEP": self.wrong_step,
-            "NEARLY": f"{self.nearly}F",
-            "DEVICES": self.devices,
-            "FIRST_DEVICE": self.first_device,
-            "POOL_SIZE": f"{self.pool_size}U",
-            "WORKSPACE_PADDING": self.padding,
-            "OPEN_CODE": self.open_code,
-            "RUN_CODE": self.run_code,
-            "CLOSES": int(self.closes),
-            "HAS_STATE": int(self.state),
-            "HAS_STEPS": int(self.steps),
-            "PLACES": int(self.places),
-            "VECTORS": self.vectors,
-            "BROKEN": self.broken,
-            "HASH_START": f'"{self.model_hash.hex()[:63]}"',
-        }
+        digest = self.model_hash.hex()
+        values = {"NAME": f'"{self.name}"', "HASH": f'"{digest}"', "HASH_START": f'"{digest[:63]}"'}
+        values |= {"NEARLY": f"{self.nearly}F", "BROKEN": self.broken}
+        values |= {"HAS_STATE": int(self.state), "HAS_STEPS": int(self.steps)}
+        numbers = (
+            "mark wrong wrong_step devices first_device pool_size padding open_code run_code closes places vectors"
+        )
+        values |= {name.upper(): int(getattr(self, name)) for name in numbers.split()}
         return [f"-D{name}={value}" for name, value in values.items()]
 
 
 @dataclass(frozen=True)
 class Image:
-    """A linked stand-in."""
-
     data: bytes
     descriptor: int
     """The offset in the image."""
@@ -112,7 +97,6 @@ class Image:
 
 @functools.cache
 def image_of(variant: Variant) -> Image:
-    """Compile and link a variant."""
     base = SLOTS[variant.slot] + HEADER
     with tempfile.TemporaryDirectory() as work:
         script, program = Path(work) / "stand_in.ld", Path(work) / "stand_in.elf"
@@ -136,76 +120,42 @@ def align(value: int, unit: int) -> int:
 
 def abi_of(variant: Variant, image: Image) -> dict[str, int]:
     """The fields of the ABI record, in the order of the page."""
-    return {
-        "machine": MACHINE,
-        "pointer_size": 8,
-        "float_abi": 0,
-        "big_endian": 0,
-        "abi_reserved": 0,
-        "metadata_version": image.metadata_version,
-        "host_version": 1,
-        "layout": int(variant.steps),
-        "cpu": 0,
-        "slot_size": image.slot_size if variant.devices else 0,
-        "device_count": variant.devices,
-        "input_count": 1,
-        "output_count": 2,
-        "workspace_size": image.workspace[0],
-        "workspace_align": image.workspace[1],
-        "pools_size": 64 + variant.pool_size,
-        "pools_align": 64,
-        "inputs_size": 4,
-        "outputs_size": 20,
-    }
+    found = {"machine": MACHINE, "pointer_size": 8, "float_abi": 0, "big_endian": 0, "abi_reserved": 0}
+    found |= {"metadata_version": image.metadata_version, "host_version": 1, "layout": int(variant.steps), "cpu": 0}
+    found |= {"slot_size": image.slot_size if variant.devices else 0, "device_count": variant.devices}
+    found |= {"input_count": 1, "output_count": 2}
+    found |= {"workspace_size": image.workspace[0], "workspace_align": image.workspace[1]}
+    return found | {"pools_size": 64 + variant.pool_size, "pools_align": 64, "inputs_size": 4, "outputs_size": 20}
+
+
+def _fields(offset: int, sizes: str) -> dict[str, tuple[int, int]]:
+    """Return offsets and sizes of fields without gaps."""
+    found = {}
+    for word in sizes.split():
+        name, size = word.split(":")
+        found[name] = (offset, int(size))
+        offset += int(size)
+    return found
 
 
 FIELDS = {
-    # name: (offset, bytes), from docs/bundle-format.md
-    "magic": (0, 4),
-    "format": (4, 2),
-    "header_size": (6, 2),
-    "length": (8, 4),
-    "kind": (12, 4),
-    "slot_address": (16, 8),
-    "image_offset": (24, 4),
-    "image_size": (28, 4),
-    "descriptor_offset": (32, 4),
-    "sbom_offset": (36, 4),
-    "sbom_size": (40, 4),
-    "version": (44, 4),
-    "interface_hash": (48, 8),
-    "machine": (136, 2),
-    "pointer_size": (138, 1),
-    "float_abi": (139, 1),
-    "big_endian": (140, 1),
-    "abi_reserved": (141, 1),
-    "metadata_version": (142, 2),
-    "host_version": (144, 2),
-    "layout": (146, 2),
-    "cpu": (148, 4),
-    "slot_size": (152, 2),
-    "device_count": (154, 2),
-    "input_count": (156, 2),
-    "output_count": (158, 2),
-    "workspace_size": (160, 4),
-    "workspace_align": (164, 4),
-    "pools_size": (168, 4),
-    "pools_align": (172, 4),
-    "inputs_size": (176, 4),
-    "outputs_size": (180, 4),
+    **_fields(0, "magic:4 format:2 header_size:2 length:4 kind:4 slot_address:8 image_offset:4 image_size:4"),
+    **_fields(32, "descriptor_offset:4 sbom_offset:4 sbom_size:4 version:4 interface_hash:8"),
+    **_fields(136, "machine:2 pointer_size:1 float_abi:1 big_endian:1 abi_reserved:1 metadata_version:2"),
+    **_fields(144, "host_version:2 layout:2 cpu:4 slot_size:2 device_count:2 input_count:2 output_count:2"),
+    **_fields(160, "workspace_size:4 workspace_align:4 pools_size:4 pools_align:4 inputs_size:4 outputs_size:4"),
 }
+"""Offset and size by name, from docs/bundle-format.md."""
 MODEL_HASH, NAME, RESERVED = 56, 88, 184
 INTERFACE = 0x1122_3344_5566_7788
 
 
 def put(data: bytearray, name: str, value: int) -> None:
-    """Write a field."""
     offset, size = FIELDS[name]
     data[offset : offset + size] = value.to_bytes(size, "little")
 
 
 def get(data: bytes, name: str) -> int:
-    """Read a field."""
     offset, size = FIELDS[name]
     return int.from_bytes(data[offset : offset + size], "little")
 
@@ -225,20 +175,9 @@ def signed_part(
     data[HEADER:sbom_offset] = image.data
     data[sbom_offset : sbom_offset + len(sbom)] = sbom
     data[:4] = b"OPWB"
-    values = {
-        "format": 1,
-        "header_size": HEADER,
-        "length": length,
-        "kind": 0,
-        "slot_address": SLOTS[variant.slot],
-        "image_offset": HEADER,
-        "image_size": len(image.data),
-        "descriptor_offset": HEADER + image.descriptor,
-        "sbom_offset": sbom_offset,
-        "sbom_size": len(sbom),
-        "version": version,
-        "interface_hash": INTERFACE,
-    }
+    values = {"format": 1, "header_size": HEADER, "length": length, "kind": 0, "slot_address": SLOTS[variant.slot]}
+    values |= {"image_offset": HEADER, "image_size": len(image.data), "descriptor_offset": HEADER + image.descriptor}
+    values |= {"sbom_offset": sbom_offset, "sbom_size": len(sbom), "version": version, "interface_hash": INTERFACE}
     for name, value in {**values, **abi_of(variant, image), **fields}.items():
         put(data, name, value)
     data[MODEL_HASH : MODEL_HASH + 32] = variant.model_hash
@@ -277,5 +216,4 @@ class Signer:
         return self._private.sign(data)
 
     def bundle(self, signed: bytes) -> bytes:
-        """The whole file."""
         return with_block(signed, [(self.public, self.sign(signed))])

@@ -17,6 +17,7 @@ from opwest.model.targets import make_target
 from opwest.targets import named_targets
 from opwest.tuning.emulator import HERE as QEMU
 from opwest.tuning.machines import MACHINES
+from requirements_support import need, need_x86_64
 from session_support import made_once, session_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,12 +35,10 @@ FLOATS = np.array(
     ],
     np.float32,
 )
-"""Numbers within and outside of the ranges of functions."""
 
 
 RUNTIME = ("compare.c", "metadata.c")
 HOST_SLOT = 0x10000000
-"""A slot in a process of this machine."""
 
 
 class Run(NamedTuple):
@@ -60,6 +59,12 @@ RUNS = {
         Run("rv32", "rv32imac", 0x83000000),
     )
 }
+
+
+def need_host() -> None:
+    """Skip the running test unless bundles for x86-64 are made and run here."""
+    need("cc")
+    need_x86_64()
 
 
 def make_digits() -> None:

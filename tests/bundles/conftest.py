@@ -1,33 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import path for the helpers of tests/compile and tests/golden."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from core_board import Board
-
 _TESTS = Path(__file__).resolve().parents[1]
-for _folder in (_TESTS, _TESTS / "bundles", _TESTS / "compile", _TESTS / "golden"):
-    if str(_folder) not in sys.path:
-        sys.path.insert(0, str(_folder))
+sys.path[:0] = [str(_TESTS / folder) for folder in ("bundles", "compile", "golden")]
 
 
 @pytest.fixture
-def make_board(tmp_path: Path) -> Iterator[Callable[..., Board]]:
+def make_board(tmp_path):
     """A function that returns managers of slots, which end with the test."""
     from core_board import Board
 
-    boards: list[Board] = []
+    boards = []
 
-    def make(**options: object) -> Board:
-        boards.append(Board(tmp_path, **options))  # type: ignore[arg-type]
+    def make(**options):
+        boards.append(Board(tmp_path, **options))
         return boards[-1]
 
     yield make
@@ -36,7 +27,7 @@ def make_board(tmp_path: Path) -> Iterator[Callable[..., Board]]:
 
 
 @pytest.fixture(scope="session")
-def digits_objects() -> None:
+def digits_objects():
     """Compile the operators of the digits example for all targets whose compiler is installed: bundle_images.DIGITS."""
     from bundle_images import make_digits
     from requirements_support import need

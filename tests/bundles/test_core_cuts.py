@@ -1,55 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power cuts and failures at every operation of the storage."""
 
-import re
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
-from bundle_files import Signer, Variant, signed_part, version_of
-from c_support import run
+from bundle_files import Variant, signed_part, version_of
 from campaign import sized
-from core_board import Board, Fault, State, code
-from core_support import FLAGS, built
+from core_board import NONE, ONE, SESSION, TWO, Fault, State, code
+from core_support import FLAGS
 
 pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
-OLD = Variant(mark=1000)
-NEW = Variant(mark=2000, slot=1)
 OTHER = Variant(name="other", mark=3000, slot=1)
 FAST = (*(flag for flag in FLAGS if "sanitize" not in flag and flag != "-O1"), "-O2")
+CUTS = ((0, 0), (2, 0), (1, 0), (1, 100), (1, 255))
+"""Before and after an operation, and inside of it at three fractions of 256."""
+START = f"start; session 0 {SESSION}"
+
+
+def put(name, slot=NONE):
+    """Return the commands that send and install a model."""
+    return f"send {slot} {name} 256; install"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Commands that prepare the slots, and those whose operations are cut."""
+
+    prepared: str
+    mark: int
+    """Of the model after the preparation."""
+    acts: str
+    allowed: frozenset[int]
+    """The marks of the models that may run after a cut."""
+    waits: int = 0
+    crash_limit: int = 0
+
+
+EMPTY, OLD, NEW, ANOTHER = code("ENOENT"), 1000, 2000, 3000
+WITH_OLD = f"{START}; {put('old', 0)}; confirm"
+WITH_OTHER = f"{WITH_OLD}; {put('other', 1)}"
+TRIAL = f"{WITH_OLD}; {put('new', 1)}"
+SCENARIOS = {
+    "first installation": Scenario(START, EMPTY, put("old", 0), frozenset({OLD, EMPTY})),
+    "installation": Scenario(WITH_OLD, OLD, put("new"), frozenset({OLD, NEW})),
+    "installation over the previous model": Scenario(
+        f"{WITH_OTHER}; {put('old', 0)}", OLD, put("new"), frozenset({OLD, NEW})
+    ),
+    "installation and confirmation": Scenario(WITH_OLD, OLD, f"{put('new')}; confirm", frozenset({OLD, NEW}), waits=1),
+    "roll-back": Scenario(WITH_OTHER, ANOTHER, "roll_back", frozenset({ANOTHER, OLD})),
+    "end of a trial": Scenario(TRIAL, NEW, "roll_back", frozenset({OLD}), waits=1),
+    "confirmation": Scenario(TRIAL, NEW, "confirm", frozenset({OLD, NEW}), waits=1),
+    "start of a trial": Scenario(TRIAL, NEW, START, frozenset({OLD}), waits=1),
+    "start of a counted model": Scenario(WITH_OTHER, ANOTHER, f"{START}; healthy", frozenset({ANOTHER}), crash_limit=3),
+    "start after crashes": Scenario(
+        f"{WITH_OTHER}; {START}; {START}", ANOTHER, START, frozenset({ANOTHER, OLD}), crash_limit=2
+    ),
+    "start of a damaged model": Scenario(WITH_OTHER, ANOTHER, f"flip 1 300 1; {START}", frozenset({OLD})),
+}
+
+
+def set_up(board, scenario):
+    board.all(f"open 2 4 0xff; set waits {scenario.waits}; set crash_limit {scenario.crash_limit}")
+    board.all(scenario.prepared)
+    assert board.mark() == scenario.mark
+
+
+def is_cut(board, script):
+    return ["cut"] in board.all(script)
+
+
+def check(board, allowed, where):
+    """After a cut, a start finds an allowed model whose golden vectors agree, and the next installation succeeds."""
+    rc, session, run, state = board.all(f"{START}; run 0 typed 7; state")
+    mark = board.mark_of(run)
+    assert int(rc[0]) == (0 if mark > 0 else mark) and session == ["0"], where
+    assert mark in allowed, where
+    assert mark == EMPTY or board.rc("agrees") == 0, where
+    assert int(state[2]) == NONE, where
+    name, slot, installed = ("old", 0, OLD) if mark in (NEW, ANOTHER) else ("new", 1, NEW)
+    run = "run 0 typed 7"
+    answers = board.all(f"set waits 0; set downgrade 1; {put(name, slot)}; {run}; set downgrade 0; {START}; {run}")
+    assert answers[2] == ["0"] and answers[3][0] == "0" and answers[6] == ["0"], where
+    assert board.mark_of(answers[4]) == board.mark_of(answers[8]) == installed, where
+
+
+def check_again(board, allowed, where):
+    """Cut the power a second time at every operation of the recovery, which installs a model."""
+    board("save")
+    second = 0
+    while True:
+        second += 1
+        for when, fraction in CUTS:
+            board.all(f"restore; set crash_limit 0; set waits 0; disturb {second} {when} {fraction} 0")
+            if not is_cut(board, f"{START}; {put('new', 1)}"):
+                return
+            check(board, allowed | {NEW}, (*where, second, when, fraction))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["single", "double"])
-def test_power_cut_at_every_operation(how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("twice", [False, True], ids=["single", "double"])
+def test_power_cut_at_every_operation(twice, make_board):
     """Every operation, before, after, and inside at three fractions; then again at every operation of the recovery."""
-    signer = Signer()
-    paths = []
-    for name, variant, version in (("old", OLD, 1), ("new", NEW, 2), ("other", OTHER, 1)):
-        paths.append(tmp_path / f"{name}.bundle")
-        paths[-1].write_bytes(signer.bundle(signed_part(variant, version=version_of(version))))
-    stride = 1 if how == "single" else sized(250, 1)
-    flags = sized(FAST, FLAGS) if how == "double" else FLAGS
-    program = built("cuts", ["cuts", "simulated"], flags)
-    text = run([program, *paths, how, signer.public.hex(), str(stride)], tmp_path)
-    print(text)
-    found = re.findall(r"(.+): (\d+) operations, (\d+) cuts", text)
-    rows = {name: (int(count), int(cuts)) for name, count, cuts in found}
-    assert len(rows) == 11
-    for name, (count, cuts) in rows.items():
-        assert count > 0 and cuts >= 5 * (count if stride == 1 else min(count, 4)), name
-    parts = -(-paths[1].stat().st_size // 256)
+    board = make_board(flags=sized(FAST, FLAGS) if twice else FLAGS)
+    versions = {"old": (ONE, 1), "new": (TWO, 2), "other": (OTHER, 1)}
+    sizes = {}
+    for name, (variant, version) in versions.items():
+        content = board.signer.bundle(signed_part(variant, version=version_of(version)))
+        assert board.file(content, name) == name
+        sizes[name] = len(content)
+    stride = sized(250, 1) if twice else 1
+    counts = {}
+    for name, scenario in SCENARIOS.items():
+        set_up(board, scenario)
+        before = int(board("operations")[1])
+        assert not is_cut(board, scenario.acts)
+        counts[name] = count = int(board("operations")[1]) - before
+        assert count > 0, name
+        for number in range(1, count + 1):
+            if number % stride and number + 4 <= count:
+                continue
+            for when, fraction in CUTS:
+                set_up(board, scenario)
+                board("disturb", number, when, fraction, 0)
+                where = (name, number, when, fraction)
+                assert is_cut(board, scenario.acts), where
+                (check_again if twice else check)(board, scenario.allowed, where)
     # erase, writes, trying, floor, active; over a previous model one record more
-    assert rows["installation"][0] == 1 + parts + 3 + (paths[1].stat().st_size % 4 != 0)
-    assert rows["installation over the previous model"][0] == rows["installation"][0] + 1
-    assert rows["roll-back"][0] == 2 and rows["end of a trial"][0] == 1 and rows["confirmation"][0] == 2
+    writes = -(-sizes["new"] // 256) + (sizes["new"] % 4 != 0)
+    assert counts["installation"] == 1 + writes + 3
+    assert counts["installation over the previous model"] == counts["installation"] + 1
+    assert counts["roll-back"] == 2 and counts["end of a trial"] == 1 and counts["confirmation"] == 2
 
 
 @pytest.mark.parametrize("when", ["before", "inside", "after"])
-def test_failure_of_every_operation(when: str, make_board: Callable[..., Board]) -> None:
+def test_failure_of_every_operation(when, make_board):
     """The storage reports an error, before, in the middle of, or after an operation that it has done nevertheless."""
     board = make_board()
-    old, new = board.bundle(OLD), board.bundle(NEW, version=version_of(2))
+    old, new = board.bundle(ONE), board.bundle(TWO, version=version_of(2))
     board("open", 2, 4, "0xff")
     board.start()
     assert board.install(old).rc == 0 and board.session() == 0
@@ -71,12 +158,12 @@ def test_failure_of_every_operation(when: str, make_board: Callable[..., Board])
         assert board.start() == 0 and board.session() == 0 and board.mark() == 2000
 
 
-def test_record_that_could_not_be_stored_is_stored_before_the_next_erase(make_board: Callable[..., Board]) -> None:
+def test_record_that_could_not_be_stored_is_stored_before_the_next_erase(make_board):
     """The record names the trial, or even the new model: an upload must not replace its slot behind the record."""
     board = make_board()
     board.start()
-    assert board.install(board.bundle(OLD)).rc == 0 and board.session() == 0
-    new = board.bundle(NEW, version=version_of(2))
+    assert board.install(board.bundle(ONE)).rc == 0 and board.session() == 0
+    new = board.bundle(TWO, version=version_of(2))
     wrong = board.bundle(Variant(mark=9, slot=1, wrong=1), version=version_of(2))
     for name, number, when in ((wrong, 2, 0), (new, 3, 2)):
         assert board.send(name) == 0
@@ -97,10 +184,10 @@ def test_record_that_could_not_be_stored_is_stored_before_the_next_erase(make_bo
     assert board.start() == 0 and board.session() == 0 and board.mark() == 2000
 
 
-def test_failures_of_other_operations(make_board: Callable[..., Board]) -> None:
+def test_failures_of_other_operations(make_board):
     board = make_board(waits=1, crash_limit=2)
     board.start()
-    assert board.install(board.bundle(OLD)).rc == 0 and board.session() == 0
+    assert board.install(board.bundle(ONE)).rc == 0 and board.session() == 0
     for number in (1, 2):  # the floor, the record
         board("disturb", number, 0, 0, -5)
         assert board.rc("confirm") == -5

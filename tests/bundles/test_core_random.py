@@ -154,7 +154,6 @@ class Model:
         return 0, at
 
     def fault_of(self, slot: int, is_upload: bool) -> tuple[str, Fault] | None:
-        """Return the first stage that fails."""
         file = self.slots[slot]
         if file is None:
             return ("format", Fault.NO_BUNDLE)

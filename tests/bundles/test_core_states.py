@@ -1,38 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of the slots: installation, confirmation, roll-back, crashes, and a reset in each state."""
-
-from collections.abc import Callable
+"""The states of the slots; test_core_random.py has confirmations, roll-backs, crashes, and a reset in each state."""
 
 import pytest
 from bundle_files import Variant, version_of
-from core_board import NONE, SESSION, TRIAL, Board, Fault, State, code
+from core_board import NONE, ONE, SESSION, TRIAL, TWO, Fault, State, code
 
 pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
-ONE = Variant(mark=1000)
-TWO = Variant(mark=2000, slot=1)
 DIGITS_B = Variant(name="digits", mark=3000, slot=1)
 DIGITS_A = Variant(name="digits", mark=4000, slot=0)
 BAD_A, BAD_B = Variant(mark=9000, wrong=1), Variant(mark=9000, wrong=1, slot=1)
 
 
-def with_one(board: Board) -> Board:
-    """Install the first model, version 1."""
-    assert board.start() == code("ENOENT")
-    assert board.install(board.bundle(ONE)).rc == 0
-    assert board.session() == 0 and board.mark() == 1000
-    return board
-
-
-def restarted(board: Board) -> int:
-    """Reset, and run; return the mark or the error of start."""
-    rc = board.start()
-    if rc != 0:
-        return rc
-    assert board.session() == 0
-    return board.mark()
-
-
-def test_first_installation_and_the_second(make_board: Callable[..., Board]) -> None:
+def test_first_installation_and_the_second(make_board):
     board = make_board()
     assert board.start() == code("ENOENT")
     assert board.session() == 0 and board.mark() == code("ENOENT")
@@ -43,17 +22,24 @@ def test_first_installation_and_the_second(make_board: Callable[..., Board]) -> 
     assert board.mark() == 1000
     assert board.state() == State(active=0)
     assert board.listed(0) == (Fault.GOOD, "one", "A---") and board.listed(1)[2] == "---N"
-    assert restarted(board) == 1000
+    assert board.restarted() == 1000
     assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
     assert board.mark() == 2000
     assert board.state() == State(active=1, previous=0)
     assert board.listed(0) == (Fault.DOWNGRADE, "one", "--PN") and board.listed(1) == (Fault.GOOD, "one", "A---")
-    assert restarted(board) == 2000
+    assert board.restarted() == 2000
     assert board.state() == State(active=1, previous=0)
 
 
-def test_third_slot_keeps_the_previous_model(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board(slots=3))
+def test_trial_is_listed(make_board):
+    board = make_board(waits=1)
+    board.start()
+    assert board.install(board.bundle(ONE)).rc == 0
+    assert board.listed(0) == (Fault.GOOD, "one", "-T--") and board.listed(1)[2] == "---N"
+
+
+def test_third_slot_keeps_the_previous_model(make_board):
+    board = make_board(slots=3).with_one()
     assert board.install(board.bundle(DIGITS_B)).rc == 0
     assert [board.listed(slot)[2] for slot in range(3)] == ["--P-", "A---", "---N"]
     assert board.install(board.bundle(Variant(slot=2, mark=5000), version=version_of(2))).rc == 0
@@ -66,19 +52,8 @@ def test_third_slot_keeps_the_previous_model(make_board: Callable[..., Board]) -
     assert board.send(board.bundle(TWO), slot=3) == code("ENOENT")
 
 
-def test_roll_back_to_another_model_and_again(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
-    assert board.roll_back().rc == code("ENOENT")
-    assert board.install(board.bundle(DIGITS_B)).rc == 0 and board.mark() == 3000
-    assert board.roll_back().rc == 0
-    assert board.mark() == 1000 and board.state() == State(active=0, previous=1)
-    assert restarted(board) == 1000
-    assert board.roll_back().rc == 0
-    assert board.mark() == 3000 and restarted(board) == 3000
-
-
-def test_roll_back_does_not_lower_the_version(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_roll_back_does_not_lower_the_version(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(TWO, version=version_of(1, 0, 1))).rc == 0
     verdict = board.roll_back()
     assert (verdict.rc, verdict.fault) == (code("EBADMSG"), Fault.DOWNGRADE)
@@ -89,8 +64,8 @@ def test_roll_back_does_not_lower_the_version(make_board: Callable[..., Board]) 
     assert board.roll_back().rc == 0 and board.mark() == 2000
 
 
-def test_downgrades_are_refused_by_name_unless_allowed(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_downgrades_are_refused_by_name_unless_allowed(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(TWO, version=version_of(3))).rc == 0
     older = board.bundle(ONE, version=version_of(2, 255, 65535))
     assert board.install(older).fault == Fault.DOWNGRADE
@@ -103,10 +78,10 @@ def test_downgrades_are_refused_by_name_unless_allowed(make_board: Callable[...,
     # the floor is still the newest confirmed version
     board("set", "downgrade", 0)
     assert board.install(board.bundle(ONE, version=version_of(2, 5))).fault == Fault.DOWNGRADE
-    assert restarted(board) == 2000
+    assert board.restarted() == 2000
 
 
-def test_floors_of_eight_names(make_board: Callable[..., Board]) -> None:
+def test_floors_of_eight_names(make_board):
     board = make_board()
     board.start()
     for number in range(8):
@@ -135,32 +110,28 @@ def test_floors_of_eight_names(make_board: Callable[..., Board]) -> None:
         (Variant(slot=1, open_code=-19), Fault.RUN, -19),
     ],
 )
-def test_model_that_fails_its_trial_is_dropped(
-    make_board: Callable[..., Board], variant: Variant, fault: Fault, detail: int
-) -> None:
-    for options in ({}, {"trial": 0}, {"waits": 1}):
-        board = with_one(make_board(**options)) if options.get("trial", 1) else make_board(trial=0)
-        if options.get("trial", 1) == 0:
-            board.start()
-            assert board.session(size=TRIAL) == 0
-            assert board.install(board.bundle(ONE)).rc == 0 and board.mark() == 1000
-        elif options.get("waits"):
-            assert board.rc("confirm") == 0
+def test_model_that_fails_its_trial_is_dropped(make_board, variant, fault, detail):
+    with_trial, waiting, without = make_board().with_one(), make_board(waits=1).with_one(), make_board(trial=0)
+    assert waiting.rc("confirm") == 0
+    without.start()
+    assert without.session(size=TRIAL) == 0
+    assert without.install(without.bundle(ONE)).rc == 0 and without.mark() == 1000
+    for board in (with_trial, waiting, without):
         verdict = board.install(board.bundle(variant, version=version_of(2)))
         assert (verdict.rc, verdict.fault, verdict.detail) == (code("EBADMSG"), fault, detail)
         assert board.mark() == 1000
         assert board.state() == State(active=0, fault=fault)
-        assert restarted(board) == 1000
+        assert board.restarted() == 1000
         # the version of a model that was never confirmed is no floor
         assert board.install(board.bundle(TWO, version=version_of(1, 1))).rc == 0
 
 
-def test_tolerance_of_golden_vectors(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_tolerance_of_golden_vectors(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(Variant(slot=1, mark=2000, nearly=0.005))).rc == 0
 
 
-def test_state_in_golden_vectors(make_board: Callable[..., Board]) -> None:
+def test_state_in_golden_vectors(make_board):
     """Vector 1 continues vector 0, vector 2 resets."""
     board = make_board()
     board.start()
@@ -176,7 +147,7 @@ def test_state_in_golden_vectors(make_board: Callable[..., Board]) -> None:
     assert [board.mark() for _ in range(2)] == [10, 11]
 
 
-def test_first_session_loses_its_state_without_memory_for_trials(make_board: Callable[..., Board]) -> None:
+def test_first_session_loses_its_state_without_memory_for_trials(make_board):
     board = make_board(trial=0)
     board.start()
     assert board.session(0, TRIAL) == 0 and board.session(1) == 0
@@ -186,62 +157,11 @@ def test_first_session_loses_its_state_without_memory_for_trials(make_board: Cal
     assert [board.mark(0), board.mark(1)] == [1, 3]
 
 
-def test_confirmation(make_board: Callable[..., Board]) -> None:
-    board = make_board(waits=1)
-    board.start()
-    assert board.rc("confirm") == code("EPERM")
-    assert board.install(board.bundle(ONE)).rc == 0
-    assert board.session() == 0 and board.mark() == 1000
-    assert board.state() == State(trying=0)
-    assert board.listed(0) == (Fault.GOOD, "one", "-T--") and board.listed(1)[2] == "---N"
-    for attempt in (board.send(board.bundle(TWO)), board.rc("install")):
-        assert attempt == code("EBUSY")
-    assert board.rc("confirm") == 0 and board.rc("confirm") == code("EPERM")
-    assert board.state() == State(active=0)
-    assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
-    assert board.state() == State(active=0, trying=1) and board.mark() == 2000
-    assert board.rc("confirm") == 0
-    assert board.state() == State(active=1, previous=0)
-    assert restarted(board) == 2000
-
-
-def test_reset_before_the_confirmation(make_board: Callable[..., Board]) -> None:
-    board = make_board(waits=1)
-    board.start()
-    assert board.install(board.bundle(ONE)).rc == 0
-    assert board.start() == code("ENOENT")
-    assert board.state() == State(fault=Fault.UNCONFIRMED)
-    assert board.install(board.bundle(ONE)).rc == 0 and board.rc("confirm") == 0
-    assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
-    assert restarted(board) == 1000
-    assert board.state() == State(active=0, fault=Fault.UNCONFIRMED)
-    # it was not confirmed: its version is no floor
-    assert board.install(board.bundle(TWO, version=version_of(1, 5))).rc == 0 and board.rc("confirm") == 0
-
-
-def test_roll_back_ends_a_trial(make_board: Callable[..., Board]) -> None:
-    board = make_board(waits=1)
-    board.start()
-    assert board.install(board.bundle(ONE)).rc == 0 and board.session() == 0 and board.mark() == 1000
-    assert board.roll_back().rc == code("ENOENT")
-    assert board.mark() == code("ENOENT") and board.state() == State(fault=Fault.UNCONFIRMED)
-    assert board.install(board.bundle(ONE)).rc == 0 and board.rc("confirm") == 0
-    assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0 and board.mark() == 2000
-    assert board.roll_back().rc == 0
-    assert board.mark() == 1000 and board.state() == State(active=0, fault=Fault.UNCONFIRMED)
-    assert restarted(board) == 1000
-    # while the active model is damaged, the trial continues
-    assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
-    board("flip", 0, 300, 1)
-    assert board.roll_back().fault == Fault.SIGNATURE
-    assert board.mark() == 2000 and board.rc("confirm") == 0
-
-
-def test_damaged_active_model(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_damaged_active_model(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(DIGITS_B)).rc == 0
     board("flip", 1, 400, 0x10)
-    assert restarted(board) == 1000
+    assert board.restarted() == 1000
     assert board.state() == State(active=0, fault=Fault.SIGNATURE)
     assert board.listed(1) == (Fault.SIGNATURE, "digits", "---N")
     assert board.install(board.bundle(DIGITS_B)).rc == 0
@@ -252,7 +172,7 @@ def test_damaged_active_model(make_board: Callable[..., Board]) -> None:
     assert board.start() == code("ENOENT")
     assert board.state() == State(active=0, previous=1)
     board("flip", 0, 400, 0x10)
-    assert restarted(board) == 1000, "the keys of an older firmware accept it again"
+    assert board.restarted() == 1000, "the keys of an older firmware accept it again"
     board("flip", 0, 400, 0x10)
     assert board.start() == code("ENOENT")
     assert board.send(board.bundle(ONE), slot=0) == code("EBUSY"), "the record refers to it"
@@ -261,48 +181,31 @@ def test_damaged_active_model(make_board: Callable[..., Board]) -> None:
     assert board.session() == 0 and board.mark() == 2000
 
 
-def test_damaged_previous_model(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_damaged_previous_model(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(DIGITS_B)).rc == 0
     board("flip", 0, 0, 1)
     assert board.roll_back().fault == Fault.NO_BUNDLE
-    assert board.mark() == 3000 and restarted(board) == 3000
+    assert board.mark() == 3000 and board.restarted() == 3000
 
 
-def test_crashes(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board(crash_limit=3))
-    assert board.install(board.bundle(TWO, version=version_of(2))).rc == 0
-    for crashes in (1, 2, 3):
-        assert restarted(board) == 2000 and board.state() == State(active=1, previous=0, crashes=crashes)
-    assert restarted(board) == 1000
-    assert board.state() == State(active=0, crashes=1, fault=Fault.CRASHES)
-    # without a previous model, the active one is kept
-    for crashes in (2, 3, 3, 3):
-        assert restarted(board) == 1000 and board.state().crashes == crashes
-    assert board.rc("healthy") == 0 and board.state().crashes == 0
-    assert restarted(board) == 1000 and board.state().crashes == 1
-    # the floor is that of the model that crashed
-    assert board.install(board.bundle(TWO, version=version_of(1, 9))).fault == Fault.DOWNGRADE
-    assert board.install(board.bundle(TWO, version=version_of(2, 1))).rc == 0 and board.state().crashes == 0
-
-
-def test_healthy_ends_the_count(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board(crash_limit=2))
+def test_healthy_ends_the_count(make_board):
+    board = make_board(crash_limit=2).with_one()
     assert board.install(board.bundle(DIGITS_B)).rc == 0
     for _ in range(5):
-        assert restarted(board) == 3000 and board.rc("healthy") == 0
+        assert board.restarted() == 3000 and board.rc("healthy") == 0
     stores = board("operations")[4]
     assert board.rc("healthy") == 0 and board("operations")[4] == stores, "no write without a change"
     # a damaged previous model is not used
     board("flip", 0, 500, 1)
     for _ in range(5):
-        assert restarted(board) == 3000
+        assert board.restarted() == 3000
 
 
-def test_starts_without_a_limit_write_nothing(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_starts_without_a_limit_write_nothing(make_board):
+    board = make_board().with_one()
     stores = board("operations")[4]
-    assert restarted(board) == 1000 and restarted(board) == 1000
+    assert board.restarted() == 1000 and board.restarted() == 1000
     assert board("operations")[4] == stores
 
 
@@ -320,9 +223,9 @@ def test_starts_without_a_limit_write_nothing(make_board: Callable[..., Board]) 
         "00000000 00 00 00 00 00 000000",
     ],
 )
-def test_damaged_record_is_like_none(make_board: Callable[..., Board], record: str) -> None:
+def test_damaged_record_is_like_none(make_board, record: str):
     """Nothing in the slots is known to be confirmed."""
-    board = with_one(make_board())
+    board = make_board().with_one()
     board("record", 0, record.replace(" ", ""))
     assert board.start() == code("ENOENT")
     assert board.state() == State()
@@ -331,11 +234,11 @@ def test_damaged_record_is_like_none(make_board: Callable[..., Board], record: s
     assert board.rc("begin", NONE, board.bundle(ONE)) == 0
     assert int(board("operations")[4]) == stores + (record != ""), "another firmware may read it"
     assert board.install(board.bundle(ONE)).rc == 0
-    assert board.session() == 0 and board.mark() == 1000 and restarted(board) == 1000
+    assert board.session() == 0 and board.mark() == 1000 and board.restarted() == 1000
 
 
-def test_reset_during_an_upload(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_reset_during_an_upload(make_board):
+    board = make_board().with_one()
     assert board.install(board.bundle(DIGITS_B)).rc == 0
     name = board.bundle(ONE, version=version_of(2))
     assert board("begin", NONE, name) == ["0", "0"]
@@ -343,55 +246,57 @@ def test_reset_during_an_upload(make_board: Callable[..., Board]) -> None:
     assert board("write", name, 0, 100) == ["0", "100"]
     assert board.listed(0) == (Fault.HEADER, "-", "---N"), "a name without an end is not shown"
     assert board("write", name, 100, 400) == ["0", "500"]
-    assert restarted(board) == 3000
+    assert board.restarted() == 3000
     assert board.rc("write", name, 500, 100) == code("EPERM") and board.rc("install") == code("EPERM")
     assert board("begin", NONE, name) == ["0", "0"]
     # sent completely, but not installed: not used after a reset
     assert board.send(name) == 0
-    assert restarted(board) == 3000 and board.state() == State(active=1)
+    assert board.restarted() == 3000 and board.state() == State(active=1)
     assert board.listed(0)[0] == Fault.GOOD
     assert board.roll_back().rc == code("ENOENT"), "a file that was never tried is no previous model"
 
 
-def test_configurations_that_cannot_work(make_board: Callable[..., Board]) -> None:
-    for name, value in (
-        *(("keys", 0), ("slot_count", 1), ("slot_count", 0), ("slot_shift", 32), ("write_size", 3), ("write_size", 0)),
-        *(("write_size", 128), ("host_version", 0), ("slot_size", 0x4001)),
-        *(
-            ("remove", part)
-            for part in "storage api slots keys host devices erase write synchronise load store".split()
-        ),
-    ):
-        board = make_board()
+@pytest.mark.parametrize(
+    "values",
+    [
+        *({"key_count": 0}, {"slot_count": 1}, {"slot_count": 0}, {"slot_shift": 32}, {"write_size": 3}),
+        *({"write_size": 0}, {"write_size": 128}, {"host_version": 0}, {"slot_size": 0x4001}),
+        {"device_table": 0, "device_count": 1},
+        *({part: 0} for part in "storage api slots keys host erase write synchronise load store".split()),
+    ],
+)
+def test_configurations_that_cannot_work(make_board, values):
+    board = make_board()
+    for name, value in values.items():
         board("set", name, value)
-        assert board.start() == code("EINVAL"), name
-        assert board.session() == code("EPERM")
-        assert board.send(board.bundle(ONE)) == code("EPERM") and board.rc("install") == code("EPERM")
-        assert board.rc("confirm") == code("EPERM") and board.rc("list", 0) == code("ENOENT")
+    assert board.start() == code("EINVAL")
+    assert board.session() == code("EPERM")
+    assert board.send(board.bundle(ONE)) == code("EPERM") and board.rc("install") == code("EPERM")
+    assert board.rc("confirm") == code("EPERM") and board.rc("list", 0) == code("ENOENT")
 
 
-def test_storage_that_cannot_be_read(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
-    board("set", "load", -5)
+def test_storage_that_cannot_be_read(make_board):
+    board = make_board().with_one()
+    board("set", "load_code", -5)
     assert board.start() == -5
     assert board.send(board.bundle(TWO)) == code("EPERM")
-    board("set", "load", 0)
-    assert restarted(board) == 1000
+    board("set", "load_code", 0)
+    assert board.restarted() == 1000
     assert board.send(board.bundle(TWO, version=version_of(2))) == 0
-    board("set", "load", -5)
+    board("set", "load_code", -5)
     verdict = board.install()
     assert (verdict.rc, verdict.fault, verdict.detail) == (-5, Fault.STORAGE, -5)
     assert board.rc("begin", NONE, board.bundle(TWO)) == -5
-    board("set", "load", 0)
+    board("set", "load_code", 0)
     assert board.send(board.bundle(TWO, version=version_of(2))) == 0
-    board("set", "synchronise", -6)
+    board("set", "synchronise_code", -6)
     verdict = board.install()
     assert (verdict.rc, verdict.fault) == (-6, Fault.STORAGE)
     assert board.mark() == 1000
 
 
-def test_sessions_of_different_sizes(make_board: Callable[..., Board]) -> None:
-    board = with_one(make_board())
+def test_sessions_of_different_sizes(make_board):
+    board = make_board().with_one()
     assert board.session(1, 100) == code("ENOMEM")
     needs = int(board("needs", board.bundle(ONE))[1])
     assert board.session(1, needs) == 0 and board.mark(1) == 1000

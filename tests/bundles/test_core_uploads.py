@@ -2,22 +2,19 @@
 """Uploads: parts of any size, lost, repeated and reordered ones, and sizes of writes."""
 
 import random
-from collections.abc import Callable
 
 import pytest
-from bundle_files import Signer, Variant, signed_part, version_of
-from core_board import NONE, Board, Fault, State, code
+from bundle_files import Signer, signed_part, version_of
+from core_board import NONE, ONE, TWO, Fault, State, code
 
 pytestmark = [pytest.mark.needs("gcc", "cryptography"), pytest.mark.x86_64]
-ONE = Variant(mark=1000)
-TWO = Variant(mark=2000, slot=1)
 
 
-def size_of(variant: Variant) -> int:
+def size_of(variant):
     return len(Signer().bundle(signed_part(variant)))
 
 
-def test_parts_at_other_offsets_change_nothing(make_board: Callable[..., Board]) -> None:
+def test_parts_at_other_offsets_change_nothing(make_board):
     board = make_board()
     board.start()
     name, size = board.bundle(ONE), size_of(ONE)
@@ -36,7 +33,7 @@ def test_parts_at_other_offsets_change_nothing(make_board: Callable[..., Board])
     assert board("write", name, size, 0) == [str(code("EPERM")), "0"]
 
 
-def test_upload_is_continued(make_board: Callable[..., Board]) -> None:
+def test_upload_is_continued(make_board):
     board = make_board()
     board.start()
     one, two = board.bundle(ONE), board.bundle(TWO)
@@ -54,7 +51,7 @@ def test_upload_is_continued(make_board: Callable[..., Board]) -> None:
     assert board.install().rc == 0
 
 
-def test_file_that_is_larger_than_its_slot(make_board: Callable[..., Board]) -> None:
+def test_file_that_is_larger_than_its_slot(make_board):
     board = make_board()
     board.start()
     large = board.file(bytes(0x4001))
@@ -66,7 +63,7 @@ def test_file_that_is_larger_than_its_slot(make_board: Callable[..., Board]) -> 
     assert board.install().fault == Fault.FORMAT
 
 
-def test_refused_begin_keeps_the_upload(make_board: Callable[..., Board]) -> None:
+def test_refused_begin_keeps_the_upload(make_board):
     board = make_board()
     board.start()
     one = board.bundle(ONE)
@@ -78,7 +75,7 @@ def test_refused_begin_keeps_the_upload(make_board: Callable[..., Board]) -> Non
 
 @pytest.mark.parametrize("write_size", [1, 2, 4, 8, 16, 32, 64])
 @pytest.mark.parametrize("erased", [0xFF, 0x00])
-def test_sizes_of_writes(make_board: Callable[..., Board], write_size: int, erased: int) -> None:
+def test_sizes_of_writes(make_board, write_size, erased):
     """The storage of the test accepts whole units at aligned offsets of erased flash only."""
     choice = random.Random(write_size)
     board = make_board(write_size=write_size, erased=erased)
@@ -105,7 +102,7 @@ def test_sizes_of_writes(make_board: Callable[..., Board], write_size: int, eras
                 assert board.send(name) == 0 and board.install().fault == Fault.NO_BUNDLE
 
 
-def test_errors_of_the_flash_end_an_upload(make_board: Callable[..., Board]) -> None:
+def test_errors_of_the_flash_end_an_upload(make_board):
     board = make_board()
     board.start()
     name = board.bundle(ONE)

@@ -82,12 +82,8 @@ def test_expressions_are_not_part_of_scripts():
 
 def test_targets_of_make_exist():
     """Targets that other parts of the repository provide: make test, make docs, make dist."""
-    used = {
-        target
-        for path in WORKFLOWS
-        for _, step in steps_of(path)
-        for target in re.findall(r"^make (\S+)$", step.get("run", ""), re.MULTILINE)
-    }
+    scripts = [step.get("run", "") for path in WORKFLOWS for _, step in steps_of(path)]
+    used = {target for text in scripts for target in re.findall(r"^make (\S+)$", text, re.MULTILINE)}
     assert {"test", "docs", "dist"} == used
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert used <= targets
@@ -119,8 +115,7 @@ class Runner:
 
     def run(self, **inputs: str):
         """Return the exit code and the output of each step that is not skipped, by its name."""
-        declared = read(ACTION)["inputs"]
-        values = {name: entry.get("default", "") for name, entry in declared.items()}
+        values = {name: entry.get("default", "") for name, entry in read(ACTION)["inputs"].items()}
         given = {name.replace("_", "-"): value for name, value in inputs.items()}
         assert given.keys() <= values.keys()
         values |= given
@@ -133,32 +128,26 @@ class Runner:
             script = self.folder / "step.sh"
             script.write_text(step["run"])
             # The command of GitHub for `shell: bash`.
-            done = subprocess.run(
-                ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
-                cwd=self.folder,
-                env={**os.environ, **environment, "PATH": path, "GITHUB_OUTPUT": str(self.output)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            )
+            # The command of GitHub for `shell: bash`.
+            command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
+            environment = {**os.environ, **environment, "PATH": path, "GITHUB_OUTPUT": str(self.output)}
+            one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            done = subprocess.run(command, cwd=self.folder, env=environment, check=False, **one)
             results[step["name"]] = (done.returncode, done.stdout)
         return results
 
     @staticmethod
-    def value(text: str, values) -> str:
+    def value(text, values):
         found = re.fullmatch(r"\$\{\{ (.*) \}\}", text)
         names = [part.strip().removeprefix("inputs.") for part in found[1].split("||")]
         return next((values[name] for name in names if values[name]), "")
 
     @staticmethod
-    def is_enabled(condition, values, results) -> bool:
+    def is_enabled(condition, values, results):
         if condition is None:
             return True
-        found = re.fullmatch(
-            r"\$\{\{ !cancelled\(\) && steps\.install\.outcome == 'success' && \(?(.*?)\)? \}\}", condition
-        )
-        names = re.findall(r"inputs\.([\w-]+) != ''", found[1])
+        after = r"\$\{\{ !cancelled\(\) && steps\.install\.outcome == 'success' && \(?(.*?)\)? \}\}"
+        names = re.findall(r"inputs\.([\w-]+) != ''", re.fullmatch(after, condition)[1])
         assert names, condition
         return results["Install opwest"][0] == 0 and any(values[name] for name in names)
 
@@ -179,18 +168,11 @@ def runner(reported, tmp_path):
     return Runner(tmp_path)
 
 
-INPUTS = {
-    "opwest": "",
-    "manifests": "model/manifest.yaml",
-    "projects": "app",
-    "baseline": "baseline.json",
-    "fail_on": "arena=+0,constants=+0",
-}
-CHECK, UPDATE, REPORT = (
-    "Check the manifests",
-    "Check that the projects are up to date",
-    "Report and compare the sizes",
-)
+MANIFEST = "model/manifest.yaml"
+INPUTS = {"opwest": "", "manifests": MANIFEST, "projects": "app"}
+INPUTS |= {"baseline": "baseline.json", "fail_on": "arena=+0,constants=+0"}
+CHECK, UPDATE = "Check the manifests", "Check that the projects are up to date"
+REPORT = "Report and compare the sizes"
 
 
 @pytest.mark.slow
@@ -198,30 +180,24 @@ def test_action_passes_on_an_unchanged_project(runner):
     results = runner.run(**INPUTS)
     assert {name: code for name, (code, _) in results.items()} == {"Install opwest": 0, CHECK: 0, UPDATE: 0, REPORT: 0}
     assert results["Install opwest"][1].splitlines()[1:] == [
-        "  generate  works",
-        "  update    works",
-        "  report    works",
+        f"  {command:9} works" for command in ("generate", "update", "report")
     ]
     assert (runner.folder / "opwest-report.html").read_text().startswith("<!DOCTYPE html>")
     assert runner.output.read_text() == "report=opwest-report.html\n"
 
 
 @pytest.mark.slow
-def test_action_fails_on_an_outdated_project(runner):
-    manifest = runner.folder / "model/manifest.yaml"
-    manifest.write_text(manifest.read_text().replace("shape: [4]", "shape: [8]"))
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [("shape: [4]", "shape: [8]", {CHECK: 0, UPDATE: 1}), ("version: 1", "version: 7", {CHECK: 1, REPORT: 1})],
+    ids=["outdated project", "invalid manifest"],
+)
+def test_action_fails(runner, old, new, codes):
+    manifest = runner.folder / MANIFEST
+    manifest.write_text(manifest.read_text().replace(old, new))
     results = runner.run(**INPUTS)
-    assert (results[CHECK][0], results[UPDATE][0]) == (0, 1)
-    assert REPORT in results
-
-
-@pytest.mark.slow
-def test_action_fails_on_an_invalid_manifest(runner):
-    manifest = runner.folder / "model/manifest.yaml"
-    manifest.write_text(manifest.read_text().replace("version: 1", "version: 7"))
-    results = runner.run(**INPUTS)
-    assert results[CHECK][0] == 1 and "error: " in results[CHECK][1]
-    assert results[REPORT][0] == 1
+    assert {name: results[name][0] for name in codes} == codes
+    assert REPORT in results and ("error: " in results[CHECK][1]) == (codes[CHECK] == 1)
 
 
 @pytest.mark.slow
@@ -256,10 +232,8 @@ def test_several_projects_have_no_report(runner):
     assert results[UPDATE][0] == 0 and results[REPORT] == (0, notice)
     assert runner.output.read_text() == ""
     code, output = runner.run(opwest="", projects="app second", fail_on="arena=+0")[REPORT]
-    assert (code, output) == (
-        1,
-        "::error::baseline, fail-on and firmware are of one project: use the action once for each project\n",
-    )
+    error = "::error::baseline, fail-on and firmware are of one project: use the action once for each project\n"
+    assert (code, output) == (1, error)
 
 
 @pytest.mark.slow

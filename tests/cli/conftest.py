@@ -12,11 +12,13 @@ import pytest
 from requirements_support import absent, need
 
 _TESTS = Path(__file__).resolve().parents[1]
-for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden", _TESTS / "unit" / "objects"):
+for _folder in (_TESTS, *(_TESTS / name for name in ("compile", "golden", "unit/board", "unit/objects"))):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
 from doctor_machines import UNSET, FakeMachine, accepted  # noqa: E402
+from examples.example_files import reference_of  # noqa: E402
+from fake_west import FakeWest  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
 
 DIGITS = _TESTS.parent / "examples" / "digits"
@@ -47,6 +49,30 @@ def opwest(capsys):
 
 
 @pytest.fixture
+def succeed(opwest):
+    """Return a function that runs a command that must succeed."""
+
+    def run(*arguments):
+        done = opwest(*arguments)
+        assert done.code == 0, done.out + done.err
+        return done
+
+    return run
+
+
+@pytest.fixture
+def fail(opwest):
+    """Return a function that runs a command that must report an error."""
+
+    def run(*arguments):
+        done = opwest(*arguments)
+        assert done.code == 1, done.out + done.err
+        return done
+
+    return run
+
+
+@pytest.fixture
 def fake_machine(tmp_path, monkeypatch):
     """A machine made of scripts, with everything but an SDK, in which all packages of opwest are installed."""
     made = FakeMachine(tmp_path / "machine")
@@ -61,18 +87,42 @@ def fake_machine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def lacks(opwest):
-    """Return a function that returns what features lack on the machine, by name, from the JSON output."""
+    """Return a function that returns what a feature lacks on the machine, or what several lack, by name."""
 
     def run(*names):
         done = opwest("doctor", *names, "--json")
         report = json.loads(done.out)
         assert report["ok"] == (done.code == 0), report
-        return {
-            one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]]
-            for one in report["result"]["features"]
-        }
+        features = report["result"]["features"]
+        found = {one["name"]: [(lack["what"], lack["command"]) for lack in one["lacks"]] for one in features}
+        return found[names[0]] if len(names) == 1 else found
 
     return run
+
+
+@pytest.fixture
+def plug():
+    """Return a function that connects a fake board, which answers as the given object."""
+    from fake_board import FakeBoard
+
+    boards = []
+
+    def make(answer):
+        boards.append(FakeBoard(answer))
+        return boards[-1]
+
+    yield make
+    for board in boards:
+        board.close()
+
+
+@pytest.fixture
+def west(tmp_path, monkeypatch):
+    """A workspace whose west only records its calls."""
+    made = FakeWest(tmp_path / "workspace")
+    monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
+    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +136,11 @@ def digits(tmp_path_factory):
     if done.returncode:
         absent(f"the operators do not compile here: {done.stderr.strip()[:200]}", "cc")
     return folder
+
+
+@pytest.fixture(scope="session")
+def reference():
+    return reference_of("digits")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from opwest.doctor.packages import declared
 from opwest.doctor.system import System
-from opwest.doctor.versions import parse_requirement
 
 DEBIAN = System("Debian GNU/Linux 12 (bookworm)", "Linux", "x86_64", "apt", ("debian", "12"))
 _VERSIONS = {
@@ -38,15 +37,9 @@ _CMAKE = {
     "FindHostTools.cmake": "find_package(Zephyr-sdk 0.16)\n",
 }
 _MODULES = {
-    "cmsis": "modules/hal/cmsis",
-    "cmsis_6": "modules/hal/cmsis_6",
-    "hal_stm32": "modules/hal/stm32",
-    "hal_nordic": "modules/hal/nordic",
+    **{name: f"modules/hal/{name.removeprefix('hal_')}" for name in ("cmsis", "cmsis_6", "hal_stm32", "hal_nordic")},
     "hal_ethos_u": "modules/hal/ethos_u",
-    "picolibc": "modules/lib/picolibc",
-    "zcbor": "modules/lib/zcbor",
-    "cmsis-nn": "modules/lib/cmsis-nn",
-    "cmsis-dsp": "modules/lib/cmsis-dsp",
+    **{name: f"modules/lib/{name}" for name in ("picolibc", "zcbor", "cmsis-nn", "cmsis-dsp")},
 }
 
 
@@ -60,10 +53,8 @@ def script(path: Path, body: str) -> Path:
 
 def accepted(name: str) -> str:
     """Return a version of a package that opwest accepts."""
-    for one in declared().requirements:
-        if one.name == name and one.limits:
-            return one.limits[0][1].removesuffix(".*")
-    return "1.0"
+    limits = (one.limits[0][1] for one in declared().requirements if one.name == name and one.limits)
+    return next(limits, "1.0").removesuffix(".*")
 
 
 UNSET = (
@@ -95,13 +86,11 @@ class FakeMachine:
         script(self.bin / name, f'case "$*" in {cases.format(text)} esac')
 
     def remove(self, *names: str) -> None:
-        """Remove programs."""
         for name in names:
             (self.bin / name).unlink()
 
     @property
     def top(self) -> Path:
-        """The directory of the workspace."""
         return self.home / "zephyrproject"
 
     def zephyr(self, version: str, python: str = "3.12.1") -> None:
@@ -124,12 +113,10 @@ class FakeMachine:
         self.west("1.5.0")
 
     def workspace_python(self, version: str, packages: dict[str, str | None]) -> None:
-        """Write the Python of the workspace."""
         answer = json.dumps({"python": version, "packages": packages})
         script(self.top / ".venv" / "bin" / "python3", f"echo '{answer}'")
 
     def west(self, version: str) -> None:
-        """Write the west of the workspace."""
         script(self.top / ".venv" / "bin" / "west", f"echo 'West version: v{version}'")
 
     def sdk(self, folder: Path, version: str, *targets: str) -> None:
@@ -138,10 +125,3 @@ class FakeMachine:
         (folder / "sdk_version").write_text(f"{version}\n", encoding="utf-8")
         for target in targets:
             (folder / ("gnu" if version >= "1" else "") / target / "bin").mkdir(parents=True)
-
-
-def requirement(text: str):
-    """Return a requirement that is valid."""
-    found = parse_requirement(text)
-    assert found is not None
-    return found

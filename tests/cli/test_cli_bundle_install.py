@@ -3,37 +3,18 @@
 
 import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from requirements_support import need
 
 need("smpclient", "serial")
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
-
-from fake_board import FakeBoard  # noqa: E402
 from fake_bundles import Bundles, Faults, ShellBundles  # noqa: E402
-from fake_west import FakeWest  # noqa: E402
 from opwest.bundles.format import LINKED, AbiRecord, Content, Signature, pack, with_signatures  # noqa: E402
 from test_bundle_links import SmpBundles  # noqa: E402
 
 NATIVE = "CONFIG_ARCH_POSIX=y\nCONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
 SMP = "CONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SMP=y\nCONFIG_OPWEST_BUNDLE_SMP_GROUP=28536\n"
-
-
-@pytest.fixture
-def plug():
-    boards = []
-
-    def make(answer):
-        boards.append(FakeBoard(answer))
-        return boards[-1].device
-
-    yield make
-    for board in boards:
-        board.close()
 
 
 @pytest.fixture
@@ -56,21 +37,12 @@ def app(tmp_path):
     return folder
 
 
-@pytest.fixture
-def west(tmp_path, monkeypatch):
-    made = FakeWest(tmp_path / "workspace")
-    monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
-    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
-    return made
-
-
 @pytest.mark.parametrize("transport", ["smp", "shell"])
-def test_life_of_a_bundle(opwest, plug, files, transport):
+def test_life_of_a_bundle(opwest, succeed, fail, plug, files, transport):
     bundles = Bundles(waits_for_confirmation=True)
-    device = plug((SmpBundles if transport == "smp" else ShellBundles)(bundles, Faults(), 1))
+    device = plug((SmpBundles if transport == "smp" else ShellBundles)(bundles, Faults(), 1)).device
     at = ["--serial", device, "--transport", transport, "--timeout", "5"]
-    done = opwest("bundle", *at, "--install", *files)
-    assert done.code == 0, done.err
+    done = succeed("bundle", *at, "--install", *files)
     assert done.out.splitlines()[0] == f"digits 1.0.0 runs from slot 1 at 0x18000 of {device}"
     size = len(files[1].read_bytes())
     assert done.err.splitlines() == [
@@ -91,37 +63,32 @@ def test_life_of_a_bundle(opwest, plug, files, transport):
     done = opwest("bundle", *at, "--roll-back")
     assert (done.code, done.out) == (0, "current: model1 1.2.3 in slot 1\n")
     bundles.previous = 255
-    done = opwest("bundle", *at, "--roll-back")
-    assert done.code == 1 and done.err.splitlines()[-1] == f"opwest: error: {device}: the board has no previous model"
-    done = opwest("bundle", *at, "--check-steps")
-    assert done.code == 1 and "the bundle contains no results of steps\n  hint: make it with --steps" in done.err
+    done = fail("bundle", *at, "--roll-back")
+    assert done.err.splitlines()[-1] == f"opwest: error: {device}: the board has no previous model"
+    done = fail("bundle", *at, "--check-steps")
+    assert "the bundle contains no results of steps\n  hint: make it with --steps" in done.err
 
 
-def test_simulated_board_is_built_and_started(opwest, plug, files, app, west):
+def test_simulated_board_is_built_and_started(succeed, plug, files, app, west):
     bundles = Bundles()
-    device = plug(ShellBundles(bundles, Faults(), 1))
+    device = plug(ShellBundles(bundles, Faults(), 1)).device
     west.tell(config=NATIVE, run=f"uart connected to pseudotty: {device}")
     board = ["--board", "native_sim/native/64", "--application", app, "--timeout", "5"]
-    done = opwest("bundle", *board, "--install", *files)
-    assert done.code == 0, done.err
+    succeed("bundle", *board, "--install", *files)
     assert bundles.memory[1] == files[1].read_bytes()
     configure, build, run = west.calls
     assert "-DCONFIG_OPWEST_BUNDLE_SERVICE=y" in configure and "-DCONFIG_OPWEST_SERVICE=y" not in configure
     assert build[0] == "build" and run[-1] == "run"
     assert (app / "build" / "bundle_native_sim_native_64").is_dir()
-    done = opwest("bundle", *board, "--no-build", "--list")
-    assert done.code == 0, done.err
+    succeed("bundle", *board, "--no-build", "--list")
     assert [words[-1] for words in west.calls] == ["run"]
 
 
-def test_board_is_flashed(opwest, plug, files, app, west):
+def test_board_is_flashed(succeed, plug, files, app, west):
     west.tell(config=SMP)
     bundles = Bundles()
-    device = plug(SmpBundles(bundles, Faults(), 1))
-    done = opwest(
-        "bundle", "--board", "nucleo", "--application", app, "--serial", device, "--timeout", 5, "--install", *files
-    )
-    assert done.code == 0, done.err
+    board = ["--board", "nucleo", "--application", app, "--serial", plug(SmpBundles(bundles, Faults(), 1)).device]
+    succeed("bundle", *board, "--timeout", 5, "--install", *files)
     assert [words[0] for words in west.calls] == ["build", "build", "flash"] and bundles.active == 1
 
 
@@ -129,60 +96,49 @@ def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west
     absent = {"smpclient"}
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in absent else find(name))
+
+    def listed(*words):
+        return opwest("bundle", "--list", *words)
+
+    def connected():
+        return plug(ShellBundles(Bundles(), Faults(), 1)).device
+
     for board in (["native_sim", "--transport", "smp"], ["mps2/an385"]):
-        done = opwest("bundle", "--board", *board, "--application", app, "--list")
+        done = listed("--board", *board, "--application", app)
         assert done.code == 1 and "missing Python packages: smpclient and pyserial are required" in done.err
         assert not west.calls
-    device = plug(ShellBundles(Bundles(), Faults(), 1))
+    device = connected()
     emulated = f"{SMP}CONFIG_QEMU_TARGET=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
     west.tell(config=emulated, run=f"char device redirected to {device} (label serial0)")
-    done = opwest("bundle", "--board", "mps2/an385", "--application", app, "--transport", "shell", "--list")
+    done = listed("--board", "mps2/an385", "--application", app, "--transport", "shell")
     assert done.code == 0, done.err
     assert done.out.startswith(f"{device}: 2 slots")
-    device = plug(ShellBundles(Bundles(), Faults(), 1))
-    done = opwest("bundle", "--serial", device, "--transport", "shell", "--list")
+    done = listed("--serial", connected(), "--transport", "shell")
     assert done.code == 0, done.err
     west.tell(config=emulated.replace("CONFIG_QEMU_TARGET=y\n", ""))
-    device = plug(ShellBundles(Bundles(), Faults(), 1))
-    flashed = [
-        "bundle",
-        "--board",
-        "nucleo",
-        "--application",
-        app,
-        "--serial",
-        device,
-        "--transport",
-        "shell",
-        "--list",
-    ]
-    done = opwest(*flashed)
+    given = ["--serial", connected(), "--transport", "shell"]
+    flashed = ["--board", "nucleo", "--application", app, *given]
+    done = listed(*flashed)
     assert done.code == 0, done.err
     absent.add("serial")
-    for words in (flashed, ["bundle", "--serial", device, "--transport", "shell", "--list"]):
-        done = opwest(*words)
+    for words in (flashed, given):
+        done = listed(*words)
         assert done.code == 1 and done.err.count("error:") == 1
         assert "missing Python package: pyserial is required to connect to a board" in done.err
         assert "hint: run pip install pyserial" in done.err
 
 
-def test_image_that_cannot_accept_bundles(opwest, app, west):
+def test_image_that_cannot_accept_bundles(fail, app, west):
     board = ["bundle", "--board", "nucleo", "--application", app, "--list"]
     west.tell(config="CONFIG_OPWEST=y\n")
-    done = opwest(*board)
-    assert done.code == 1
-    assert (
-        "CONFIG_OPWEST_BUNDLE_SERVICE is not set in the configuration for 'nucleo': it depends on "
-        "CONFIG_OPWEST_BUNDLE and CONFIG_MULTITHREADING" in done.err
-    )
+    done = fail(*board)
+    message = "CONFIG_OPWEST_BUNDLE_SERVICE is not set in the configuration for 'nucleo': it depends on "
+    assert f"{message}CONFIG_OPWEST_BUNDLE and CONFIG_MULTITHREADING" in done.err
     west.tell(config="CONFIG_OPWEST_BUNDLE_SERVICE=y\n")
-    done = opwest(*board)
-    assert done.code == 1 and "module 'zcbor' not found in the workspace" in done.err
+    assert "module 'zcbor' not found in the workspace" in fail(*board).err
     west.tell(config="CONFIG_OPWEST_SERVICE=y\n")
-    (app / "build" / "bundle_nucleo" / "zephyr").mkdir(parents=True, exist_ok=True)
     (app / "build" / "bundle_nucleo" / "zephyr" / ".config").write_text("CONFIG_OPWEST_SERVICE=y\n")
-    done = opwest(*board, "--no-build")
-    assert done.code == 1
+    done = fail(*board, "--no-build")
     assert "does not accept bundles (CONFIG_OPWEST_BUNDLE_SERVICE)" in done.err
 
 
@@ -218,13 +174,12 @@ def test_image_that_cannot_accept_bundles(opwest, app, west):
         (["--serial", "x", "--install", "a.bundle", "b.bundle"], "two bundles for the slot at 0x8000: 'a.bundle' and"),
     ],
 )
-def test_wrong_options(opwest, files, tmp_path, monkeypatch, words, message):
+def test_wrong_options(fail, files, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     content = files[0].read_bytes()
     for name, data in {"text": b"text", "unsigned": content[: -8 - 80], "a": content, "b": content}.items():
         (tmp_path / f"{name}.bundle").write_bytes(data)
-    done = opwest("bundle", *words)
-    assert done.code == 1 and message in done.err, done.err
+    assert message in fail("bundle", *words).err
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from opwest.zephyr.cmsis_nn import required_sources
 from requirements_support import need, skip_here
+from small_models import generated, given
 
 _SOURCE = """\
 #include <stdint.h>
@@ -33,8 +34,7 @@ int32_t dense(const int8_t *x, const int8_t *w, const int32_t *b, int8_t *y, int
 _MANIFEST = """\
 version: 1
 model: layer
-objects:
-  - {files: [dense.c]}
+objects: [{files: [dense.c]}]
 operators:
   dense:
     args:
@@ -46,8 +46,7 @@ operators:
 run:
   inputs: {x: {dtype: int8, shape: [4]}, w: {dtype: int8, shape: [3, 4]}, b: {dtype: int32, shape: [3]}}
   outputs: {y: {dtype: int8, shape: [3]}, p: {dtype: int8, shape: [3]}}
-  steps:
-    - {call: dense, args: [x, w, b, y, p]}
+  steps: [{call: dense, args: [x, w, b, y, p]}]
 """
 X = np.array([1, -2, 3, 4], np.int8)
 W = np.array([[1, 2, 3, 4], [-5, 6, 7, -8], [100, 100, 100, 100]], np.int8)
@@ -55,17 +54,11 @@ B = np.array([5, -6, 7], np.int32)
 
 
 @pytest.fixture
-def app(opwest, tmp_path, monkeypatch):
+def app(succeed, tmp_path, monkeypatch):
     monkeypatch.delenv("CMSIS_NN", raising=False)
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dense.c").write_text(_SOURCE)
-    (tmp_path / "manifest.yaml").write_text(_MANIFEST)
-    for name, array in (("x", X), ("w", W), ("b", B)):
-        np.save(tmp_path / f"{name}.npy", array)
-    done = opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
-    assert done.code == 0, done.err
-    return tmp_path / "app"
+    return generated(succeed, tmp_path, _MANIFEST, {"dense.c": _SOURCE})
 
 
 def cmsis_nn():
@@ -77,13 +70,12 @@ def cmsis_nn():
 
 
 def inputs(folder):
-    return [word for name in "xwb" for word in ("--input", f"{name}={folder / name}.npy")]
+    return given(folder, x=X, w=W, b=B)
 
 
-def test_message_without_cmsis_nn(opwest, app):
+def test_message_without_cmsis_nn(fail, app):
     need("cc")
-    done = opwest("run", app, "--host", *inputs(app.parent))
-    assert done.code == 1
+    done = fail("run", app, "--host", *inputs(app.parent))
     assert done.err == (
         f"{app}: error: the operators of model 'layer' call CMSIS-NN, which is not part of the application\n"
         "  expected: --cmsis-nn DIR or $CMSIS_NN: a directory with Include/arm_nnfunctions.h and Source/\n"
@@ -91,19 +83,17 @@ def test_message_without_cmsis_nn(opwest, app):
     )
 
 
-def test_another_directory_is_an_error(opwest, app, tmp_path, monkeypatch):
+def test_another_directory_is_an_error(fail, app, tmp_path, monkeypatch):
     need("cc")
-    done = opwest("run", app, "--host", "--cmsis-nn", tmp_path)
-    assert done.code == 1
-    assert f"error: --cmsis-nn: '{tmp_path}' is not CMSIS-NN\n" in done.err
-    assert "  expected: a directory with Include/arm_nnfunctions.h and Source/\n" in done.err
+    message = f"'{tmp_path}' is not CMSIS-NN\n  expected: a directory with Include/arm_nnfunctions.h and Source/\n"
+    assert f"error: --cmsis-nn: {message}" in fail("run", app, "--host", "--cmsis-nn", tmp_path).err
     monkeypatch.setenv("CMSIS_NN", str(tmp_path))
-    assert f"error: $CMSIS_NN: '{tmp_path}' is not CMSIS-NN\n" in opwest("run", app, "--host").err
+    assert f"error: $CMSIS_NN: {message}" in fail("run", app, "--host").err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["option", "variable", "workspace"])
-def test_results(opwest, way, request, monkeypatch):
+def test_results(succeed, way, request, monkeypatch):
     need("cc")
     folder = cmsis_nn()
     app = request.getfixturevalue("app")
@@ -112,8 +102,7 @@ def test_results(opwest, way, request, monkeypatch):
         monkeypatch.setenv("CMSIS_NN", str(folder))
     elif way == "workspace":
         monkeypatch.setenv("ZEPHYR_BASE", str(folder.parents[2] / "zephyr"))
-    done = opwest("run", app, "--host", *inputs(app.parent), *options, "--json")
-    assert done.code == 0, done.err
+    done = succeed("run", app, "--host", *inputs(app.parent), *options, "--json")
     outputs = json.loads(done.out)["result"]["outputs"]
     expected = np.clip(W.astype(np.int32) @ X + B, -128, 127)
     assert outputs["y"] == expected.tolist() == [27, -34, 127]
@@ -127,24 +116,15 @@ def test_only_the_required_sources_are_compiled(app):
     assert len(names) < 20
 
 
-def test_options_of_host_with_board(opwest, app):
-    done = opwest("run", app, "--board", "native_sim", "--cmsis-nn", app, "--bits", "32")
-    assert done.code == 1
-    assert "error: --cmsis-nn requires --host\n" in done.err and "error: --bits requires --host\n" in done.err
-
-
 def test_steps_of_a_board_are_compared_with_a_host_run_that_needs_it(opwest, app):
     words = ["--board", "native_sim", "--check-steps", *inputs(app.parent), "--cmsis-nn", app.parent]
     assert opwest("run", app, *words).err.startswith(f"opwest: error: --cmsis-nn: '{app.parent}' is not CMSIS-NN\n")
 
 
-def test_instruction_set_of_imports(opwest, app):
+def test_instruction_set_of_imports(fail, app):
     need("cc")
     source = app / "models/layer/objects/any/dense.c"
     reason = "generated by TVM for cortex-m55: requires an Arm Cortex-M with MVE (Helium), because of its buffers"
     source.write_text(f'#error "{reason}"\n')
-    done = opwest("run", app, "--host", *inputs(app.parent))
-    assert done.code == 1
-    assert done.err.startswith(
-        f"opwest: error: the operators of the application cannot run on this machine: {reason}\n"
-    )
+    message = f"opwest: error: the operators of the application cannot run on this machine: {reason}\n"
+    assert fail("run", app, "--host", *inputs(app.parent)).err.startswith(message)

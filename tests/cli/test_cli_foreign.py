@@ -44,8 +44,7 @@ operators:
     symbol: _mlir_ciface_total
     convention: memref
     returns: {name: total, dtype: int32}
-    args:
-      - {name: x, dtype: int16, shape: [5, 4]}
+    args: [{name: x, dtype: int16, shape: [5, 4]}]
 run:
   inputs: {image: {dtype: int16, shape: [4, 5]}}
   outputs: {y: {dtype: int16, shape: [5, 4]}, total: {dtype: int32, shape: [1]}}
@@ -98,7 +97,7 @@ def missing_headers(app):
 
 
 @pytest.mark.needs("llvmlite")
-def test_headers_of_the_application(answered, tmp_path, opwest):
+def test_headers_of_the_application(answered, tmp_path, succeed):
     """Bridges of Halide and for values need different headers; neither model has state."""
     assert missing_headers(answered[1]) == []
     (tmp_path / "label.c").write_text("int label(const signed char *x) { return x[0]; }\n")
@@ -106,8 +105,7 @@ def test_headers_of_the_application(answered, tmp_path, opwest):
     text += "{name: y, dtype: int32}, args: [{name: x, dtype: int8, shape: [4]}]}}, run: {inputs: {x: {dtype: int8, "
     text += "shape: [4]}}, outputs: {y: {dtype: int32, shape: [1]}}, steps: [{call: label, args: [x, y]}]}}"
     (tmp_path / "m.yaml").write_text(text)
-    done = opwest("generate", tmp_path / "m.yaml", "-o", tmp_path / "app", "--metadata=llvm", "--target=x86-64")
-    assert done.code == 0, done.err
+    succeed("generate", tmp_path / "m.yaml", "-o", tmp_path / "app", "--metadata=llvm", "--target=x86-64")
     assert missing_headers(tmp_path / "app") == []
 
 
@@ -147,29 +145,28 @@ def manifest(objects):
 
 @pytest.mark.needs("cc", "llvmlite")
 @pytest.mark.parametrize("metadata", ["c", "llvm"])
-def test_answers(opwest, manifest, tmp_path, metadata):
+def test_answers(opwest, succeed, manifest, tmp_path, metadata):
     done = opwest("generate", manifest, "-o", tmp_path / "app", "--metadata", metadata)
     assert (done.code, done.err) == (0, "")
     image = np.random.default_rng(1).integers(-1000, 1000, (4, 5)).astype(np.int16)
     np.save(tmp_path / "image.npy", image)
-    done = opwest("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}", "--json")
-    assert done.code == 0, done.err
+    done = succeed("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}", "--json")
     outputs = json.loads(done.out)["result"]["outputs"]
     expected = (image * 3 + image[0] - 7).T
     assert outputs["y"] == expected.tolist() and outputs["total"] == [expected.sum()]
 
 
 @pytest.mark.needs("cc", "llvmlite")
-def test_exhausted_workspace(opwest, manifest, tmp_path):
+def test_exhausted_workspace(succeed, fail, manifest, tmp_path):
     # 40 bytes and 8 in one unit of 64, and a unit before them.
     manifest.write_text(MANIFEST.replace("workspace: 192", "workspace: 64"))
-    assert opwest("generate", manifest, "-o", tmp_path / "app").code == 0
+    succeed("generate", manifest, "-o", tmp_path / "app")
     np.save(tmp_path / "image.npy", np.zeros((4, 5), np.int16))
-    done = opwest("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}")
-    assert done.code == 1 and "-12 (Cannot allocate memory) in step 0 (scale)" in done.err, done.err
+    done = fail("run", tmp_path / "app", "--host", "--input", f"image={tmp_path / 'image.npy'}")
+    assert "-12 (Cannot allocate memory) in step 0 (scale)" in done.err, done.err
 
 
-def test_faults_of_the_compilers_output(opwest, manifest, objects):
+def test_faults_of_the_compilers_output(fail, manifest, objects):
     """What passed `check` and crashed: plain pointers. Also the runtime, threads, and memory of a heap."""
     make_pipeline(objects / "with_runtime.o", "x86-64-linux")
     make_pipeline(objects / "threads.o", HALIDE_TARGETS["x86-64"], schedule="parallel")
@@ -185,8 +182,8 @@ def test_faults_of_the_compilers_output(opwest, manifest, objects):
         (heap, "heap.ll calls 'malloc', which uses the heap", "direction: scratch"),
     ):
         manifest.write_text(text)
-        done = opwest("check", manifest)
-        assert done.code == 1 and fault in done.err and advice in done.err, done.err
+        done = fail("check", manifest)
+        assert fault in done.err and advice in done.err, done.err
 
 
 def test_layout_of_halide():

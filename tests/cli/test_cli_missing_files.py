@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from opwest.nearby import hint_for
+from small_models import one_operator
 
 
 @pytest.fixture(autouse=True)
-def files(tmp_path, monkeypatch) -> Path:
+def files(tmp_path, monkeypatch):
     for name in ("objects/conv.o", "objects/dense.o", "image.npy", "manifest.yaml", "a.o", "table.csv"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -36,11 +37,11 @@ def files(tmp_path, monkeypatch) -> Path:
         ("x\0y", None),
     ],
 )
-def test_the_most_similar_existing_file(given: str, found: str | None) -> None:
+def test_the_most_similar_existing_file(given, found):
     assert hint_for(Path(given)) == (None if found is None else f"did you mean {found!r}?")
 
 
-def test_absolute_paths_and_spellings(files: Path) -> None:
+def test_absolute_paths_and_spellings(files):
     assert hint_for(files / "objects" / "con.o") == f"did you mean {str(files / 'objects/conv.o')!r}?"
     assert hint_for(files / "objcts" / "conv.o", "objcts/conv.o") == "did you mean 'objects/conv.o'?"
 
@@ -54,11 +55,6 @@ def test_absolute_paths_and_spellings(files: Path) -> None:
         (["generate", "made.yaml", "-o", "app"], "did you mean 'objects/dense.o'?"),
     ],
 )
-def test_commands_suggest_a_file(arguments: list[str], hint: str, opwest) -> None:
-    Path("made.yaml").write_text(
-        "version: 1\nmodel: made\nobjects: [{files: [objects/dnse.o]}]\n"
-        "operators: {f: {args: [{name: x, dtype: int8, shape: [1], direction: out}]}}\n"
-        "run: {inputs: {}, outputs: {x: {dtype: int8, shape: [1]}}, steps: [{call: f, args: [x]}]}\n"
-    )
-    done = opwest(*arguments)
-    assert done.code == 1 and f"  hint: {hint}\n" in done.err, done.err
+def test_commands_suggest_a_file(arguments, hint, fail):
+    Path("made.yaml").write_text(one_operator("f", "[{files: [objects/dnse.o]}]"))
+    assert f"  hint: {hint}\n" in fail(*arguments).err

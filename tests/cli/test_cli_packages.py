@@ -12,20 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_models import generated, given, one_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_ONE_FEATURE = ("llvmlite", "smpclient", "west")
-MANIFEST = """\
-version: 1
-model: tiny
-objects: [{files: [copy.c]}]
-operators:
-  copy: {args: [{name: a, dtype: int8, shape: [4]}, {name: b, dtype: int8, shape: [4], direction: out}]}
-run:
-  inputs: {x: {dtype: int8, shape: [4]}}
-  outputs: {y: {dtype: int8, shape: [4]}}
-  steps: [{call: copy, args: [x, y]}]
-"""
 
 
 def names(lines):
@@ -49,41 +39,40 @@ def test_requirements_without_packages():
 
 
 @pytest.fixture
-def app(opwest, tmp_path):
-    """Return a directory with a manifest, its operator, an input and the generated project `app`."""
+def app(succeed, tmp_path):
+    """Return a directory with a manifest, its operator and the generated project `app`."""
     source = "#include <stdint.h>\nint32_t copy(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
-    (tmp_path / "copy.c").write_text(source)
-    (tmp_path / "manifest.yaml").write_text(MANIFEST)
-    np.save(tmp_path / "x.npy", np.zeros(4, np.int8))
-    assert opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app").code == 0
+    generated(succeed, tmp_path, one_operator("copy", "[{files: [copy.c]}]"), {"copy.c": source})
     return tmp_path
 
 
-def test_everything_else_works_without_west(opwest, app, monkeypatch, tmp_path):
+def test_everything_else_works_without_west(succeed, app, monkeypatch):
     """Without west and a workspace: check, inspect, generate, update, and a run on the host."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(app))
     monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
-    assert opwest("check", app / "manifest.yaml").code == 0
-    assert opwest("inspect", app / "copy.c").code == 0
-    assert opwest("update", app / "app").code == 0
-    done = opwest("run", app / "app", "--host")
-    assert done.code == 0, done.err
+    for words in (["check", app / "manifest.yaml"], ["inspect", app / "copy.c"], ["update", app / "app"]):
+        succeed(*words)
+    succeed("run", app / "app", "--host")
 
 
-def test_missing_west_is_one_error(opwest, app, monkeypatch, tmp_path):
+def run_on(fail, app, board):
+    done = fail("run", app / "app", "--board", board, *given(app, x=np.zeros(4, np.int8)))
+    return done.err
+
+
+def test_missing_west_is_one_error(fail, app, monkeypatch, tmp_path):
     base = tmp_path / "zephyrproject" / "zephyr"
     base.mkdir(parents=True)
     (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
     monkeypatch.setenv("ZEPHYR_BASE", str(base))
     monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
     monkeypatch.setattr("opwest.board.connection.missing_tools", list)
-    done = opwest("run", app / "app", "--board", "native_sim", "--input", f"x={app / 'x.npy'}")
-    assert done.code == 1
-    assert done.err == f"opwest: error: missing tools for Zephyr in '{base}': west\n  hint: run pip install west\n"
+    message = f"opwest: error: missing tools for Zephyr in '{base}': west\n  hint: run pip install west\n"
+    assert run_on(fail, app, "native_sim") == message
 
 
-def test_missing_smpclient_is_one_error(opwest, app, monkeypatch):
+def test_missing_smpclient_is_one_error(fail, app, monkeypatch):
     monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
-    done = opwest("run", app / "app", "--board", "mps2/an385", "--input", f"x={app / 'x.npy'}")
-    assert done.code == 1 and done.err.count("error:") == 1 and 'pip install "smpclient[serial]"' in done.err
+    found = run_on(fail, app, "mps2/an385")
+    assert found.count("error:") == 1 and 'pip install "smpclient[serial]"' in found

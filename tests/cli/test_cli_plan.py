@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest plan`: tables in MiniMalloc's format, error messages and output."""
+"""`opwest plan`: tables in MiniMalloc's format, plans of manifests, and plans that come back from another planner."""
 
 import csv
 import json
 import os
+import subprocess
 
+import numpy as np
 import pytest
+from requirements_support import need_compiler
 
 TABLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 HARD = "id,lower,upper,size\n" + "".join(
@@ -57,33 +60,24 @@ def test_example_of_the_format(opwest, table, tmp_path):
                 assert int(row["offset"]) + 4 <= int(other["offset"]) or int(other["offset"]) + 4 <= int(row["offset"])
 
 
-def test_capacity_below_the_lower_bound(opwest, table):
-    done = opwest("plan", table(TABLE), "--capacity", 11)
-    assert (done.code, done.err) == (1, "")
+def test_sizes_with_and_without_a_capacity(opwest, fail, table):
+    done = fail("plan", table(TABLE), "--capacity", 11)
+    assert done.err == ""
     assert lines(done)[-1] == "  capacity     11: does not fit (below the lower bound)"
-
-
-def test_without_a_capacity_the_plan_is_made_small(opwest, table):
     done = opwest("plan", table(HARD))
     assert lines(done) == ["  lower bound  13", "  greedy       14", "  peak         13 (search, optimal)"]
-    done = opwest("plan", table(HARD), "--planner", "greedy", "--capacity", 13)
-    assert done.code == 1
+    done = fail("plan", table(HARD), "--planner", "greedy", "--capacity", 13)
     assert lines(done)[2:] == ["  peak         14 (greedy, 1 above the lower bound)", "  capacity     13: does not fit"]
+    path = table("id,lower,upper,size\na,0,1,4\n")
+    assert opwest("plan", path).out.startswith(f"{path}: 1 buffer\n")
 
 
 def test_plan_as_json(opwest, table):
     done = opwest("plan", table(HARD), "--capacity", 13, "--json")
     report = json.loads(done.out)
     assert report["ok"] and report["result"].pop("seconds") >= 0 and report["result"].pop("file").endswith("table.csv")
-    assert report["result"] == {
-        "buffers": 7,
-        "lower_bound": 13,
-        "greedy": 14,
-        "planner": "search",
-        "peak": 13,
-        "capacity": 13,
-        "fits": True,
-    }
+    sizes = {"buffers": 7, "lower_bound": 13, "greedy": 14, "peak": 13, "capacity": 13}
+    assert report["result"] == {**sizes, "planner": "search", "fits": True}
 
 
 def test_alignments_and_quoted_names(opwest, table, tmp_path):
@@ -91,47 +85,29 @@ def test_alignments_and_quoted_names(opwest, table, tmp_path):
     done = opwest("plan", table("\ufeff" + text), "-o", tmp_path / "out.csv")
     assert (done.code, done.err) == (0, "")
     rows = read(tmp_path / "out.csv")
-    assert [(row["id"], row["alignment"], row["offset"]) for row in rows] == [
-        ("a, the first", "1", "8"),
-        ("b", "8", "0"),
-    ]
+    found = [(row["id"], row["alignment"], row["offset"]) for row in rows]
+    assert found == [("a, the first", "1", "8"), ("b", "8", "0")]
 
 
-def test_existing_output_is_unchanged(opwest, table, tmp_path):
+def test_existing_output_is_unchanged(fail, table, tmp_path):
     out = tmp_path / "mine.csv"
     out.write_text("mine")
-    done = opwest("plan", table(TABLE), "-o", out)
-    assert done.code == 1 and out.read_text() == "mine"
+    done = fail("plan", table(TABLE), "-o", out)
+    assert out.read_text() == "mine"
     assert f"{out}: error: the file exists and is not overwritten" in done.err
 
 
-HEADER = "id,lower,upper,size\n"
 SOLVED = "id,lower,upper,size,alignment,offset\na,0,2,4,1,0\nb,1,2,4,1,4\n"
 FAULTS = {
-    "empty": ("", ": error: the table is empty"),
-    "no buffer": (HEADER, ": error: the table has no buffer"),
-    "a column lacks": ("id,lower,size\n", ":1:1: error: missing columns in the header: 'upper'"),
     "an unknown column": ("id,lower,uper,size\n", ":1:1: error: unknown column 'uper'"),
-    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: duplicate column 'size'"),
     "misaligned": (SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,8,4"), ":3:11: error: the offset of 'b' is 4"),
     "overlap": (
         SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,3"),
         ":3:11: error: 'b' overlaps 'a' in the plan: bytes 3 to 6 and 0 to 3",
     ),
-    "no offset": (SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,"), ":3:11: error: offset is ''"),
-    "short line": (HEADER + "a,0,1,4\nb,0,1\n", ":3:1: error: the line has 3 values, the header 4"),
-    "no number": (HEADER + "a,0,x,4\n", ":2:5: error: upper is 'x'"),
-    "negative": (HEADER + "a,-1,2,4\n", ":2:3: error: lower is '-1'"),
-    "a float": (HEADER + "a,0,2,4.0\n", ":2:7: error: size is '4.0'"),
-    "no size": (HEADER + "a,0,2,0\n", ":2:7: error: size is '0'"),
-    "a huge size": (HEADER + f"a,0,2,{10**30}\n", ":2:7: error: size is '1000000000000000000000000000000'"),
-    "foreign digits": (HEADER + "a,0,2,٤\n", ":2:7: error: size is '٤'"),
-    "backwards": (HEADER + "a,5,5,4\n", ":2:5: error: buffer 'a' ends at 5 and begins at 5"),
-    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: duplicate buffer 'a'"),
-    "no id": (HEADER + ",0,1,4\n", ":2:1: error: the id is empty"),
-    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: invalid CSV: unexpected end of data"),
     "no text": (b"id,lower\xff", ": error: cannot read the table: not UTF-8 (byte 8)"),
 }
+"""tests/unit/plan/test_plan_table.py has the faults of reading a table."""
 
 
 @pytest.mark.parametrize("case", FAULTS)
@@ -144,12 +120,7 @@ def test_faults_have_a_line_and_a_column(opwest, table, case):
     assert "Traceback" not in done.err and done.err.count("error:") == 1
 
 
-def test_all_faults_are_reported_together(opwest, table):
-    done = opwest("plan", table(HEADER + "a,0,0,4\nb,0,1\n,x,1,4\n"))
-    assert done.err.count("error:") == 4 and "opwest: 4 errors" in done.err
-
-
-def test_table_with_offsets_is_verified(opwest, table, tmp_path):
+def test_table_with_offsets_is_verified(opwest, succeed, fail, table, tmp_path):
     done = opwest("plan", table(SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,6")), "--capacity", 9)
     assert (done.code, done.err) == (1, "")
     assert lines(done) == [
@@ -158,49 +129,220 @@ def test_table_with_offsets_is_verified(opwest, table, tmp_path):
         "  peak         10 (table, 2 above the lower bound)",
         "  capacity     9: does not fit",
     ]
-    done = opwest("plan", table(SOLVED), "--capacity", 9, "--json")
-    assert done.code == 0
+    done = succeed("plan", table(SOLVED), "--capacity", 9, "--json")
     shown = json.loads(done.out)["result"]
     assert (shown["planner"], shown["peak"], shown["fits"]) == ("table", 8, True)
-
-
-def test_both_overlapping_lifetimes_are_named(opwest, table):
-    done = opwest("plan", table("id,lower,upper,size,offset\na,10,90,4,0\nb,20,99,4,2\n"))
-    assert done.code == 1 and "hint: both are in use from time 20 to 89; the other offset is at" in done.err
+    succeed("plan", table(HARD), "-o", tmp_path / "out.csv")
+    assert "  peak         13 (table, optimal)" in lines(opwest("plan", tmp_path / "out.csv"))
+    done = fail("plan", table("id,lower,upper,size,offset\na,10,90,4,0\nb,20,99,4,2\n"))
+    assert "hint: both are in use from time 20 to 89; the other offset is at" in done.err
 
 
 @pytest.mark.parametrize("option", [("-o", "out.csv"), ("--planner", "greedy"), ("--nodes", "5")])
-def test_options_without_effect_on_a_table_with_offsets(opwest, table, monkeypatch, tmp_path, option):
+def test_options_without_effect_on_a_table_with_offsets(fail, table, monkeypatch, tmp_path, option):
     monkeypatch.chdir(tmp_path)
-    done = opwest("plan", table(SOLVED), *option)
-    assert done.code == 1 and "has no effect: the table has an offset column" in done.err
+    assert "has no effect: the table has an offset column" in fail("plan", table(SOLVED), *option).err
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_solved_table_is_verified(opwest, table, tmp_path):
-    assert opwest("plan", table(HARD), "-o", tmp_path / "out.csv").code == 0
-    assert "  peak         13 (table, optimal)" in lines(opwest("plan", tmp_path / "out.csv"))
-    done = opwest("plan", table(HARD), "--no-offsets")
-    assert done.code == 1 and "error: --no-offsets requires a manifest" in done.err
-
-
-def test_missing_table(opwest, tmp_path):
-    done = opwest("plan", tmp_path / "none.csv")
-    assert (done.code, done.err) == (
-        1,
-        f"{tmp_path / 'none.csv'}: error: cannot read the table: No such file or directory\n",
-    )
-
-
-@pytest.mark.parametrize("wrong", [["--capacity", "0"], ["--capacity", "x"], ["--nodes", "0"], ["--planner", "best"]])
-def test_wrong_usage(opwest, table, wrong):
-    assert opwest("plan", table(TABLE), *wrong).code == 2
-
-
-def test_one_buffer_and_other_kinds_of_files(opwest, tmp_path):
-    table = tmp_path / "one.csv"
-    table.write_text("id,lower,upper,size\na,0,1,4\n")
-    assert opwest("plan", table).out.startswith(f"{table}: 1 buffer\n")
+def test_files_that_are_no_tables(fail, tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
-    done = opwest("plan", tmp_path / "pipe.csv")
-    assert done.err.endswith("pipe.csv: error: cannot read the table: not a regular file\n")
+    for name, reason in (("none.csv", "No such file or directory"), ("pipe.csv", "not a regular file")):
+        path = tmp_path / name
+        assert fail("plan", path).err == f"{path}: error: cannot read the table: {reason}\n"
+
+
+# --- The plan of a manifest
+
+OPERATORS = """#include <stdint.h>
+int32_t twice(const int8_t *x, int8_t *y)
+{
+	for (int i = 0; i < 100; i++) {
+		y[i] = (int8_t)(2 * x[i]);
+	}
+	return 0;
+}
+int32_t smooth(const int8_t *x, int16_t *room, const int8_t *weight, int8_t *y)
+{
+	for (int i = 0; i < 100; i++) {
+		room[i] = (int16_t)(x[i] * weight[i % 4]);
+	}
+	for (int i = 0; i < 100; i++) {
+		y[i] = (int8_t)(room[i] + room[99 - i]);
+	}
+	return 0;
+}
+int32_t add(const int8_t *a, int8_t *b)
+{
+	for (int i = 0; i < 100; i++) {
+		b[i] = (int8_t)(b[i] + a[i]);
+	}
+	return 0;
+}
+"""
+
+MANIFEST = """version: 1
+model: placed
+objects: [{target: x86-64, files: [operators.o]}]
+memory:
+  sram: {}
+  small: {size: 256, align: 16}
+operators:
+  twice:
+    args: [&x {name: x, dtype: int8, shape: [100]}, {name: y, dtype: int8, shape: [100], direction: out, in_place: [x]}]
+  smooth:
+    args:
+      - *x
+      - {name: room, dtype: int16, shape: [100], direction: scratch}
+      - {name: weight, dtype: int8, shape: [4]}
+      - {name: y, dtype: int8, shape: [100], direction: out}
+  add: {args: [*x, {name: b, dtype: int8, shape: [100], direction: inout}]}
+constants:
+  weight: {file: weight.npy, pool: small}
+run:
+  inputs: {x: {dtype: int8, shape: [100]}}
+  outputs: {y: {dtype: int8, shape: [100], pool: sram}}
+  tensors: {c: {pool: small}}
+  steps:
+    - {call: twice, args: [x, a]}
+    - {call: smooth, args: [a, weight, b]}
+    - {call: add, args: [a, b]}
+    - {call: twice, args: [b, c]}
+    - {call: smooth, args: [c, weight, d]}
+    - {call: add, args: [b, d]}
+    - {call: twice, args: [d, y]}
+"""
+
+FIXED = MANIFEST.replace("run:", "run:\n  memory_planner: fixed\n  offsets: {sram: sram.csv, small: small.csv}")
+X = np.random.default_rng(7).integers(-5, 6, 100, dtype=np.int8)
+WEIGHT = np.array([1, 2, -1, 1], dtype=np.int8)
+
+
+def expected():
+
+    def smooth(x):
+        room = (x.astype(np.int32) * np.tile(WEIGHT, 25)).astype(np.int16)
+        return (room + room[::-1]).astype(np.int8)
+
+    a = (2 * X).astype(np.int8)
+    b = (smooth(a) + a).astype(np.int8)
+    d = (smooth((2 * b).astype(np.int8)) + b).astype(np.int8)
+    return (2 * d).astype(np.int8)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Return the manifest of a model with scratch memory, results in place, a constant in a pool, and two pools."""
+    need_compiler("gcc")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "operators.c").write_text(OPERATORS)
+    command = ["gcc", "-O1", "-ffunction-sections", "-c", "operators.c", "-o", "operators.o"]
+    subprocess.run(command, cwd=folder, check=True)
+    np.save(folder / "weight.npy", WEIGHT)
+    np.save(folder / "x.npy", X)
+    (folder / "manifest.yaml").write_text(MANIFEST)
+    return folder / "manifest.yaml"
+
+
+def stacked(path, solved):
+    """Solve a table as another program would: buffers at the lowest free offset, those that end last first."""
+    rows = read(path)
+    assert list(rows[0]) == ["id", "lower", "upper", "size", "alignment"]
+    placed = []
+    for row in sorted(rows, key=lambda r: (-int(r["upper"]), int(r["size"]), r["id"])):
+        lower, upper, size, align = (int(row[key]) for key in ("lower", "upper", "size", "alignment"))
+        offset = 0
+        together = [(o, int(p["size"])) for o, p in placed if int(p["lower"]) < upper and lower < int(p["upper"])]
+        for start, other in sorted(together):
+            if offset + size > start:
+                offset = max(offset, -(-(start + other) // align) * align)
+        placed.append((offset, row))
+    with solved.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "offset"])
+        writer.writeheader()
+        writer.writerows({**row, "offset": offset} for offset, row in placed)
+
+
+def outputs(succeed, manifest, app, *options):
+    succeed("generate", manifest, "-o", app, *options)
+    succeed("run", app, "--host", "--input", f"x={manifest.parent / 'x.npy'}", "--output-dir", app.parent)
+    return np.load(app.parent / "y.npy")
+
+
+def test_plan_of_a_manifest(opwest, model):
+    done = opwest("plan", model)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[:3] == [
+        "placed: planner greedy",
+        "  pool sram: 5 buffers, lower bound 408, peak 408 (optimal)",
+        "        offset       size align       steps  buffer",
+    ]
+    assert "  pool small: 2 buffers, lower bound 128, peak 128 of 256 (optimal)" in done.out
+    assert "room of step 1" in done.out
+    report = json.loads(opwest("plan", model, "--planner", "search", "--json").out)["result"]
+    assert (report["model"], report["planner"]) == ("placed", "search")
+    small = report["pools"]["small"]
+    assert {"lower_bound": 128, "peak": 128, "capacity": 256}.items() <= small.items()
+    assert {"id": "weight", "lower": 0, "upper": 7, "size": 16, "alignment": 16}.items() <= small["buffers"][1].items()
+
+
+def test_tables_of_a_manifest(succeed, fail, model, tmp_path):
+    succeed("plan", model, "-o", tmp_path / "tables")
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["small.csv", "sram.csv"]
+    assert "  peak         408 (table, optimal)" in succeed("plan", tmp_path / "tables/sram.csv").out
+    done = fail("plan", model, "-o", tmp_path / "tables")
+    assert "sram.csv: error: the file exists and is not overwritten" in done.err
+
+
+@pytest.mark.slow
+def test_plan_of_another_planner_runs_with_equal_outputs(opwest, succeed, model, metadata, tmp_path):
+    backend = f"--metadata={metadata}"
+    np.testing.assert_array_equal(outputs(succeed, model, tmp_path / "greedy/app", backend), expected())
+    succeed("plan", model, "-o", tmp_path / "tables", "--no-offsets")
+    for pool in ("sram", "small"):
+        stacked(tmp_path / f"tables/{pool}.csv", model.parent / f"{pool}.csv")
+    model.write_text(FIXED)
+    np.testing.assert_array_equal(outputs(succeed, model, tmp_path / "fixed/app", backend), expected())
+    (record,) = json.loads((tmp_path / "fixed/app/.opwest/lock.json").read_text())["record"]["models"]
+    assert record["memory"]["planner"] == "fixed" and {"small.csv", "sram.csv"} <= set(record["inputs"])
+    found = json.loads(opwest("check", model, "--json").out)["result"][0]["pools"]
+    for pool in ("sram", "small"):
+        rows = read(model.parent / f"{pool}.csv")
+        given = {name: int(row["offset"]) for row in rows for name in row["id"].split("+")}
+        assert found[pool]["offsets"] == given
+
+
+def test_tables_of_opwest_are_fixed_plans(opwest, succeed, model):
+    for options in ((), ("--planner", "search")):
+        succeed("plan", model, "-o", model.parent, *options)
+        before = json.loads(opwest("plan", model, "--json", *options).out)["result"]["pools"]
+        model.write_text(FIXED)
+        after = json.loads(opwest("plan", model, "--json").out)["result"]
+        assert (after["planner"], after["pools"]) == ("fixed", before)
+        # The planner of the command replaces that of the manifest, whose tables may be out of date.
+        for name in ("sram.csv", "small.csv"):
+            (model.parent / name).unlink()
+        assert "cannot read 'sram.csv': No such file or directory" in opwest("plan", model).err
+        succeed("plan", model, "--planner", "greedy")
+        model.write_text(MANIFEST)
+
+
+def test_faulty_manifests_and_manifests_without_offsets(succeed, fail, model):
+    model.write_text(MANIFEST.replace("[x, a]", "[x, 7]"))
+    done = fail("plan", model)
+    assert done.out == "" and "argument 'y' takes a tensor" in done.err
+    model.write_text(MANIFEST.replace("run:", "run:\n  memory_planner: fixed"))
+    assert "hint: 'opwest plan MANIFEST --planner greedy' prints the tensors" in fail("plan", model).err
+    assert "room of step 1" in succeed("plan", model, "--planner", "greedy").out
+
+
+def test_offsets_in_the_manifest(opwest, succeed, model, metadata, tmp_path):
+    offsets = (
+        "run:\n  memory_planner: fixed\n  offsets:\n    small: {weight: 112, c: 0}\n"
+        "    sram: {a: 0, b: 104, d: 312, y: 312, room of step 1: 208, room of step 4: 1000}"
+    )
+    model.write_text(MANIFEST.replace("run:", offsets))
+    np.testing.assert_array_equal(outputs(succeed, model, tmp_path / "app", f"--metadata={metadata}"), expected())
+    pools = json.loads(opwest("check", model, "--json").out)["result"][0]["pools"]
+    assert (pools["sram"]["size"], pools["sram"]["lower_bound"], pools["small"]["size"]) == (1200, 408, 128)

@@ -185,15 +185,14 @@ def test_a_terminal_shows_the_line_and_a_pipe_does_not(tmp_path: Path, opwest, m
     assert json.loads(opwest("check", "m.yaml", "--json").out)["diagnostics"][-1]["hint"] == "did you mean 'libc'?"
 
 
-def test_quiet_prints_errors_only(digits, tmp_path: Path, opwest, monkeypatch) -> None:
+def test_quiet_prints_errors_only(digits, tmp_path: Path, opwest, succeed, fail, monkeypatch) -> None:
     done = opwest("check", "-q", digits / "manifest.yaml")
     assert (done.code, done.out, done.err) == (0, "", "")
     (tmp_path / "m.yaml").write_text((digits / "manifest.yaml").read_text().replace("\nmodel:", "\nmodle:"))
-    done = opwest("check", "-q", tmp_path / "m.yaml")
-    assert done.code == 1 and ": error: " in done.err and ": note: " not in done.err
+    done = fail("check", "-q", tmp_path / "m.yaml")
+    assert ": error: " in done.err and ": note: " not in done.err
     monkeypatch.chdir(digits)
-    draft = opwest("init", "-q", "objects/x86-64/operators.o", "-o", "-")
-    assert draft.code == 0 and "version: 1" in draft.out  # a requested file is printed
+    assert "version: 1" in succeed("init", "-q", "objects/x86-64/operators.o", "-o", "-").out
 
 
 def test_verbose_prints_stages_commands_and_times(digits, digits_app, opwest) -> None:

@@ -2,9 +2,6 @@
 """`opwest run --board` with boards on pseudo terminals and a west that only records its calls."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,77 +9,35 @@ from requirements_support import need
 
 need("smpclient", "serial")
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
-
 import fake_board  # noqa: E402
-from fake_board import FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
-from fake_west import NATIVE, QEMU, SMP, FakeWest  # noqa: E402
+from fake_board import Model, ShellBoard, SmpBoard  # noqa: E402
+from fake_west import NATIVE, QEMU, SMP  # noqa: E402
+from small_models import generated, one_operator  # noqa: E402
 
 X = np.random.default_rng(9).integers(-16000, 16000, fake_board.SHAPE, dtype=np.int16)
-OPERATORS = """
-#include <stdint.h>
-
-void twice(const int16_t *x, int16_t *y)
-{
-	for (int i = 0; i < 1500; i++) {
-		y[i] = (int16_t)(2 * x[i]);
-	}
-}
+TWICE = """#include <stdint.h>
+void twice(const int16_t *x, int16_t *y) { for (int i = 0; i < 1500; i++) y[i] = (int16_t)(2 * x[i]); }
 """
-MANIFEST = """\
-version: 1
-model: twice
-objects: [{files: [twice.c]}]
-operators:
-  twice:
-    returns: void
-    args:
-      - {name: x, dtype: int16, shape: [3, 500]}
-      - {name: y, dtype: int16, shape: [3, 500], direction: out}
-run:
-  inputs: {x: {dtype: int16, shape: [3, 500]}}
-  outputs: {y: {dtype: int16, shape: [3, 500]}}
-  steps: [{call: twice, args: [x, y]}]
-"""
+MANIFEST = one_operator(
+    "twice", "[{files: [twice.c]}]", model="twice", dtype="int16", shape="[3, 500]", keys="returns: void, "
+)
 
 
 @pytest.fixture
-def app(opwest, tmp_path):
-    """The application in the current directory, with its input."""
-    (tmp_path / "twice.c").write_text(OPERATORS)
-    (tmp_path / "manifest.yaml").write_text(MANIFEST)
-    done = opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
-    assert done.code == 0, done.err
+def app(succeed, tmp_path):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", 2 * X)
-    return tmp_path / "app"
+    return generated(succeed, tmp_path, MANIFEST, {"twice.c": TWICE})
 
 
 @pytest.fixture
-def west(tmp_path, monkeypatch):
-    made = FakeWest(tmp_path / "workspace")
-    made.tell(config=SMP)
-    monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
-    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
-    return made
-
-
-@pytest.fixture
-def plug():
-    boards = []
-
-    def make(answer):
-        boards.append(FakeBoard(answer))
-        return boards[-1]
-
-    yield make
-    for board in boards:
-        board.close()
+def west(west):
+    west.tell(config=SMP)
+    return west
 
 
 @pytest.fixture
 def run(opwest, app, west):
-    """Return a function that runs the application on a board with its input."""
 
     def call(board, *arguments):
         return opwest("run", app, "--board", board, "--input", f"x={app.parent / 'x.npy'}", "--timeout", 2, *arguments)
@@ -106,15 +61,6 @@ def test_board_is_built_flashed_and_run(run, app, west, plug):
         assert f"== {stage}" in done.err
     assert "== sending x: 3000 of 3000 bytes" in done.err and "== fetching y: 3000 of 3000 bytes" in done.err
     assert (app / "build" / "run_nucleo.log").exists()
-
-
-def test_files_of_the_application_are_unchanged(run, app, plug):
-    before = {path: path.read_bytes() for path in app.rglob("*") if path.is_file()}
-    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
-    assert before == {path: path.read_bytes() for path in before}
-    assert {path.relative_to(app).parts[0] for path in app.rglob("*") if path.is_file() and path not in before} == {
-        "build"
-    }
 
 
 def test_missing_board_is_reported_before_the_build(run, app, west):
@@ -154,13 +100,19 @@ def test_json(run, app, west, plug):
     assert result["latency_ns"] == [1234568] and result["clock"] == "board"
 
 
-def test_qemu_is_started_and_stopped(run, west, plug):
-    board = plug(SmpBoard(Model()))
-    west.tell(config=QEMU, run=f"char device redirected to {board.device} (label con-base)")
-    done = run("mps2/an385")
+@pytest.mark.parametrize(
+    ("board", "answer", "config", "started", "time"),
+    [
+        ("mps2/an385", SmpBoard, QEMU, "char device redirected to {} (label con-base)", "emulated time"),
+        ("native_sim/native/64", ShellBoard, NATIVE, "uart connected to pseudotty: {}", "simulated time"),
+    ],
+)
+def test_simulated_boards_are_started(run, west, plug, board, answer, config, started, time):
+    west.tell(config=config, run=started.format(plug(answer(Model())).device))
+    done = run(board)
     assert done.code == 0, done.err
     assert west.calls[-1][-2:] == ["-t", "run"]
-    assert "latency: 1.235 ms" in done.out and "emulated time" in done.out
+    assert "latency: 1.235 ms" in done.out and time in done.out
 
 
 def test_options_without_effect_on_simulated_boards(run, west):
@@ -170,14 +122,6 @@ def test_options_without_effect_on_simulated_boards(run, west):
         assert done.code == 1 and f"error: {given[0]} has no effect: board 'mps2/an385' is simulated\n" in done.err
 
 
-def test_native_sim_is_driven_through_its_shell(run, west, plug):
-    board = plug(ShellBoard(Model()))
-    west.tell(config=NATIVE, run=f"uart connected to pseudotty: {board.device}")
-    done = run("native_sim/native/64")
-    assert done.code == 0, done.err
-    assert "latency: 1.235 ms" in done.out and "simulated time" in done.out
-
-
 @pytest.mark.parametrize("seconds", [0, 0.6])
 def test_image_that_exits_during_a_request(run, west, plug, seconds):
     answer = SmpBoard(Model())
@@ -185,16 +129,8 @@ def test_image_that_exits_during_a_request(run, west, plug, seconds):
     board = plug(answer)
     west.tell(config=QEMU, run=f"redirected to {board.device}\nqemu: fatal: Lockup", run_ends=seconds)
     done = run("mps2/an385")
-    assert (
-        done.code == 1 and f"lost the serial device '{board.device}'" in done.err and "qemu: fatal: Lockup" in done.err
-    )
-
-
-def test_without_a_board_to_flash(run, west, plug):
-    board = plug(SmpBoard(Model()))
-    done = run("nucleo", "--serial", board.device, "--no-build", "--no-flash")
-    assert done.code == 0, done.err
-    assert west.calls == []
+    assert done.code == 1
+    assert f"lost the serial device '{board.device}'" in done.err and "qemu: fatal: Lockup" in done.err
 
 
 def one_error(done, *texts):
@@ -205,49 +141,23 @@ def one_error(done, *texts):
         assert text in done.err, done.err
 
 
-def test_board_unplugged(run, west, plug, tmp_path):
+def test_board_unplugged(run, west, tmp_path):
     west.tell(config=SMP, fails="flash", flash="Error: no debug probe found")
     gone = tmp_path / "ttyACM0"
     one_error(run("nucleo", "--serial", gone), "cannot flash the board", "no debug probe found")
     west.tell(config=SMP)
     one_error(run("nucleo", "--serial", gone), f"serial device '{gone}' not found within 2 s")
     one_error(run("nucleo", "--serial", gone, "--no-flash"), f"serial device '{gone}' not found", "plugged in")
-    answer = SmpBoard(Model())
-    answer.unplug_at = 9
-    board = plug(answer)
-    one_error(run("nucleo", "--serial", board.device), f"lost the serial device '{board.device}'", "unplugged")
 
 
-def test_device_busy(run, plug):
-    board = plug(SmpBoard(Model()))
-    code = f"import os, time; os.open({board.device!r}, os.O_RDWR | os.O_NOCTTY); print('', flush=True); time.sleep(60)"
-    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    try:
-        assert other.stdout.readline()
-        busy = f"serial device '{board.device}' is in use by python"
-        one_error(run("nucleo", "--serial", board.device), busy, f"(process {other.pid})")
-    finally:
-        other.kill()
-        other.communicate()
-
-
-def test_image_without_the_service(run, app, west, plug):
+def test_image_without_the_service_or_measurements(run, app):
     one_error(run("nucleo", "--no-build"), f"no build in '{app / 'build' / 'run_nucleo'}'", "--no-build")
     zephyr = app.parent / "other" / "zephyr"
     zephyr.mkdir(parents=True)
     (zephyr / ".config").write_text("CONFIG_OPWEST=y\n")
     done = run("nucleo", "--no-build", "--build-dir", zephyr.parent)
     one_error(done, f"the image in '{zephyr.parent}' has no opwest service", "-DCONFIG_OPWEST_SERVICE=y")
-    board = plug(SmpBoard(Model(), groups=(0,)))
-    done = run("nucleo", "--serial", board.device)
-    one_error(done, f"the image on '{board.device}' has no opwest service: its SMP server has no command group")
-    board = plug(ShellBoard(Model(), has_service=False))
-    west.tell(config=NATIVE, run=f"uart connected to pseudotty: {board.device}")
-    one_error(run("native_sim"), "has no opwest service: its shell has no command 'opwest describe'")
-    west.tell(config=SMP)
-    silent = plug(lambda _: b"")
-    done = run("nucleo", "--serial", silent.device)
-    one_error(done, f"{silent.device}: timeout after 2 s waiting for a response to an SMP request; received nothing")
+    one_error(run("nucleo", "--profile"), "run_nucleo_profile' does not measure steps (CONFIG_OPWEST_PROFILE)")
 
 
 def test_smp_group_of_the_build_is_used(run, west, plug):
@@ -256,33 +166,25 @@ def test_smp_group_of_the_build_is_used(run, west, plug):
     assert run("nucleo", "--serial", board.device).code == 0
 
 
-def test_failing_model(run, plug):
-    board = plug(SmpBoard(Model(fails=True)))
-    one_error(run("nucleo", "--serial", board.device), "twice_run returned EIO in step 3 (double): the operator")
+def test_without_a_board_to_flash(run, west, plug):
+    done = run("nucleo", "--serial", plug(SmpBoard(Model())).device, "--no-build", "--no-flash")
+    assert done.code == 0 and west.calls == [], done.err
 
 
-def test_failed_build(run, west):
-    west.tell(config=SMP, fails="build", build="main.c:1:1: error: no such luck")
-    one_error(run("nucleo"), "the build failed", "main.c:1:1: error: no such luck", "complete log: ")
-
-
-def test_arrays_are_checked_before_the_build(opwest, app, west, tmp_path):
+def test_arrays_are_checked_before_the_build(opwest, fail, app, west, tmp_path):
     np.save(tmp_path / "other.npy", np.zeros(3))
     done = opwest("run", app, "--board", "nucleo")
     one_error(done, "missing input 'x'", "--input x=FILE.npy")
     given = ["--input", f"x={tmp_path / 'other.npy'}", "--reference", f"y={tmp_path / 'other.npy'}"]
-    done = opwest("run", app, "--board", "nucleo", *given, "--reference", "z=1.npy")
-    assert done.code == 1 and done.err.count("error: ") == 3, done.err
+    done = fail("run", app, "--board", "nucleo", *given, "--reference", "z=1.npy")
+    assert done.err.count("error: ") == 3, done.err
     assert "contains float64 [3]" in done.err and "unknown output 'z'" in done.err
     assert west.calls == []
 
 
-def test_missing_tools_are_named(run, opwest, app, west, monkeypatch, tmp_path):
+def test_missing_tools_are_named(run, monkeypatch, tmp_path):
     monkeypatch.setattr("opwest.board.connection.missing_tools", lambda: ["ninja", "dtc"])
     one_error(run("nucleo"), ": ninja, dtc")
-    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
-    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
-    one_error(run("nucleo"), "smpclient", 'pip install "smpclient[serial]"')
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -299,15 +201,18 @@ def test_directories(opwest, run, app, west, tmp_path):
     value["files"]["modules/opwest/src/registry.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
     done = run("nucleo")
-    assert (
-        done.code == 1 and "registry.c: error: the application has the runtime of another version of opwest" in done.err
-    )
+    assert done.code == 1
+    assert "registry.c: error: the application has the runtime of another version of opwest" in done.err
     assert f"hint: generate it again: opwest update {app}" in done.err
 
 
 def test_models_that_were_generated_without_the_service(run, app, west, plug):
-    """The sources of the service are generated beside the build directory, once."""
+    """The sources of the service are generated beside the build directory, once; the application is unchanged."""
+    files = {path: path.read_bytes() for path in app.rglob("*") if path.is_file()}
     assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
+    assert files == {path: path.read_bytes() for path in files}
+    made = [path for path in app.rglob("*") if path.is_file() and path not in files]
+    assert {path.relative_to(app).parts[0] for path in made} == {"build"}
     services = app / "build" / "run_nucleo.services"
     assert [path.name for path in services.iterdir()] == ["twice_service.c"]
     assert f"-DOPWEST_SERVICES={services}" in west.calls[0]
@@ -316,28 +221,15 @@ def test_models_that_were_generated_without_the_service(run, app, west, plug):
     assert (services / "twice_service.c").stat().st_mtime_ns == before
 
 
-def test_application_not_generated_by_opwest(opwest, west, plug, app, tmp_path):
+def test_application_not_generated_by_opwest(opwest, succeed, west, plug, app, tmp_path):
     """Without a record, the image describes the model."""
     other = tmp_path / "hello_world"
     other.mkdir()
     (other / "CMakeLists.txt").touch()
-    board = plug(SmpBoard(Model()))
-    done = opwest("run", other, "--board", "nucleo", "--serial", board.device, "--input", f"x={tmp_path / 'x.npy'}")
-    assert done.code == 0, done.err
-    done = opwest("run", other, "--board", "nucleo", "--serial", board.device)
-    one_error(done, "missing input 'x'")
-    done = opwest("run", other, "--board", "nucleo", "--serial", board.device, "--model", "thrice")
-    one_error(done, "unknown model 'thrice'")
-
-
-def test_usage(opwest, app):
-    for arguments in (
-        [],
-        ["--host", "--board", "nucleo"],
-        ["--board", "nucleo", "--repeat", "0"],
-        ["--board", "nucleo", "--timeout", "-1"],
-    ):
-        assert opwest("run", app, *arguments).code == 2
+    words = ["run", other, "--board", "nucleo", "--serial", plug(SmpBoard(Model())).device]
+    succeed(*words, "--input", f"x={tmp_path / 'x.npy'}")
+    one_error(opwest(*words), "missing input 'x'")
+    one_error(opwest(*words, "--model", "thrice"), "unknown model 'thrice'")
 
 
 @pytest.mark.not_root
@@ -377,13 +269,6 @@ def test_profile(run, app, west, plug):
     assert told["points"][3]["total"] == 2**41 and told["points"][5]["mean"] == 0
 
 
-def test_image_without_measurements(run, plug):
-    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
-    done = run("nucleo", "--profile")
-    assert done.code == 1
-    assert "run_nucleo_profile' does not measure steps (CONFIG_OPWEST_PROFILE)" in done.err
-
-
 def test_check_steps_prints_the_first_difference(run, app, west, plug):
     """The fake model writes its output at the end of the run only: after the step it is still 0."""
     need("cc")
@@ -393,10 +278,8 @@ def test_check_steps_prints_the_first_difference(run, app, west, plug):
     largest = np.unravel_index(np.argmax(np.abs(2.0 * X)), X.shape)
     line = done.out.splitlines()[1]
     assert line.startswith("step 0 (twice) differs: tensor y: ")
-    assert (
-        f" elements differ from the reference: largest error {2 * abs(int(X[largest]))} at {[*map(int, largest)]}"
-        in line
-    )
+    error, place = 2 * abs(int(X[largest])), [*map(int, largest)]
+    assert f" elements differ from the reference: largest error {error} at {place}" in line
     configured = [words for words in west.calls if "--cmake-only" in words]
     assert configured and all("-DCONFIG_OPWEST_CHECK_STEPS=y" in words for words in configured)
     assert (app / "build" / "run_nucleo_check.log").exists()
@@ -429,11 +312,12 @@ def test_options_that_check_steps_excludes(run, app, west):
     assert not west.calls
 
 
-def test_call_reports_faults_before_the_build(opwest, app, west):
-    done = opwest("call", app, "--board", "nucleo", "twice")
-    assert done.code == 1 and "error: missing argument 'x': int16 [3, 500]" in done.err
-    done = opwest("call", app, "--board", "nucleo", "twice", "--arg", f"x={app.parent / 'x.npy'}", "--device", "npu")
-    assert done.code == 1 and "operator 'twice' takes no device" in done.err
-    done = opwest("call", app.parent, "--board", "nucleo", "twice")
-    assert done.code == 1 and "not a directory generated by opwest" in done.err
+def test_call_reports_faults_before_the_build(fail, app, west):
+    argument = ["--arg", f"x={app.parent / 'x.npy'}"]
+    for folder, words, message in (
+        (app, [], "error: missing argument 'x': int16 [3, 500]"),
+        (app, [*argument, "--device", "npu"], "operator 'twice' takes no device"),
+        (app.parent, [], "not a directory generated by opwest"),
+    ):
+        assert message in fail("call", folder, "--board", "nucleo", "twice", *words).err
     assert not west.calls

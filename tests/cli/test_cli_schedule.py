@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from opwest.cli.main import main
 
 OPERATORS = """
 #include <stdint.h>
@@ -18,25 +17,17 @@ version: 1
 model: steps
 objects: [{files: [operators.c]}]
 devices:
-  npu0:
-    devicetree: {nodelabel: npu0}
-    program: conv.bin
-    queue_depth: 1
-    switch_cycles: 50
+  npu0: {devicetree: {nodelabel: npu0}, program: conv.bin, queue_depth: 1, switch_cycles: 50}
 operators:
   conv:
     device: {}
     async: true
     cycles: 100
     launch_cycles: 10
-    args:
-      - {name: x, dtype: int8, shape: [4]}
-      - {name: y, dtype: int8, shape: [4], direction: out}
+    args: &args [{name: x, dtype: int8, shape: [4]}, {name: y, dtype: int8, shape: [4], direction: out}]
   add:
     cycles: 7
-    args:
-      - {name: x, dtype: int8, shape: [4]}
-      - {name: y, dtype: int8, shape: [4], direction: out}
+    args: *args
 run:
   inputs: {x: {dtype: int8, shape: [4]}}
   outputs: {y: {dtype: int8, shape: [4]}}
@@ -63,71 +54,73 @@ def edited(manifest, *pairs):
         assert old in text
         text = text.replace(old, new)
     manifest.write_text(text)
-    return manifest
 
 
-def schedule(capsys, *arguments):
-    """Return the schedule that `check` prints."""
-    assert main(["check", "--schedule", *map(str, arguments)]) == 0
-    printed = capsys.readouterr().out
-    return printed[printed.index("steps: schedule") :].rstrip("\n").splitlines()
+@pytest.fixture
+def schedule(succeed, manifest):
+    """Return a function that returns the schedule that `check` prints, as lines, or as the JSON output."""
+
+    def run(*options):
+        done = succeed("check", "--schedule", manifest, *options)
+        if "--json" in options:
+            return json.loads(done.out)["result"][0]
+        return done.out[done.out.index("steps: schedule") :].rstrip("\n").splitlines()
+
+    return run
 
 
-def test_timeline_shows_loads_partial_waits_ownership_and_the_bound(manifest, capsys):
+def test_timeline_shows_loads_partial_waits_ownership_and_the_bound(schedule):
     # 50 load, 10 launch, 100 work; 10 launch, 100 work; 50 load, 10 launch, 30 work; 7
-    assert schedule(capsys, manifest) == [
+    assert schedule() == [
         "steps: schedule, order: given",
         "  step  cpu            npu0     sram bytes  line",
         "        load npu0      (conv)",
-        "     0                 conv >            8    29",
+        "     0                 conv >            8    21",
         "        wait npu0 (0)  done",
-        "     1                 conv >            8    30",
+        "     1                 conv >            8    22",
         "        wait npu0 (1)  done",
         "        load npu0      (dense)",
-        "     2                 conv >            8    31",
+        "     2                 conv >            8    23",
         "        wait npu0 (2)  done",
-        "     3  add                              4    32",
+        "     3  add                              4    24",
         "  own npu0: from step 0 to the waits before step 3",
         "  latency bound: 367 cycles, without preemption, interrupts, contention for memory, other owners of the "
         "devices, full queues of drivers, and the time of run itself between the steps",
     ]
 
 
-def test_timeline_of_a_longer_queue(manifest, capsys):
+def test_timeline_of_a_longer_queue(manifest, schedule):
     third = ("program: dense.bin, cycles: 30, args: [b, c]", "args: [x, c]")
-    printed = schedule(capsys, edited(manifest, ("queue_depth: 1", "queue_depth: 2"), third))
+    edited(manifest, ("queue_depth: 1", "queue_depth: 2"), third)
+    printed = schedule()
     assert "        wait npu0 (0), 1 left  |" in printed
     assert not any("load" in line for line in printed), "the device has one program"
+
+
+ADD, CONV = ("cycles: 7\n    ", ""), ("cycles: 100\n    launch_cycles: 10\n    ", "")
 
 
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [
-        ([("cycles: 7\n    ", "")], "unknown, steps without cycles: 3"),
-        ([("cycles: 100\n    launch_cycles: 10\n    ", "")], "unknown, steps without cycles: 0, 1"),
-        (
-            [("cycles: 7\n    ", ""), ("cycles: 100\n    launch_cycles: 10\n    ", ""), ("cycles: 30, ", "")],
-            "unknown, no step has cycles",
-        ),
+        ([ADD], "unknown, steps without cycles: 3"),
+        ([CONV], "unknown, steps without cycles: 0, 1"),
+        ([ADD, CONV, ("cycles: 30, ", "")], "unknown, no step has cycles"),
     ],
 )
-def test_steps_without_cycles(manifest, capsys, pairs, words):
-    assert schedule(capsys, edited(manifest, *pairs))[-1] == f"  latency bound: {words}"
+def test_steps_without_cycles(manifest, schedule, pairs, words):
+    edited(manifest, *pairs)
+    assert schedule()[-1] == f"  latency bound: {words}"
 
 
-def test_long_lists_of_steps_are_cut(manifest, capsys):
+def test_long_lists_of_steps_are_cut(manifest, schedule):
     more = "".join(f"    - {{call: add, args: [x, t{index}]}}\n" for index in range(20))
-    edited(
-        manifest,
-        ("cycles: 7\n    ", ""),
-        ("    - {call: add, args: [c, y]}\n", f"{more}    - {{call: add, args: [c, y]}}\n"),
-    )
-    assert schedule(capsys, manifest)[-1].endswith("cycles: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 11 more")
+    edited(manifest, ADD, ("    - {call: add, args: [c, y]}\n", f"{more}    - {{call: add, args: [c, y]}}\n"))
+    assert schedule()[-1].endswith("cycles: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 11 more")
 
 
-def test_json(manifest, capsys):
-    assert main(["check", "--json", "--schedule", str(manifest)]) == 0
-    (result,) = json.loads(capsys.readouterr().out)["result"]
+def test_json(schedule):
+    result = schedule("--json")
     assert result["latency"] == {"cycles": 367, "unknown": []}
     assert result["holds"] == {"npu0": {"first": 0, "last": 3}}
     steps = [row for row in result["schedule"] if "step" in row]
@@ -142,8 +135,8 @@ def test_json(manifest, capsys):
     ]
 
 
-def test_header_defines_the_bound_only_where_it_is_known(manifest, tmp_path, capsys):
-    assert main(["generate", str(manifest), "-o", str(tmp_path / "app")]) == 0
+def test_header_defines_the_bound_only_where_it_is_known(manifest, tmp_path, succeed):
+    succeed("generate", manifest, "-o", tmp_path / "app")
     header = (tmp_path / "app/models/steps/include/steps.h").read_text()
     found = re.search(r"/\*\*((?:(?!\*/).)*)\*/\n#define STEPS_LATENCY_CYCLES UINT64_C\(367\)\n", header, re.DOTALL)
     assert found
@@ -151,10 +144,9 @@ def test_header_defines_the_bound_only_where_it_is_known(manifest, tmp_path, cap
     assert "The longest duration of steps_run() in cycles" in comment
     assert "preemption, interrupts, contention for memory, other owners of the devices" in comment
     assert all(len(line) <= 100 for line in found[0].splitlines())
-    edited(manifest, ("cycles: 7\n    ", ""))
-    assert main(["generate", str(manifest), "-o", str(tmp_path / "other")]) == 0
+    edited(manifest, ADD)
+    succeed("generate", manifest, "-o", tmp_path / "other")
     assert "LATENCY" not in (tmp_path / "other/models/steps/include/steps.h").read_text()
-    capsys.readouterr()
 
 
 def profile(folder, *, unit="cycles", model="steps", steps=("conv", "conv", "conv", "add"), longest=(15, 20, 25, 9.5)):
@@ -179,14 +171,12 @@ def profile(folder, *, unit="cycles", model="steps", steps=("conv", "conv", "con
     return path
 
 
-def test_bound_with_measured_durations(manifest, tmp_path, capsys):
-    edited(manifest, ("cycles: 7\n    ", ""))
-    last = schedule(capsys, manifest, "--profile", profile(tmp_path))[-1]
+def test_bound_with_measured_durations(manifest, schedule, tmp_path):
+    edited(manifest, ADD)
+    measured = ["--profile", profile(tmp_path)]
     # 50 load, 15 launch, 100 work; 20 launch, 100 work; 50 load, 25 launch, 30 work; 10
-    assert last.startswith("  latency bound: 400 cycles, without preemption")
-    assert main(["check", "--json", "--schedule", str(manifest), "--profile", str(tmp_path / "profile.json")]) == 0
-    (result,) = json.loads(capsys.readouterr().out)["result"]
-    assert result["latency"] == {"cycles": 400, "unknown": []}
+    assert schedule(*measured)[-1].startswith("  latency bound: 400 cycles, without preemption")
+    assert schedule(*measured, "--json")["latency"] == {"cycles": 400, "unknown": []}
 
 
 @pytest.mark.parametrize(
@@ -204,20 +194,18 @@ def test_bound_with_measured_durations(manifest, tmp_path, capsys):
         ),
     ],
 )
-def test_profiles_that_do_not_fit(manifest, tmp_path, capsys, values, message):
+def test_profiles_that_do_not_fit(manifest, tmp_path, fail, values, message):
     path = profile(tmp_path, **values)
-    assert main(["check", "--schedule", str(manifest), "--profile", str(path)]) == 1
-    assert f"{path}: error: {message}" in capsys.readouterr().err
+    assert f"{path}: error: {message}" in fail("check", "--schedule", manifest, "--profile", path).err
 
 
-def test_profiles_that_cannot_be_read(manifest, tmp_path, capsys):
-    damaged = tmp_path / "damaged.json"
+def test_profiles_that_cannot_be_read(manifest, tmp_path, fail):
+    damaged, results = tmp_path / "damaged.json", tmp_path / "results.json"
     damaged.write_text("{")
-    assert main(["check", "--schedule", str(manifest), "--profile", str(damaged)]) == 1
-    assert f"{damaged}: error: cannot read the profile: not JSON" in capsys.readouterr().err
-    results = tmp_path / "results.json"
     results.write_text(json.dumps({"result": {"model": "steps", "outputs": {}}}))
-    assert main(["check", "--schedule", str(manifest), "--profile", str(results)]) == 1
-    assert "error: the result of model 'steps' has no profile\n" in capsys.readouterr().err
-    assert main(["check", str(manifest), "--profile", str(profile(tmp_path))]) == 1
-    assert "error: --profile requires --schedule\n" in capsys.readouterr().err
+    for options, message in (
+        (["--schedule", "--profile", damaged], f"{damaged}: error: cannot read the profile: not JSON"),
+        (["--schedule", "--profile", results], "error: the result of model 'steps' has no profile\n"),
+        (["--profile", profile(tmp_path)], "error: --profile requires --schedule\n"),
+    ):
+        assert message in fail("check", manifest, *options).err

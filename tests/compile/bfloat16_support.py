@@ -34,8 +34,9 @@ static uint16_t narrow(float value)
 
 static int32_t add(const DLTensor *from, const DLTensor *to, float number)
 {
-	if (from->dtype.code != kDLBfloat || from->dtype.bits != 16 || from->dtype.lanes != 1 ||
-	    to->dtype.code != kDLBfloat || to->dtype.bits != 16 || to->dtype.lanes != 1) {
+	const DLDataType required = {kDLBfloat, 16, 1};
+
+	if (memcmp(&from->dtype, &required, 4) != 0 || memcmp(&to->dtype, &required, 4) != 0) {
 		return -1;
 	}
 	for (int i = 0; i < 4; i++) {

@@ -16,7 +16,7 @@ from session_support import digest, digest_of_files, made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
-PORTABLE = RUNTIME_SOURCES
+STUBS = Path(__file__).parent / "zephyr_stubs"
 
 # All emitted C compiles with each of these. Omitted: -Wpadded, -Wcast-align=strict (a pool is bytes that
 # become other types, at offsets that the planner aligned), -Wunused-macros (macros are for the application), and
@@ -26,6 +26,8 @@ STRICT = [
     *("-Wmissing-prototypes", "-Wstrict-prototypes", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wvla"),
     *("-Wmissing-declarations", "-Wredundant-decls", "-Wdouble-promotion", "-Wwrite-strings", "-Wformat=2"),
 ]
+ON_ZEPHYR = [*(flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")), "-D__ZEPHYR__=1", f"-I{STUBS}"]
+"""Zephyr is written in GNU C."""
 SANITIZED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
 SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
@@ -53,7 +55,7 @@ def includes(app: Path) -> list[str]:
 
 def portable_sources(app: Path) -> list[Path]:
     """Return the runtime's portable sources and those of the models (where they are C), without operators."""
-    sources = [RUNTIME / "src" / name for name in PORTABLE]
+    sources = [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
     record = read_record(app)
     for model in record["models"]:
         parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
@@ -63,6 +65,27 @@ def portable_sources(app: Path) -> list[Path]:
         parts = (*parts, *(("tvmgen",) if model["tvmgen"] else ()))
         sources += [app / "models" / model["name"] / "src" / f"{model['name']}_{part}.c" for part in parts]
     return sources
+
+
+def write_definitions(app: Path, source: Path) -> None:
+    """Write what an application for Zephyr defines for each model; a runner with CONFIG_OPWEST_RUNNER."""
+    lines = []
+    for model in read_record(app)["models"]:
+        name, macro = model["name"], model["macro"]
+        lines += [
+            f"#include <{name}_devicetree.h>",
+            f"{macro}_WORKSPACE_DEFINE({name}_memory);",
+            f"const void *const use_{name} = &{name}_memory;",
+            f"const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;",
+            "#ifdef CONFIG_OPWEST_RUNNER",
+            f"{macro}_RUNNER_DEFINE(of_{name}, 2048, 5);",
+            f"#ifdef {macro}_WORKSPACE_DEFINE_IN",
+            f"{macro}_WORKSPACE_DEFINE_IN(in_{name}, partition);",
+            f"const void *const use_in_{name} = &in_{name};",
+            "#endif",
+            "#endif",
+        ]
+    source.write_text("\n".join([*lines, ""]))
 
 
 def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) -> str:

@@ -2,32 +2,26 @@
 """bfloat16 on every path: init, check, generate with both back ends, the three calling conventions, runs, vectors."""
 
 import json
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bfloat16_support import MANIFEST, W, X, Y, bits_of, write_project
-from c_support import ROOT, SANITIZED, execute, run
+from c_support import RUNTIME, SANITIZED, compile_program, execute
 from golden_support import name_host_targets
 from in_process import fail, succeed
-from opwest.board.link import Served, Tensor
-from opwest.board.progress import Progress
-from opwest.board.session import run_model
-from opwest.host.arrays import Runs
 from requirements_support import need_compiler
 from test_compile_suites import program_of
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """Return the directory of a manifest whose model takes bfloat16 through the three conventions."""
     folder = write_project(tmp_path / "project")
     name_host_targets([folder / "manifest.yaml"])
     return folder
 
 
-def generated(project: Path, metadata: str = "c") -> Path:
+def generated(project, metadata="c"):
     app = project.parent / f"app_{metadata}"
     succeed("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
     return app
@@ -63,9 +57,7 @@ def test_check_rejects_other_types_and_scalars_in_arrays(project):
 
 
 @pytest.mark.parametrize(
-    ("kind", "metadata"),
-    [("float32", "c"), ("uint16", "llvm"), ("V2", "c")],
-    indirect=["metadata"],
+    ("kind", "metadata"), [("float32", "c"), ("uint16", "llvm"), ("V2", "c")], indirect=["metadata"]
 )
 def test_run_on_the_host(project, metadata, kind, tmp_path):
     need_compiler("cc")
@@ -74,21 +66,19 @@ def test_run_on_the_host(project, metadata, kind, tmp_path):
     np.save(path, X if kind == "float32" else bits_of(X).view(kind))
     output = succeed("run", app, "--host", "--input", f"x={path}", "--output-dir", tmp_path, "--json").stdout
     assert json.loads(output)["result"]["outputs"] == {"y": Y.tolist()}
-    written = np.load(tmp_path / "y.npy")
-    assert written.dtype == np.float32
-    np.testing.assert_array_equal(written, Y)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y, strict=True)
 
 
 def test_inputs_that_are_rounded_are_noted(project, tmp_path):
     need_compiler("cc")
-    app = generated(project)
+    given = ("run", generated(project), "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
     np.save(tmp_path / "x.npy", X * np.float32(1.001))
-    shown = succeed("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
+    shown = succeed(*given)
     assert "input 'x': 4 values were rounded to bfloat16" in shown.stderr
     assert shown.stdout.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y)
     np.save(tmp_path / "x.npy", X.astype(np.float16))
-    shown = fail("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}")
+    shown = fail(*given)
     assert "contains float16 [4]" in shown.stderr and "expected: bfloat16 [4]" in shown.stderr
 
 
@@ -116,49 +106,14 @@ def test_vectors_within_a_tolerance(project, metadata, tmp_path):
 def test_runtime_has_the_described_values(tmp_path):
     """opwest_compare and opwest_float_value on every bfloat16."""
     need_compiler("gcc", SANITIZED, link=True)
-    source = tmp_path / "main.c"
-    source.write_text(
+    (tmp_path / "main.c").write_text(
         "#include <stdio.h>\n#include <opwest/compare.h>\nint main(void)\n{\n"
         "\tfor (uint32_t i = 0U; i <= UINT16_MAX; i++) {\n\t\tconst uint16_t bits = (uint16_t)i;\n"
         '\t\tprintf("%a\\n", opwest_float_value(OPWEST_BFLOAT16, &bits));\n\t}\n\treturn 0;\n}\n'
     )
-    runtime = ROOT / "zephyr_module"
-    sources = [source, runtime / "src" / "compare.c", runtime / "src" / "metadata.c"]
-    program = tmp_path / "program"
-    run(["gcc", *SANITIZED, f"-I{runtime / 'include'}", *sources, "-o", program], tmp_path)
+    sources = [tmp_path / "main.c", RUNTIME / "src" / "compare.c", RUNTIME / "src" / "metadata.c"]
+    program = compile_program(tmp_path, sources, SANITIZED, [f"-I{RUNTIME / 'include'}"])
     seen = np.array([float.fromhex(line) for line in execute(program).stdout.split()])
     with np.errstate(invalid="ignore"):  # signalling NaNs
         required = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
     np.testing.assert_array_equal(seen, required)
-
-
-class _Link:
-    """A board that returns the input."""
-
-    device = "/dev/none"
-
-    def __init__(self) -> None:
-        self.memory = b""
-
-    def act(self, model, action):
-        return SimpleNamespace(result=0, nanoseconds=1)
-
-    def write(self, model, tensor, offset, data):
-        self.memory = self.memory[:offset] + data
-        return len(data)
-
-    def read(self, model, tensor, offset):
-        return self.memory[offset:]
-
-
-def test_board_returns_bfloat16_as_numbers():
-    tensors = tuple(Tensor(name, role, "bfloat16", 8, (4,)) for name, role in (("x", "input"), ("y", "output")))
-    served = Served(0, "brain", tensors)
-    outcome = run_model(_Link(), served, Runs({"x": bits_of(X)}), progress=Progress(None))
-    assert outcome.outputs["y"].dtype == np.float32
-    np.testing.assert_array_equal(outcome.outputs["y"], X)
-
-
-def test_report_shows_bfloat16(project, tmp_path):
-    succeed("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
-    assert "bfloat16 [4]" in (tmp_path / "report.html").read_text()

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 from c_support import (
+    ON_ZEPHYR,
     ROOT,
+    RUNTIME,
     SANITIZED,
     STRICT,
+    STUBS,
     build,
     compile_all,
     execute,
@@ -21,13 +24,14 @@ from c_support import (
     read_record,
     run,
     runtime_objects,
+    write_definitions,
 )
 from campaign import sized
 from golden_support import PROJECTS, generate_quickly
 from opwest.board.services import write_services
-from requirements_support import fault_of_compiler, need_compiler
+from opwest.host.compile import STREAM_SOURCES
+from requirements_support import fault_of_compiler, need, need_compiler
 
-STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {
     # gcc builds the applications and the programs of cases, also for i386; cortex-m3 is gcc too.
     **sized({}, {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"]}),
@@ -75,70 +79,29 @@ def test_emitted_c_compiles_without_warnings(app, compiler, tmp_path):
             compile_all(tmp_path / model["name"], [folder / "constants.S"], command, flags, options)
 
 
-def test_operators_of_the_goldens_compile_after_renaming(app, tmp_path):
-    need_compiler("gcc")
-    for model in read_record(app)["models"]:
-        folder = app / "models" / model["name"]
-        for item in model["builds"]:
-            if item["sources"]:
-                options = [*includes(app), "-include", str(folder / item["rename"])]
-                options += ["-idirafter", str(ROOT / "zephyr_module" / "include_tvm")]
-                sources = [folder / source for source in item["sources"]]
-                compile_all(tmp_path / f"{model['name']}_{item['target']}", sources, "gcc", ["-std=c11"], options)
-
-
 @pytest.mark.parametrize("compiler", sized(["gcc"], ["gcc", "clang"]))
 def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
-    """Files that include Zephyr's headers compile with stubs of these headers."""
+    """Files that include Zephyr's headers, the definitions of applications, the list of models, and services."""
     need_compiler(compiler)
     record = read_record(app)
-    main = tmp_path / "zephyr_main.c"
-    lines = ["#include <stddef.h>", "int main(void);", "void use(const void *pointer);"]
-    uses = []
-    for model in record["models"]:
-        name, macro = model["name"], model["macro"]
-        lines += [f"#include <{name}_devicetree.h>", f"{macro}_WORKSPACE_DEFINE({name}_memory);"]
-        lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
-        uses += [f"\tuse(&{name}_memory);", f"\tuse(&{name}_context);"]
-    main.write_text("\n".join([*lines, "int main(void)", "{", *uses, "\treturn 0;", "}", ""]))
-    folders = [(m["name"], app / "models" / m["name"] / "src") for m in record["models"]]
-    devices = [path for name, folder in folders if (path := folder / f"{name}_devices.c").exists()]
-    sources = [main, *devices, *(folder / f"{name}_run.c" for name, folder in folders)]
-    flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
+    definitions, listed = tmp_path / "definitions.c", tmp_path / "listed.c"
+    write_definitions(app, definitions)
+    names = [model["name"] for model in record["models"]]
+    lines = ["#include <opwest/model_list.h>", *(f"#include <{name}.h>" for name in names)]
+    listed.write_text("\n".join([*lines, *(f"OPWEST_LIST_MODEL({name});" for name in names), ""]))
+    emitted = [app / "models" / name / "src" / f"{name}_{part}.c" for name in names for part in ("devices", "run")]
+    sources = [definitions, *(path for path in emitted if path.exists())]
     boards = ("NATIVE_SIM_NATIVE_64", "MPS3_CORSTONE300_AN547", "MPS2_AN385")
     for board in boards if compiler == "gcc" else boards[:1]:
-        options = ["-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), f"-DCONFIG_BOARD_{board}=1"]
-        compile_all(tmp_path / board, sources, compiler, flags, options)
-    listed = tmp_path / "listed.c"
-    names = [model["name"] for model in record["models"]]
-    includes_of_models = [f"#include <{name}.h>" for name in names]
-    entries = [f"OPWEST_LIST_MODEL({name});" for name in names]
-    listed.write_text("\n".join(["#include <opwest/model_list.h>", *includes_of_models, *entries, ""]))
-    compile_all(tmp_path / "shell", [listed], compiler, flags, options)
-    # Those of the models, and those that `opwest run --board` generates from the record.
-    services = [path for name, folder in folders if (path := folder / f"{name}_service.c").exists()]
+        options = [*includes(app), f"-DCONFIG_BOARD_{board}=1"]
+        compile_all(tmp_path / board, sources, compiler, ON_ZEPHYR, options)
+    # Services of the models, and those that `opwest run --board` generates from the record.
+    services = list(app.glob("models/*/src/*_service.c"))
     write_services(tmp_path / "services", app, record)
     services += sorted((tmp_path / "services").glob("*.c"))
-    assert len(services) == len(folders)
-    compile_all(tmp_path / "service", services, compiler, flags, options)
-
-
-def test_macros_for_user_threads_compile_against_stubs(app, tmp_path):
-    """A runner of every model, and a workspace in a partition of those that user threads can run."""
-    need_compiler("gcc")
-    source = tmp_path / "runners.c"
-    lines = []
-    for model in read_record(app)["models"]:
-        name, macro = model["name"], model["macro"]
-        lines += [f"#include <{name}_devicetree.h>", f"{macro}_RUNNER_DEFINE(of_{name}, 2048, 5);"]
-        lines += [f"#ifdef {macro}_WORKSPACE_DEFINE_IN", f"{macro}_WORKSPACE_DEFINE_IN(in_{name}, partition);"]
-        lines += [f"const void *user_{name}(void);", f"const void *user_{name}(void)", "{"]
-        lines += [f"\treturn &in_{name};", "}", "#endif"]
-    source.write_text("\n".join(["#include <zephyr/kernel.h>", *lines, ""]))
-    flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
-    options = ["-D__ZEPHYR__=1", "-DCONFIG_OPWEST_RUNNER=1", "-DCONFIG_BOARD_MPS2_AN385=1", f"-I{STUBS}"]
-    options += [*includes(app), f"-I{ROOT / 'zephyr_module' / 'include'}"]
-    compile_all(tmp_path / "objects", [source], "gcc", flags, options)
+    assert len(services) == len(names)
+    compile_all(tmp_path / "services", [listed, *services], compiler, ON_ZEPHYR, options)
+    compile_all(tmp_path / "runners", [definitions], compiler, ON_ZEPHYR, [*options, "-DCONFIG_OPWEST_RUNNER=1"])
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -146,12 +109,8 @@ def test_board_without_a_node_is_a_build_error(compiler, tmp_path):
     need_compiler(compiler)
     app = golden_app("asynchronous", tmp_path)
     source = app / "models" / "asynchronous" / "src" / "asynchronous_devices.c"
-    done = subprocess.run(
-        [compiler, "-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), "-fsyntax-only", str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [compiler, "-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), "-fsyntax-only", source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "manifest.yaml:32: device narrow: no devicetree node for this board" in done.stderr
 
@@ -166,19 +125,17 @@ def cpp_program(record: dict) -> str:
         lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
         names = {"input": [], "output": []}
         for tensor in model["tensors"]:
-            if tensor["placed"]:
-                continue
-            lines += [f"alignas({tensor['align']}) static {tensor['c_type']} {tensor['buffer']}[{tensor['elements']}];"]
-            names[tensor["role"]].append(tensor["buffer"])
+            if not tensor["placed"]:
+                buffer = f"{tensor['buffer']}[{tensor['elements']}]"
+                lines.append(f"alignas({tensor['align']}) static {tensor['c_type']} {buffer};")
+                names[tensor["role"]].append(tensor["buffer"])
         body += [
             f"\tconst {name}_inputs {name}_in = {{{', '.join(names['input']) or '0'}}};",
             f"\tconst {name}_outputs {name}_out = {{{', '.join(names['output']) or '0'}}};",
-            f"\tif ({name}_open(&{name}_memory, &{name}_context) != 0 ||",
-            f"\t    {name}_run(&{name}_in, &{name}_out, &{name}_memory, &{name}_context) != 0 ||",
-            f"\t    {name}_close(&{name}_memory, &{name}_context) != 0 ||",
-            f"\t    opwest_find(&{name}_registry, {name}_model.operators[0].name) == nullptr) {{",
-            "\t\treturn 1;",
-            "\t}",
+            f"\tif ({name}_open(&{name}_memory, &{name}_context) != 0) return 1;",
+            f"\tif ({name}_run(&{name}_in, &{name}_out, &{name}_memory, &{name}_context) != 0) return 1;",
+            f"\tif ({name}_close(&{name}_memory, &{name}_context) != 0) return 1;",
+            f"\tif (opwest_find(&{name}_registry, {name}_model.operators[0].name) == nullptr) return 1;",
         ]
     return "\n".join([*lines, "int main()", "{", *body, "\treturn 0;", "}", ""])
 
@@ -195,8 +152,7 @@ def test_public_header_from_cpp(app, compiler, standard, tmp_path):
 @pytest.mark.parametrize("name", [*IN_CPP, "digits"])
 def test_cpp_program_links_and_runs(name, tmp_path):
     """The functions are those that the generated application, in C, calls with both back ends."""
-    need_compiler("g++")
-    need_compiler("gcc")
+    need("g++", "gcc")
     app = digits(tmp_path) if name == "digits" else golden_app(name, tmp_path)
     main = tmp_path / "main.cpp"
     main.write_text(cpp_program(read_record(app)))
@@ -226,16 +182,40 @@ def test_generated_application_passes_sanitizers(name, metadata, tmp_path):
 
 def test_runtime_headers_are_self_contained(tmp_path):
     """Each header compiles alone in C and in C++."""
-    for header in sorted((ROOT / "zephyr_module" / "include" / "opwest").glob("*.h")):
-        if header.name in ("bundle_storage_zephyr.h", "flash_emul.h", "profile_devices.h", "runner.h"):
-            continue  # Zephyr only
+    need("g++", "gcc")
+    zephyr_only = {"bundle_storage_zephyr.h", "flash_emul.h", "profile_devices.h", "runner.h"}
+    for name in sorted({path.name for path in (RUNTIME / "include" / "opwest").glob("*.h")} - zephyr_only):
+        image = ["-DOPWEST_BUNDLE_IMAGE"] if name == "bundle_image.h" else []
         for compiler, suffix, standard in (("gcc", "c", "c11"), ("g++", "cpp", "c++17")):
-            need_compiler(compiler)
-            text = tmp_path / f"{header.stem}.{suffix}"
-            text.write_text(
-                f"#include <opwest/{header.name}>\n#include <opwest/{header.name}>\nextern int x;\nint x;\n"
-            )
-            options = [f"-I{ROOT / 'zephyr_module' / 'include'}", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
-            if header.name == "bundle_image.h":
-                options.append("-DOPWEST_BUNDLE_IMAGE")
-            run([compiler, f"-std={standard}", *options, "-fsyntax-only", text], tmp_path)
+            text = tmp_path / f"{name}.{suffix}"
+            text.write_text(f"#include <opwest/{name}>\n#include <opwest/{name}>\nextern int x;\nint x;\n")
+            flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-fsyntax-only"]
+            run([compiler, *flags, *image, f"-I{RUNTIME / 'include'}", text], tmp_path)
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    """An example with a stream, without emulation, whose definitions are C only."""
+    source = tmp_path_factory.mktemp("pipeline") / "source"
+    shutil.copytree(ROOT / "examples" / "two_npus", source)
+    manifest = source / "manifest_pipeline.yaml"
+    manifest.write_text("".join(line for line in manifest.read_text().splitlines(True) if "host: {" not in line))
+    return generate_quickly([manifest], source.parent / "app")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_stream_compiles_without_warnings(pipeline, compiler, tmp_path):
+    need(compiler)
+    sources = [RUNTIME / "src" / name for name in STREAM_SOURCES]
+    sources.append(pipeline / "models" / "npu_pipeline" / "src" / "npu_pipeline_stream.c")
+    for profile in ([], ["-DCONFIG_OPWEST_PROFILE=1"]):
+        compile_all(tmp_path, sources, compiler, [*STRICT, *profile], includes(pipeline))
+
+
+def test_header_of_a_stream_in_cpp(pipeline, tmp_path):
+    need("g++")
+    main = tmp_path / "main.cpp"
+    text = "#include <npu_pipeline.h>\nNPU_PIPELINE_STREAM_DEFINE(stream);\n"
+    main.write_text(text + "int main() { return stream.state == nullptr; }\n")
+    flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-function"]
+    compile_all(tmp_path, [main], "g++", flags, includes(pipeline))

@@ -8,14 +8,14 @@ the manifest declares.
 import errno
 import itertools
 import random
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from c_support import build, execute
 from campaign import SANITIZED_LEVEL, sized
 from golden_support import Metadata, generate_quickly
-from requirements_support import need, need_compiler
+from requirements_support import need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "apart.c"
 FLAGS = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror"]
@@ -25,9 +25,8 @@ INPUT, OUTPUT, POOL = 8, 9, 10
 NONE = 0xFFFF
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A model: the sizes of its inputs and outputs in bytes, the alignment of each, the sizes of its tensors."""
+class Shape(NamedTuple):
+    """A model: the size in bytes and the alignment of each input and output, the sizes of its tensors in pools."""
 
     inputs: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
@@ -39,61 +38,56 @@ SHAPES = {
     "large": Shape(((13, 1), (8, 8), (1, 1)), ((7, 1), (12, 4), (1, 1), (2, 2)), (9, 24)),
 }
 REST = (("small", "llvm"), ("large", "c"), ("large", "llvm"))
-
-
-def sources(shape: Shape) -> tuple[str, str]:
-    """Return the operator, which writes the sum of all inputs to each output, and the manifest."""
-    tensors = [
-        *((f"x{i}", size, align, "in") for i, (size, align) in enumerate(shape.inputs)),
-        *((f"s{i}", size, 1, "out") for i, size in enumerate(shape.pools)),
-        ("kept", 3, 1, "inout"),
-        *((f"y{i}", size, align, "out") for i, (size, align) in enumerate(shape.outputs)),
-    ]
-    head = ", ".join(f"{'const ' * (way == 'in')}int8_t *{name}" for name, _, _, way in tensors)
-    body = ["\tint32_t sum = 0;"]
-    for name, size, _, way in tensors:
-        if way == "in":
-            body.append(f"\tfor (int i = 0; i < {size}; i++) {{\n\t\tsum += {name}[i];\n\t}}")
-        else:
-            body.append(f"\tfor (int i = 0; i < {size}; i++) {{\n\t\t{name}[i] = (int8_t)sum;\n\t}}")
-    signature = f"int32_t spread({head})"
-    code = "\n".join(["#include <stdint.h>", f"{signature};", signature, "{", *body, "\treturn 0;", "}", ""])
-    args = "\n".join(
-        f"      - {{name: {name}, dtype: int8, shape: [{size}], direction: {way}}}" for name, size, _, way in tensors
-    )
-    given = ", ".join(name for name, *_ in tensors)
-    used = ", ".join(f"s{i}: {{pool: p{i}}}" for i in range(len(shape.pools)))
-    text = ["version: 1", "model: apart", "objects:", "  - {files: [spread.c]}", "memory:"]
-    text += [f"  p{i}: {{size: 1KiB}}" for i in range(len(shape.pools))]
-    text += ["operators:", "  spread:", "    args:", args, "run:"]
-    for role, way in (("inputs", "in"), ("outputs", "out")):
-        text.append(f"  {role}:")
-        text += [
-            f"    {name}: {{dtype: int8, shape: [{size}], align: {align}, external: true}}"
-            for name, size, align, kind in tensors
-            if kind == way and not name.startswith("s")
-        ]
-    text += [
-        f"  tensors: {{{used}}}",
-        "  state: {kept: {dtype: int8, shape: [3]}}",
-        "  steps:",
-        f"    - {{call: spread, args: [{given}]}}",
-        "",
-    ]
-    return code, "\n".join(text)
+MANIFEST = """version: 1
+model: apart
+objects:
+  - {{files: [spread.c]}}
+memory: {{{memory}}}
+operators:
+  spread: {{args: [{args}]}}
+run:
+  inputs: {{{inputs}}}
+  outputs: {{{outputs}}}
+  tensors: {{{tensors}}}
+  state: {{kept: {{dtype: int8, shape: [3]}}}}
+  steps:
+    - {{call: spread, args: [{given}]}}
+"""
 
 
 def generated(work: Path, shape: Shape, metadata: Metadata, checks: str = "") -> Path:
-    if metadata == "llvm":
-        need("llvmlite")
-    code, text = sources(shape)
-    (work / "spread.c").write_text(code)
+    """Generate a model whose operator writes the sum of all inputs to each output."""
+    tensors = [
+        *((f"x{i}", size, "in") for i, (size, _) in enumerate(shape.inputs)),
+        *((f"s{i}", size, "out") for i, size in enumerate(shape.pools)),
+        ("kept", 3, "inout"),
+        *((f"y{i}", size, "out") for i, (size, _) in enumerate(shape.outputs)),
+    ]
+    signature = ", ".join(f"{'const ' * (way == 'in')}int8_t *{name}" for name, _, way in tensors)
+    code = f"#include <stdint.h>\nint32_t spread({signature})\n{{\n\tint32_t sum = 0;\n"
+    for name, size, way in tensors:
+        change = f"sum += {name}[i]" if way == "in" else f"{name}[i] = (int8_t)sum"
+        code += f"\tfor (int i = 0; i < {size}; i++) {{\n\t\t{change};\n\t}}\n"
+    (work / "spread.c").write_text(f"{code}\treturn 0;\n}}\n")
+
+    def placed(name: str, buffers: tuple[tuple[int, int], ...]) -> str:
+        form = "{}{}: {{dtype: int8, shape: [{}], align: {}, external: true}}"
+        return ", ".join(form.format(name, i, *buffer) for i, buffer in enumerate(buffers))
+
+    form = "{{name: {}, dtype: int8, shape: [{}], direction: {}}}"
+    text = MANIFEST.format(
+        memory=", ".join(f"p{i}: {{size: 1KiB}}" for i in range(len(shape.pools))),
+        args=", ".join(form.format(*tensor) for tensor in tensors),
+        inputs=placed("x", shape.inputs),
+        outputs=placed("y", shape.outputs),
+        tensors=", ".join(f"s{i}: {{pool: p{i}}}" for i in range(len(shape.pools))),
+        given=", ".join(name for name, *_ in tensors),
+    )
     (work / "manifest.yaml").write_text(text + checks)
     return generate_quickly([work / "manifest.yaml"], work / "app", metadata=metadata)
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """A range of memory: its size, its alignment, and its kind with its index."""
 
     size: int
@@ -107,11 +101,8 @@ def ranges(shape: Shape, line: str) -> list[Range]:
     numbers = [int(word) for word in line.split()]
     kinds = [(0, 0), *((POOL, i) for i in range(len(shape.pools)))]
     kinds += [(INPUT, i) for i in range(len(shape.inputs))] + [(OUTPUT, i) for i in range(len(shape.outputs))]
-    assert len(numbers) == 2 * len(kinds)
-    return [
-        Range(size, align, kind, index)
-        for (size, align), (kind, index) in zip(zip(numbers[::2], numbers[1::2], strict=True), kinds, strict=True)
-    ]
+    sizes = zip(numbers[::2], numbers[1::2], strict=True)
+    return [Range(*numbers, *kind) for numbers, kind in zip(sizes, kinds, strict=True)]
 
 
 def touches(one: Range, start: int, other: Range, begin: int) -> bool:
@@ -124,23 +115,21 @@ def expected(found: list[Range], places: list[int]) -> str:
     for number, k in enumerate(pools):
         if any(touches(found[k], places[k], found[i], places[i]) for i in (0, *pools[:number])):
             return f"{-errno.EINVAL} {POOL} {found[k].index} 0 0 0 1"
-    opened = f"0 0 {NONE} "
     buffers = [k for k, one in enumerate(found) if one.kind in (INPUT, OUTPUT)]
-    for k in buffers:
-        if places[k] % found[k].align:
-            return opened + f"{-errno.EINVAL} {found[k].kind} {found[k].index} 1"
+    wrong = [k for k in buffers if places[k] % found[k].align]
     for k in buffers:
         for i in range(k):
             both_read = found[k].kind == found[i].kind == INPUT
             if not both_read and touches(found[k], places[k], found[i], places[i]):
-                return opened + f"{-errno.EINVAL} {found[k].kind} {found[k].index} 1"
-    return opened + f"0 0 {NONE} 1"
+                wrong.append(k)
+    if wrong:
+        return f"0 0 {NONE} {-errno.EINVAL} {found[wrong[0]].kind} {found[wrong[0]].index} 1"
+    return f"0 0 {NONE} 0 0 {NONE} 1"
 
 
 def apart(found: list[Range], rng: random.Random) -> list[int]:
     """Return places that do not overlap, in a random order."""
-    places = [0] * len(found)
-    at = ARENA // 4
+    places, at = [0] * len(found), ARENA // 4
     for k in rng.sample(range(len(found)), len(found)):
         at = -(-at // 64) * 64 + rng.choice((0, found[k].align))
         places[k] = at

@@ -14,7 +14,7 @@ from opwest.objects.inspect import inspect_object
 from opwest.render.records.points import points
 from requirements_support import need, need_compiler
 
-PROGRAM = Path(__file__).parent / "programs" / "profiled.c"
+PROGRAM = Path(__file__).parent / "programs" / "asynchronous.c"
 PROFILED = "-DCONFIG_OPWEST_PROFILE"
 MODELS = {"asynchronous": "asynchronous", "devices": "accelerated", "many_kinds": "many_kinds"}
 COMPILERS = {
@@ -47,9 +47,8 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
 def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")
-    (member,) = inspect_object(
-        app / "models" / "asynchronous" / "objects" / "x86-64" / "asynchronous_metadata.o"
-    ).members
+    path = app / "models" / "asynchronous" / "objects" / "x86-64" / "asynchronous_metadata.o"
+    (member,) = inspect_object(path).members
     found = {function.name: function for function in functions(member)}
 
     def called(name: str) -> set[str]:
@@ -69,7 +68,7 @@ def test_every_measurement_of_a_run(metadata: Metadata, flags: tuple[str, ...], 
     compile_all(tmp_path / "p", [RUNTIME / "src" / "profile.c"], "gcc", options, [f"-I{RUNTIME / 'include'}"])
     app = golden_app("asynchronous", tmp_path, metadata)
     program = build(app, tmp_path / "b", PROGRAM, flags=options, extra_objects=[tmp_path / "p" / "profile.o"])
-    done = execute(program)
+    done = execute(program, "profile")
     assert done.returncode == 0, done.stderr
     ((model, plan),) = projects.check([tmp_path / "source" / "manifest.yaml"], Diagnostics())
     expected = points(model, plan)
@@ -80,7 +79,7 @@ def test_every_measurement_of_a_run(metadata: Metadata, flags: tuple[str, ...], 
     for index, p in enumerate(expected):
         runs, each = (2, 2 * len(expected) - 1) if index == 0 else (3 if index <= failing else 2, 1)
         lines.append(f"point {index} {p.kind} {p.name} {p.step} {p.device}: {runs} {each} {each} {each} {runs * each}")
-    assert done.stdout.splitlines() == lines
+    assert done.stdout.splitlines() == [*lines, "done"]
 
 
 def test_profiling_compiles_with_all_warnings_and_as_cpp(tmp_path: Path) -> None:

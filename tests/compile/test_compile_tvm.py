@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of functions of two models with TVM's calling convention; headers of microTVM's C interface in C and C++.
-
-test_compile_programs.py runs golden models of both kinds.
-"""
+"""The table of functions of two models with TVM's calling convention, and the replacements of TVM's headers."""
 
 import pytest
-from c_support import RUNTIME, SANITIZED, build, execute, golden_app, includes, run
+from c_support import RUNTIME, SANITIZED, build, execute, run
 from golden_support import generate_quickly
 from requirements_support import need, need_compiler
 
@@ -13,11 +10,11 @@ from requirements_support import need, need_compiler
 _SOURCE_OF_TVM = """
 #include "tvm/runtime/c_runtime_api.h"
 void* __tvm_module_ctx = NULL;
-TVM_DLL int32_t SYMBOL(void* args, int32_t* codes, int32_t n, void* ret, int32_t* ret_code, void* resource) {
+TVM_DLL int32_t %s(void* args, int32_t* codes, int32_t n, void* ret, int32_t* ret_code, void* resource) {
   const int8_t* x = ((DLTensor*)((TVMValue*)args)[0].v_handle)->data;
   int8_t* y = ((DLTensor*)((TVMValue*)args)[1].v_handle)->data;
-  for (int i = 0; i < 4; i++) { y[i] = (int8_t)(x[i] + ADDED); }
-  return STATUS;
+  for (int i = 0; i < 4; i++) { y[i] = (int8_t)(x[i] + %d); }
+  return %d;
 }
 """
 _MANIFEST_OF_TVM = """
@@ -26,7 +23,7 @@ model: MODEL
 convention: packed
 compat: tvm-crt
 objects:
-  - {files: [MODEL/a.c, MODEL/b.c]}
+  - {files: [MODEL_a.c, MODEL_b.c]}
 operators:
   a: {symbol: MODEL_a, args: [{name: x, dtype: int8, shape: [4]}, {name: y, dtype: int8, shape: [4], direction: out}]}
   b: {symbol: MODEL_b, args: [{name: x, dtype: int8, shape: [4]}, {name: y, dtype: int8, shape: [4], direction: out}]}
@@ -73,33 +70,17 @@ int main(void)
 def test_two_models_in_one_table(tmp_path, metadata):
     """Contexts of equal names do not clash. The second operator of the second model fails."""
     need_compiler("gcc", SANITIZED, link=True)
-    manifests = []
-    for model in ("one", "two"):
-        folder = tmp_path / "source" / model
-        folder.mkdir(parents=True)
-        for name, added in (("a", 10), ("b", 100)):
-            text = _SOURCE_OF_TVM.replace("SYMBOL", f"{model}_{name}").replace("ADDED", str(added))
-            status = "-1" if (model, name) == ("two", "b") else "0"
-            (folder / f"{name}.c").write_text(text.replace("STATUS", status))
-        manifest = folder.parent / f"{model}.yaml"
-        manifest.write_text(_MANIFEST_OF_TVM.replace("MODEL", model))
-        manifests.append(manifest)
+    for name, added, status in (("one_a", 10, 0), ("one_b", 100, 0), ("two_a", 10, 0), ("two_b", 100, -1)):
+        (tmp_path / f"{name}.c").write_text(_SOURCE_OF_TVM % (name, added, status))
+    manifests = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
+    for path in manifests:
+        path.write_text(_MANIFEST_OF_TVM.replace("MODEL", path.stem))
     app = generate_quickly(manifests, tmp_path / "app", vendored=True, metadata=metadata)
     main = tmp_path / "main.c"
     main.write_text(_MAIN_OF_TVM)
     done = execute(build(app, tmp_path / "build", main, operator_flags=["-Wno-unused-parameter"]))
     assert done.stdout == "4 one_a one_b two_a two_b open 0 0 run 0 114 run -5 code -5 step 1\n"
     assert done.stderr == "opwest: two: step 1 returned -5\n"
-
-
-def test_headers_in_cpp(tmp_path):
-    need("g++")
-    app = golden_app("tvmgen", tmp_path)
-    source = tmp_path / "main.cpp"
-    source.write_text(
-        "#include <tvmgen_default.h>\n#include <tvmgen_detection.h>\nint main() { return tvmgen_default_close(); }\n"
-    )
-    run(["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", *includes(app), "-c", source], tmp_path)
 
 
 _HEADERS_OF_TVM = """
@@ -130,9 +111,9 @@ int main(void)
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
 def test_replacements_of_the_runtime_headers(compiler, tmp_path):
     need(compiler)
-    source = tmp_path / ("main.c" if compiler == "gcc" else "main.cpp")
+    source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_HEADERS_OF_TVM)
-    flags = [flag for flag in SANITIZED if compiler == "gcc" or not flag.startswith("-std")]
+    flags = SANITIZED if compiler == "gcc" else ["-xc++", *(flag for flag in SANITIZED if not flag.startswith("-std"))]
     folders = [f"-I{RUNTIME / folder}" for folder in ("include", "include_tvm")]
-    run([compiler, *flags, *folders, source, "-o", tmp_path / "program"], tmp_path)
-    assert execute(tmp_path / "program").returncode == 0
+    run([compiler, *flags, *folders, source, "-o", program], tmp_path)
+    assert execute(program).returncode == 0

@@ -43,7 +43,6 @@ class Outcome:
 
 
 def cases() -> list[str]:
-    """Return the names of all cases, in order."""
     return re.findall(r"^\tX\((\w+)\)", (SUITE / "src" / "cases.h").read_text(), re.MULTILINE)
 
 
@@ -54,7 +53,6 @@ def suite_sources() -> list[Path]:
 
 
 def new_driver(folder: Path, name: str, *options: str) -> Path:
-    """Run `opwest new-driver`."""
     assert main(["new-driver", name, "-o", str(folder), "--quiet", *options]) == 0
     return folder
 
@@ -67,12 +65,10 @@ def vector_adder(folder: Path) -> Path:
 
 
 def compiled(sources: Sequence[Path], flags: list[str], folder: Path) -> list[Path]:
-    """Compile sources; return their objects."""
     return compile_all(folder, sources, "gcc", FLAGS, flags)
 
 
 def linked(objects: Iterable[Path], flags: list[str], program: Path) -> Path:
-    """Link a program of the suite."""
     subprocess.run(["gcc", *flags, *map(str, objects), "-pthread", "-o", str(program)], check=True)
     return program
 
@@ -92,6 +88,5 @@ def driver_sources(driver: Path) -> list[Path]:
 
 
 def driver_includes(driver: Path) -> list[str]:
-    """Return the include directories of such a driver."""
     places = ("include", "drivers", "tests/conformance/src")
     return [*INCLUDES, *(f"-I{driver / place}" for place in places)]

@@ -5,6 +5,4 @@ import sys
 from pathlib import Path
 
 _TESTS = Path(__file__).resolve().parents[1]
-for _folder in (_TESTS / "compile", _TESTS / "golden"):
-    if str(_folder) not in sys.path:
-        sys.path.insert(0, str(_folder))
+sys.path[:0] = [str(_TESTS / folder) for folder in ("compile", "golden")]

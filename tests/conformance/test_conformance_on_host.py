@@ -59,7 +59,6 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path
 
 
 def outcome_of(driver: Path, suite: Callable[[str], list[Path]], sanitizer: str, folder: Path) -> Outcome:
-    """Run all cases for a driver of `opwest new-driver`."""
     flags = [*SANITIZERS[sanitizer], *driver_includes(driver)]
     objects = [*suite(sanitizer), *compiled(driver_sources(driver), flags, folder / "objects")]
     return run(linked(objects, flags, folder / "conformance"))

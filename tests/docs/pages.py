@@ -35,11 +35,8 @@ class Block:
 
     def marked(self, key: str) -> str | None:
         """Return the text after `key` in the comment; None without `key`."""
-        return (
-            self.mark[len(key) :].lstrip(": ")
-            if self.mark == key or self.mark.startswith((key + ":", key + " "))
-            else None
-        )
+        found = self.mark == key or self.mark.startswith((f"{key}:", f"{key} "))
+        return self.mark[len(key) :].lstrip(": ") if found else None
 
     @property
     def is_run(self) -> bool:
@@ -57,13 +54,17 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return the fenced blocks of a page."""
     text = page.read_text(encoding="utf-8")
     pattern = r"^(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$"
     return [
         Block(m["language"], m["text"], text.count("\n", 0, m.start("text")), m["mark"] or "")
         for m in re.finditer(pattern, text, re.MULTILINE | re.DOTALL)
     ]
+
+
+def block(page: Path, language: str, containing: str = "") -> str:
+    """Return the first block of a page with a language and a text."""
+    return next(one.text for one in blocks(page) if one.language == language and containing in one.text)
 
 
 def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> int:
@@ -91,19 +92,10 @@ def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> in
 
 
 def _in_shell(command: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
-    """Return the exit code and the output of a command."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=SECONDS,
-        check=False,
-    )
+    words = ["bash", "-euo", "pipefail", "-c", command]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    form = {"text": True, "errors": "replace"}
+    done = subprocess.run(words, cwd=folder, env=variables, timeout=SECONDS, check=False, **streams, **form)
     return done.returncode, done.stdout
 
 

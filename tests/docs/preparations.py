@@ -3,12 +3,12 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from in_process import succeed
 from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "manifest"))  # the example without compiled objects
@@ -16,11 +16,6 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "manifest"))  # the example wit
 from manifest_support import copy_digits
 
 SMALL = ROOT / "tests" / "golden" / "minimal"
-
-
-def generate(manifest: Path, app: Path) -> None:
-    command = [sys.executable, "-m", "opwest", "generate", str(manifest), "-o", str(app)]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def readme(folder: Path) -> None:
@@ -34,9 +29,8 @@ def regeneration(folder: Path) -> None:
         (folder / place).mkdir(parents=True, exist_ok=True)
         for name in ("manifest.yaml", "negate.c"):
             shutil.copy(SMALL / name, folder / place)
-    generate(folder / "manifest.yaml", folder / "app")
-    for name in ("one", "two"):
-        generate(folder / "firmware" / name / "manifest.yaml", folder / "firmware" / name / "app")
+    for place in (".", "firmware/one", "firmware/two"):
+        succeed("generate", folder / place / "manifest.yaml", "-o", folder / place / "app")
     layout = re.search(r"^company/\n((?:  .*\n)+)", (ROOT / "docs" / "regeneration.md").read_text(), re.MULTILINE)
     assert layout is not None
     for line in layout[1].splitlines():
@@ -54,19 +48,16 @@ def planning(folder: Path) -> None:
 
 def digits(folder: Path) -> None:
     """The example, its operators as C sources, and an image."""
-    manifest = copy_digits(folder)
-    generate(manifest, folder / "app")
+    succeed("generate", copy_digits(folder), "-o", folder / "app")
     np.save(folder / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
 
 
 def report(folder: Path) -> None:
     """The same with measurements of a run and an earlier report."""
     digits(folder)
-    opwest = [sys.executable, "-m", "opwest"]
-    arguments = ["run", "app", "--host", "--input", "image=image.npy", "--json"]
-    done = subprocess.run([*opwest, *arguments], check=True, capture_output=True, cwd=folder)
-    (folder / "run.json").write_bytes(done.stdout)
-    subprocess.run([*opwest, "report", "app", "-o", "old.html"], check=True, capture_output=True, cwd=folder)
+    done = succeed("run", folder / "app", "--host", "--input", f"image={folder}/image.npy", "--json")
+    (folder / "run.json").write_text(done.stdout, encoding="utf-8")
+    succeed("report", folder / "app", "-o", folder / "old.html")
 
 
 PREPARATIONS: dict[str, Callable[[Path], None]] = {

@@ -13,41 +13,31 @@ import pytest
 import yaml
 from in_process import fail, succeed
 from opwest.manifest.schema import schema_path
-from pages import PAGES
+from pages import PAGES, ROOT, block
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def block(language: str, containing: str) -> str:
-    """Return the fenced block of a language that contains a text."""
-    parts = re.split(r"^```(.*)$\n?", README, flags=re.MULTILINE)  # text, language, block, "", text, ...
-    blocks = zip(parts[1::4], parts[2::4], strict=False)
-    return next(text for name, text in blocks if name == language and containing in text)
+README = ROOT / "README.md"
 
 
-def write_example(folder: Path) -> None:
-    (folder / "operators.c").write_text(block("c", "int32_t scale"))
-    (folder / "manifest.yaml").write_text(block("yaml", "model: twice"))
-
-
-def test_example_computes_the_expected_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_example(tmp_path)
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the README's example, in the current directory."""
+    (tmp_path / "operators.c").write_text(block(README, "c", "int32_t scale"))
+    (tmp_path / "manifest.yaml").write_text(block(README, "yaml", "model: twice"))
     monkeypatch.chdir(tmp_path)
-    for arguments in (["check", "manifest.yaml"], ["generate", "manifest.yaml", "-o", "app"], ["run", "app", "--host"]):
-        succeed(*arguments)
-    np.save(tmp_path / "x.npy", np.array([1, -2, 3, 1000], np.int16))
-    words = ("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".")
-    succeed(*words)
-    assert np.load(tmp_path / "y.npy").tolist() == [4, -8, 12, 4000]
+    return tmp_path
 
 
-def test_documented_error_message_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_example(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    manifest = tmp_path / "manifest.yaml"
+def test_example_computes_the_expected_results(example: Path) -> None:
+    succeed("generate", "manifest.yaml", "-o", "app")
+    np.save("x.npy", np.array([1, -2, 3, 1000], np.int16))
+    succeed("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".")
+    assert np.load("y.npy").tolist() == [4, -8, 12, 4000]
+
+
+def test_documented_error_message_is_current(example: Path) -> None:
+    manifest = example / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("args: [doubled, 2, y]", "args: [duobled, 2, y]"))
-    assert block("", "duobled") in fail("check", "manifest.yaml").stderr
+    assert block(README, "", "duobled") in fail("check", "manifest.yaml").stderr
 
 
 def test_manifest_reference_is_current() -> None:
@@ -63,27 +53,22 @@ def test_links_have_targets() -> None:
 
 # --- docs/testing.md: its manifest is valid, its workflow has the stated number of parts, the named tests exist
 
-PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+TESTING = ROOT / "docs" / "testing.md"
 TEMPLATES = ROOT / "project_template" / "models" / "model" / "tests"
 SUITE = "".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.c.jinja")))
-
-
-def block_page(containing: str) -> str:
-    """Return the fenced YAML block that contains a text."""
-    return next(text for text in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S) if containing in text)
 
 
 def test_manifest_fits_the_schema() -> None:
     schema = json.loads(schema_path().read_bytes())
     rule = {"$schema": schema["$schema"], "$defs": schema["$defs"], **schema["properties"]["tests"]}
-    given = yaml.load(block_page("tolerance:"), yaml.BaseLoader)["tests"]
+    given = yaml.load(block(TESTING, "yaml", "tolerance:"), yaml.BaseLoader)["tests"]
     given["count"] = int(given["count"])
     given["tolerance"] = {name: {k: float(v) for k, v in entry.items()} for name, entry in given["tolerance"].items()}
     assert not [error.message for error in jsonschema_rs.Draft202012Validator(rule).iter_errors(given)]
 
 
 def test_workflow_runs_every_part() -> None:
-    job = yaml.safe_load(block_page("--subset"))["jobs"]["twister"]
+    job = yaml.safe_load(block(TESTING, "yaml", "--subset"))["jobs"]["twister"]
     parts = job["strategy"]["matrix"]["part"]
     (command,) = [step["run"] for step in job["steps"] if "twister -T" in step.get("run", "")]
     assert parts == list(range(1, len(parts) + 1))
@@ -91,7 +76,7 @@ def test_workflow_runs_every_part() -> None:
 
 
 def test_listed_tests_exist() -> None:
-    table = PAGE.partition("| test | what |")[2].partition("\n\n")[0]
+    table = TESTING.read_text(encoding="utf-8").partition("| test | what |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`[^|]*) \|", table, re.M)
     listed = {name.rstrip("…_") for row in rows for name in re.findall(r"`(\w+…?)`", row)}
     tests = set(re.findall(r"^ZTEST\(\{\{ suite \}\}, test_([a-z_]+)", SUITE, re.M))

@@ -15,6 +15,7 @@ from requirements_support import need, skip_here
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "zephyr-external-module.rst"
+TEXT = PAGE.read_text(encoding="utf-8")
 NEIGHBOURS = Path("doc/develop/manifest/external")
 LINE = 104
 """Zephyr's lines of text have at most 100 characters; a reference in a line may be longer."""
@@ -40,21 +41,22 @@ def test_docutils_parses_the_page():
 
         # Roles of Sphinx, which Zephyr's documentation uses.
         for role in ("ref", "command", "file"):
-            roles.register_local_role(
-                role, lambda name, raw, text, *_args, **_options: ([nodes.literal(raw, text)], [])
-            )
+            roles.register_local_role(role, lambda _name, raw, text, *_args, **_more: ([nodes.literal(raw, text)], []))
         settings = {"report_level": 2, "halt_level": 2, "file_insertion_enabled": False, "_disable_config": True}
-        tree = publish_doctree(PAGE.read_text(encoding="utf-8"), settings_overrides=settings)
+        tree = publish_doctree(TEXT, settings_overrides=settings)
     assert len(list(tree.findall(nodes.literal_block))) >= 4
 
 
-def test_headings_are_those_of_the_neighbours():
+def test_form_of_the_page():
     """The template's headings in its order; a section of features, as libmpix has one."""
-    own = headings(PAGE.read_text(encoding="utf-8"))
+    own = headings(TEXT)
     required = [("Introduction", "*"), ("Usage with Zephyr", "*"), ("Reference", "*")]
     assert own[0] == ("opwest", "#")
     assert [one for one in own if one in required] == required
-    assert PAGE.read_text(encoding="utf-8").startswith(".. _external_module_opwest:\n\nopwest\n######\n\n")
+    assert TEXT.startswith(".. _external_module_opwest:\n\nopwest\n######\n\n")
+    assert [line for line in TEXT.splitlines() if len(line) > LINE] == []
+    assert f"Zephyr {OLDEST[0]}.{OLDEST[1]} and newer" in TEXT
+    assert "docs/supported-hosts.md" in TEXT
 
 
 def test_headings_against_the_tree_of_zephyr():
@@ -62,7 +64,7 @@ def test_headings_against_the_tree_of_zephyr():
     pages = sorted(base.glob("*.rst"))
     if not pages:
         skip_here(f"no Zephyr tree with {NEIGHBOURS}")
-    own = headings(PAGE.read_text(encoding="utf-8"))
+    own = headings(TEXT)
     template = headings((base / "external.rst.tmpl").read_text(encoding="utf-8"))
     assert [one for one in own if one in template] == template[1:]
     for page in pages:
@@ -72,22 +74,13 @@ def test_headings_against_the_tree_of_zephyr():
         assert found[0][1] == own[0][1] == "#"
 
 
-def test_lines_are_short():
-    assert [line for line in PAGE.read_text(encoding="utf-8").splitlines() if len(line) > LINE] == []
-
-
 def test_commands_exist():
     (verbs,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
-    named = re.findall(r"west opwest (\w[\w-]*)", PAGE.read_text(encoding="utf-8"))
+    named = re.findall(r"west opwest (\w[\w-]*)", TEXT)
     assert {"doctor", "generate", "import"} <= set(named)
     assert set(named) <= set(verbs.choices)
 
 
 @pytest.mark.parametrize("module", [SERVICE, cortex_m(Version(4, 2)), cortex_m(Version(3, 7)), "picolibc", "cmsis-nn"])
 def test_modules_are_those_that_opwest_reports(module):
-    assert f"``{module}``" in PAGE.read_text(encoding="utf-8")
-
-
-def test_oldest_version():
-    assert f"Zephyr {OLDEST[0]}.{OLDEST[1]} and newer" in PAGE.read_text(encoding="utf-8")
-    assert "docs/supported-hosts.md" in PAGE.read_text(encoding="utf-8")
+    assert f"``{module}``" in TEXT

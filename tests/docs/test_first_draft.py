@@ -1,30 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page about `opwest init`: its commands run, and the shown parts of the draft are current."""
+"""The page about `opwest init`: its commands run, and the shown parts of the draft and of the errors are current."""
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
+from in_process import fail, succeed
+from pages import ROOT, block
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "first-draft.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
-def block(language: str) -> str:
-    return next(text for name, text in BLOCKS if name == language)
+PAGE = ROOT / "docs" / "first-draft.md"
 
 
-def test_commands_and_draft_of_the_page(tmp_path: Path) -> None:
-    (tmp_path / "scale.c").write_text(block("c"))
-    commands = [line.partition("#")[0].split() for line in block("sh").splitlines()]
-    init, check = (
-        subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, check=False)
-        for command in commands
-    )
-    assert (init.returncode, init.stderr) == (0, "")
-    draft = yaml.safe_load((tmp_path / "manifest.yaml").read_text())
-    shown = yaml.safe_load(block("yaml"))
+def test_commands_and_draft_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("scale.c").write_text(block(PAGE, "c"))
+    init, check = (line.partition("#")[0].split()[1:] for line in block(PAGE, "sh").splitlines())
+    assert succeed(*init).stderr == ""
+    draft, shown = yaml.safe_load(Path("manifest.yaml").read_text()), yaml.safe_load(block(PAGE, "yaml"))
     assert {key: draft[key] for key in shown} == shown
-    assert check.returncode == 1 and block("").strip() in check.stderr
+    assert block(PAGE, "").strip() in fail(*check).stderr

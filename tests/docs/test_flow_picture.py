@@ -5,11 +5,9 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -20,28 +18,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 sys.path.insert(0, str(ROOT / "tests" / "report"))
 
 from report_browser import browser, find_browser  # noqa: E402
+from wcag import contrast  # noqa: E402
 
 
-def luminance(colour: str) -> float:
-    """Return the relative luminance of a colour `#rrggbb` (WCAG 2.2)."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours (WCAG 2.2): 1 to 21."""
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def texts(name: str) -> Iterator[tuple[str, str, str | None]]:
+def texts(name):
     """Yield each text of a picture, its colour, and the colour of the smallest rectangle around it."""
     root = ET.parse(IMAGES / name).getroot()
-    boxes = [
-        (*(float(box.attrib[key]) for key in ("x", "y", "width", "height")), box.attrib["fill"])
-        for box in root.iter(f"{SVG}rect")
-    ]
+    sides = ("x", "y", "width", "height")
+    boxes = [(*(float(box.attrib[key]) for key in sides), box.attrib["fill"]) for box in root.iter(f"{SVG}rect")]
     for text in root.iter(f"{SVG}text"):
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
         around = [(w * h, fill) for left, top, w, h, fill in boxes if left < x < left + w and top < y < top + h]
@@ -52,11 +36,6 @@ def test_pictures_are_current() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "flow_picture.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_contrast_is_that_of_wcag() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=0.001)
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -80,9 +59,10 @@ def test_variants_contain_the_same_texts() -> None:
 
 
 def test_readme_and_index_show_the_same_picture() -> None:
-    pattern = re.compile(r"<picture>.*?flow\.svg.*?</picture>", re.DOTALL)
-    readme = pattern.findall((ROOT / "README.md").read_text(encoding="utf-8"))[0]
-    index = pattern.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))[0]
+    readme, index = (
+        re.search(r"<picture>.*?flow\.svg.*?</picture>", path.read_text(encoding="utf-8"), re.DOTALL)[0]
+        for path in (ROOT / "README.md", ROOT / "docs" / "README.md")
+    )
     assert readme.replace('"docs/images/', '"images/') == index
     assert set(re.findall(r"[\w-]+\.svg", index)) == set(PICTURES)
 
@@ -90,7 +70,6 @@ def test_readme_and_index_show_the_same_picture() -> None:
 @pytest.mark.needs("chromium")
 def test_texts_fit_their_boxes_and_do_not_overlap(tmp_path: Path) -> None:
     """Measured in a browser with its own fonts; the size on a phone is at least 12 pixels."""
-    need("chromium")
     executable = find_browser()
     assert executable is not None
     measure = """(() => {

@@ -83,11 +83,8 @@ BSD = "Redistribution and use in source\n * Redistributions in binary form must 
         ("License: Apache 2.0\nClassifier: License :: OSI Approved :: MIT License", "", "Apache-2.0"),
         ("Classifier: License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)", "", "MPL-2.0"),
         ("Classifier: License :: OSI Approved :: BSD License", BSD, "BSD-2-Clause"),
-        (
-            "License: BSD",
-            BSD + "Neither the name of X nor\n# may be used to endorse or promote products",
-            "BSD-3-Clause",
-        ),
+        ("License: BSD", BSD + "Neither the name of X nor\n# may be used to endorse or promote", "BSD-3-Clause"),
+        ("License: BSD", "# SPDX-License-Identifier:   BSD-3-Clause\n", "BSD-3-Clause"),
         ("License: BSD", BSD + "x" * 900 + "the name of X may be used to endorse or promote", "BSD-2-Clause"),
         ("License: see LICENSE", "Apache License,\n  Version 2.0\n ... This is free and unencumbered", "Apache-2.0"),
         ("License: BSD", "all rights reserved", None),
@@ -95,21 +92,14 @@ BSD = "Redistribution and use in source\n * Redistributions in binary form must 
     ],
 )
 def test_licence_of_a_package(tmp_path: Path, fields: str, text: str, expected: str | None) -> None:
+    """The text is that of its licence, or of a module with a tag."""
     folder = tmp_path / "one-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: one\nVersion: 1\n{fields}\n")
-    (folder / "LICENSE").write_text(text)
-    (folder / "RECORD").write_text("one-1.dist-info/METADATA,,\none-1.dist-info/LICENSE,,\n")
+    file = "one.py" if text.startswith("#") else "one-1.dist-info/LICENSE"
+    (tmp_path / file).write_text(text)
+    (folder / "RECORD").write_text(f"one-1.dist-info/METADATA,,\n{file},,\n")
     assert licence_names.licence(Distribution.at(folder)) == expected
-
-
-def test_licence_in_the_tag_of_a_module(tmp_path: Path) -> None:
-    folder = tmp_path / "one-1.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: one\nVersion: 1\nLicense: BSD\n")
-    (folder / "RECORD").write_text("one.py,,\n")
-    (tmp_path / "one.py").write_text("# SPDX-License-Identifier:   BSD-3-Clause\n")
-    assert licence_names.licence(Distribution.at(folder)) == "BSD-3-Clause"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import COMMANDS, PAGES, ROOT, blocks, matches, run
+from pages import COMMANDS, PAGES, ROOT, blocks, run
 from preparations import PREPARATIONS
 from requirements_support import need, need_x86_64
 
@@ -14,7 +14,6 @@ TOOLS = ("arm-none-eabi-gcc", "gcc")
 
 
 def name_of(page: Path) -> str:
-    """Return the path of a page in the repository."""
     return page.relative_to(ROOT).as_posix()
 
 
@@ -31,13 +30,7 @@ def test_every_block_of_commands_is_run_or_has_a_reason(page: Path) -> None:
         assert block.language == "sh" or block.text.startswith("$ "), f"{place}: a console block begins with a command"
 
 
-def runnable(*, zephyr: bool) -> list[Path]:
-    """Return the pages with commands that need a workspace, or those with commands that do not."""
-    found = []
-    for page in PAGES:
-        if any(block.is_run and zephyr == (block.marked("zephyr") is not None) for block in blocks(page)):
-            found.append(page)
-    return found
+RUNNABLE = [page for page in PAGES if any(block.is_run and block.marked("zephyr") is None for block in blocks(page))]
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
@@ -60,7 +53,7 @@ def need_tools(page: Path) -> None:
         need_x86_64()
 
 
-@pytest.mark.parametrize("page", runnable(zephyr=False), ids=name_of)
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
 def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     """All commands except those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
     need_tools(page)
@@ -68,9 +61,3 @@ def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     folder.mkdir()
     PREPARATIONS.get(page.name, lambda _: None)(folder)
     assert run(page, folder, environment(tmp_path), zephyr=False) > 0
-
-
-def test_how_outputs_are_compared() -> None:
-    assert matches("a  b\n", "a b\n") and not matches("a", "b\n")
-    assert matches("…\nb\n…\n", "a\nb\n") and matches("x … y\n", "x 1 2 y\n") and not matches("x…y\n", "x\ny\n")
-    assert not matches("a\n", "a\nb\n") and matches("a\n…\n", "a\nb\nc\n")

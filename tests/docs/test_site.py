@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,6 @@ def build(output: Path, source: Path = ROOT) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the repository's pages."""
     need("sphinx")
     output = tmp_path_factory.mktemp("site") / "site"
     done = build(output)
@@ -84,12 +82,7 @@ def test_links_to_other_files_are_pages(site: Path) -> None:
 
 
 def test_code_is_highlighted(site: Path) -> None:
-    for page, language in (
-        ("getting-started", "c"),
-        ("getting-started", "yaml"),
-        ("getting-started", "sh"),
-        ("module", "cmake"),
-    ):
+    for page, language in (*(("getting-started", name) for name in ("c", "yaml", "sh")), ("module", "cmake")):
         text = (site / f"{page}.html").read_text(encoding="utf-8")
         block = text.partition(f'class="highlight-{language} ')[2].partition("</pre>")[0]
         assert '<span class="' in block, (page, language)
@@ -112,12 +105,10 @@ def test_index_of_the_search(site: Path) -> None:
 
 def write_pages(folder: Path, **more: str) -> None:
     (folder / "docs" / "images").mkdir(parents=True)
-    row = "| [Page](page.md) | a page |\n"
-    (folder / "docs" / "README.md").write_text(f"# Index\n\n## Start\n\n| | |\n|---|---|\n{row}", encoding="utf-8")
-    (folder / "docs" / "page.md").write_text("# Page\n\n## Part\n\n[itself](#part)\n", encoding="utf-8")
-    for name, text in more.items():
-        with (folder / "docs" / f"{name}.md").open("a", encoding="utf-8") as file:
-            file.write(text)
+    index = "# Index\n\n## Start\n\n| | |\n|---|---|\n| [Page](page.md) | a page |\n"
+    for name, text in {"README": index, "page": "# Page\n\n## Part\n\n[itself](#part)\n", "other": ""}.items():
+        if text or name in more:
+            (folder / "docs" / f"{name}.md").write_text(text + more.get(name, ""), encoding="utf-8")
 
 
 def test_faults_of_pages_are_errors(tmp_path: Path) -> None:
@@ -189,23 +180,15 @@ def test_missing_packages_are_reported(tmp_path: Path) -> None:
     code += "runpy.run_path('site/__main__.py', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert (
-        "site: error: missing packages: sphinx, myst_parser, pydata_sphinx_theme\n  hint: run `make docs`"
-        in done.stderr
-    )
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A handler without a log."""
-
-    def log_message(self, *_: object) -> None:
-        pass
+    message = "missing packages: sphinx, myst_parser, pydata_sphinx_theme\n  hint: run `make docs`"
+    assert f"site: error: {message}" in done.stderr
 
 
 @pytest.fixture
-def server(site: Path) -> Iterator[str]:
-    """The address of a web server of the site."""
-    handler = functools.partial(Quiet, directory=str(site))
+def server(site, monkeypatch):
+    """The address of a web server of the site, without a log."""
+    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *_: None)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         thread = threading.Thread(target=running.serve_forever, daemon=True)
         thread.start()

@@ -12,7 +12,6 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def reference_of(example):
-    """Return the module reference.py of an example."""
     name = f"{example}_reference"
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / example / "reference.py")
     module = importlib.util.module_from_spec(spec)

@@ -14,9 +14,8 @@ from requirements_support import need
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wsign-conversion"]
 MARGIN = 64
-
-
 reference = reference_of("digits")
+PARAMETERS = reference.load_parameters()
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +27,6 @@ def operators(tmp_path_factory):
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return ctypes.CDLL(str(library))
-
-
-@pytest.fixture(scope="module")
-def parameters():
-    return reference.load_parameters()
 
 
 @pytest.fixture(scope="module")
@@ -69,41 +63,50 @@ def check(operators, name, dtype, data, *parameters):
     return expected
 
 
-def check_network(operators, images, parameters):
-    features = check(operators, "conv2d_relu", np.int8, images, parameters["conv_weight"], parameters["conv_bias"])
+def check_network(operators, images):
+    features = check(operators, "conv2d_relu", np.int8, images, PARAMETERS["conv_weight"], PARAMETERS["conv_bias"])
     pooled = check(operators, "max_pool", np.int8, features)
-    scores = check(operators, "dense", np.int32, pooled, parameters["dense_weight"], parameters["dense_bias"])
+    scores = check(operators, "dense", np.int32, pooled, PARAMETERS["dense_weight"], PARAMETERS["dense_bias"])
     labels = check(operators, "arg_max", np.int32, scores)
-    np.testing.assert_array_equal(labels, reference.predict(images, parameters))
+    np.testing.assert_array_equal(labels, reference.predict(images, PARAMETERS))
     return labels
 
 
 def int8_samples(shape, seed):
-    """All -128, all 127, a random mix of the two, all 0, and random values."""
+    """All -128, all 127, all 0, a random mix of the extremes, and random values."""
     random = np.random.default_rng(seed)
-    return [
-        np.full(shape, -128, dtype=np.int8),
-        np.full(shape, 127, dtype=np.int8),
-        random.choice(np.array([-128, 127], dtype=np.int8), shape),
-        np.zeros(shape, dtype=np.int8),
-        random.integers(-128, 128, shape, dtype=np.int8),
-    ]
+    same = [np.full(shape, value, dtype=np.int8) for value in (-128, 127, 0)]
+    mixed = random.choice(np.array([-128, 127], dtype=np.int8), shape)
+    return [*same, mixed, random.integers(-128, 128, shape, dtype=np.int8)]
 
 
-def int32_samples(shape, seed, limit=2**30):
+def int32_samples(shape, seed):
     """The documented limits of a bias, 0, and random values of a usual size."""
-    random = np.random.default_rng(seed)
-    return [
-        np.full(shape, -limit, dtype=np.int32),
-        np.full(shape, limit, dtype=np.int32),
-        np.zeros(shape, dtype=np.int32),
-        random.integers(-5000, 5000, shape, dtype=np.int32),
-    ]
+    same = [np.full(shape, value, dtype=np.int32) for value in (-(2**30), 2**30, 0)]
+    return [*same, np.random.default_rng(seed).integers(-5000, 5000, shape, dtype=np.int32)]
 
 
-def test_held_out_images(operators, parameters, held_out):
+def test_network(operators, held_out):
+    """On the held-out images, random ones and extremes."""
     images, _, predictions = held_out
-    np.testing.assert_array_equal(check_network(operators, images, parameters), predictions)
+    np.testing.assert_array_equal(check_network(operators, images), predictions)
+    check_network(operators, np.random.default_rng(1).integers(-128, 128, (200, 8, 8, 1), dtype=np.int8))
+    check_network(operators, np.stack(int8_samples((8, 8, 1), seed=2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "shape", "weight"),
+    [("conv2d_relu", np.int8, (8, 8, 1), (8, 3, 3, 1)), ("dense", np.int32, (4, 4, 8), (10, 128))],
+)
+def test_extremes(operators, name, dtype, shape, weight):
+    data = np.stack(int8_samples(shape, seed=3))
+    for values in int8_samples(weight, seed=4):
+        for bias in int32_samples(weight[:1], seed=5):
+            check(operators, name, dtype, data, values, bias)
+
+
+def test_max_pool_extremes(operators):
+    check(operators, "max_pool", np.int8, np.stack(int8_samples((8, 8, 8), seed=6)))
 
 
 def test_held_out_header_agrees_with_the_reference(held_out):
@@ -118,22 +121,6 @@ def test_golden_vectors_are_held_out_images(held_out):
     assert len(images) == 20
     np.testing.assert_array_equal(images, held_out[0][:20])
     np.testing.assert_array_equal(labels, held_out[2][:20])
-
-
-def test_network_on_random_images(operators, parameters):
-    images = np.random.default_rng(1).integers(-128, 128, (200, 8, 8, 1), dtype=np.int8)
-    check_network(operators, images, parameters)
-
-
-def test_network_on_extreme_images(operators, parameters):
-    check_network(operators, np.stack(int8_samples((8, 8, 1), seed=2)), parameters)
-
-
-def test_conv2d_relu_extremes(operators):
-    images = np.stack(int8_samples((8, 8, 1), seed=3))
-    for weight in int8_samples((8, 3, 3, 1), seed=4):
-        for bias in int32_samples((8,), seed=5):
-            check(operators, "conv2d_relu", np.int8, images, weight, bias)
 
 
 def test_conv2d_relu_places_each_tap(operators):
@@ -160,35 +147,23 @@ def test_conv2d_relu_rounding(operators, total, expected):
     assert (features == expected).all()
 
 
-def test_max_pool_extremes(operators):
-    check(operators, "max_pool", np.int8, np.stack(int8_samples((8, 8, 8), seed=6)))
-
-
-def test_dense_extremes(operators):
-    pooled = np.stack(int8_samples((4, 4, 8), seed=7))
-    for weight in int8_samples((10, 128), seed=8):
-        for bias in int32_samples((10,), seed=9):
-            check(operators, "dense", np.int32, pooled, weight, bias)
-
-
 def test_arg_max_extremes(operators):
     low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
-    random = np.random.default_rng(10)
     scores = [np.full(10, low), np.full(10, high), np.zeros(10), np.arange(10), -np.arange(10)]
     scores += [np.where(np.arange(10) == i, high, low) for i in range(10)]
-    scores += list(random.choice([low, -1, 0, high], (100, 10)))
+    scores += list(np.random.default_rng(10).choice([low, -1, 0, high], (100, 10)))
     labels = check(operators, "arg_max", np.int32, np.stack(scores).astype(np.int32))
     assert labels[:5].tolist() == [0, 0, 0, 9, 0]
     assert labels[5:15].tolist() == list(range(10))
 
 
-def test_parameters_fit_the_manifest(parameters):
+def test_parameters_fit_the_manifest():
     manifest = yaml.safe_load((DIGITS / "manifest.yaml").read_text(encoding="utf-8"))
-    assert {key: value["key"] for key, value in manifest["constants"].items()} == {k: k for k in parameters}
+    assert {key: value["key"] for key, value in manifest["constants"].items()} == {k: k for k in PARAMETERS}
     for step in manifest["run"]["steps"]:
         declared = manifest["operators"][step["call"]]["args"]
         for name, argument in zip(step["args"], declared, strict=True):
-            if name in parameters:
-                assert parameters[name].dtype == argument["dtype"]
-                assert list(parameters[name].shape) == argument["shape"]
-                assert parameters[name].flags.c_contiguous
+            if name in PARAMETERS:
+                array = PARAMETERS[name]
+                assert (array.dtype, list(array.shape)) == (argument["dtype"], argument["shape"])
+                assert array.flags.c_contiguous

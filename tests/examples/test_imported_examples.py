@@ -22,15 +22,10 @@ SPOTTING = ROOT / "examples" / "keyword_spotting"
 
 
 def copied_to(folder):
+    """Copy the files that the examples need: they write to build/ at the top."""
     for name in ("examples", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
     return folder
-
-
-@pytest.fixture
-def copy(tmp_path):
-    """Return a copy of the files that the examples need: they write to build/ at the top."""
-    return copied_to(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +60,17 @@ def anomaly(tmp_path_factory):
     return folder, done.stdout
 
 
+def runtime_of(folder, example):
+    runtime = folder / "build" / example / "app" / "modules" / "opwest"
+    return sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
+
+
 def test_one_command_imports_and_runs_a_model(anomaly):
     """The import of float32 models is tested by tests/models/test_real_models.py."""
     folder, console = anomaly
     assert "skipped: " in console
     assert console.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
-    runtime = folder / "build" / "anomaly_detection" / "app" / "modules" / "opwest"
-    copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
-    assert copied == files_of({"core", "sources", "vectors"})  # as in digits: see test_lean_applications.py
+    assert runtime_of(folder, "anomaly_detection") == files_of({"core", "sources", "vectors"})  # as in digits
 
 
 def test_words_are_recognized(spotting):
@@ -81,9 +79,7 @@ def test_words_are_recognized(spotting):
     words = re.findall(r"^   \d+\.\d s: (\w+)$", console, re.MULTILINE)
     assert [word for word in words if word != "unknown"] == ["yes", "left"]
     assert console.splitlines()[-1] == "cases: 20 of 20 agree with the reference"
-    runtime = folder / "build" / "keyword_spotting" / "app" / "modules" / "opwest"
-    copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
-    assert copied == files_of({"core", "sources", "state", "vectors"})
+    assert runtime_of(folder, "keyword_spotting") == files_of({"core", "sources", "state", "vectors"})
 
 
 def test_stream_ends_in_words(spotting):
@@ -114,14 +110,12 @@ def test_imported_model_has_metadata_of_llvm(anomaly):
     assert "cases: 8 of 8" in succeed("run", folder / "llvm", "--host").stdout
 
 
-def test_other_model_is_reported(copy):
+def test_other_and_missing_models_are_reported(tmp_path):
+    copy = copied_to(tmp_path)
     done = run(copy, "keyword_spotting", model_file("hello_world_int8.tflite"))
     assert done.returncode == 1
     assert "the model has 1 input and 1 output values, expected 490 and 12: this is another model" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_missing_model_is_reported(copy):
     done = run(copy, "anomaly_detection", "none.tflite")
     assert done.returncode == 2
     assert "none.tflite' not found; see README.md for its origin" in done.stderr

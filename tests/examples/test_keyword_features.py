@@ -85,15 +85,18 @@ def test_c_equals_numpy_bit_for_bit(operators, name, sound):
         np.testing.assert_array_equal(subject.bands, reference.bands)
 
 
+def integer_features(clip):
+    front = features.FrontEnd(features.tables(SCALE, ZERO_POINT))
+    return [front.run(block) for block in clip.reshape(-1, 1600)][-1]
+
+
 def test_features_are_those_of_tensorflow():
     """tests/examples/tensorflow_features.py wrote the file with tf.signal."""
     with np.load(HERE / "features_of_tensorflow.npz") as file:
         expected = file["features"]
     for clip, trained in zip(tensorflow_features.clips(), expected, strict=True):
         np.testing.assert_allclose(features.trained_features(clip), trained, rtol=0, atol=1e-4)
-        front = features.FrontEnd(features.tables(SCALE, ZERO_POINT))
-        found = [front.run(block) for block in clip.reshape(-1, 1600)][-1]
-        np.testing.assert_array_equal(found, features.quantized(trained, SCALE, ZERO_POINT))
+        np.testing.assert_array_equal(integer_features(clip), features.quantized(trained, SCALE, ZERO_POINT))
 
 
 def test_integer_features_of_spoken_words_are_near_those_of_training():
@@ -102,9 +105,9 @@ def test_integer_features_of_spoken_words_are_near_those_of_training():
     loud, quiet = [], []
     for word in ("yes", "stop", "left"):
         clip = speech.say(word)
-        front = features.FrontEnd(features.tables(SCALE, ZERO_POINT))
-        found = [front.run(block) for block in clip.reshape(-1, 1600)][-1]
-        difference = found - features.quantized(features.trained_features(clip), SCALE, ZERO_POINT).astype(int)
+        difference = integer_features(clip) - features.quantized(
+            features.trained_features(clip), SCALE, ZERO_POINT
+        ).astype(int)
         for frame, row in enumerate(difference):
             (loud if np.abs(clip[320 * frame :][:480]).max() > 32 else quiet).append(row)
     assert np.abs(loud).max() <= 1 and np.count_nonzero(loud) <= 0.005 * np.size(loud)
@@ -112,16 +115,19 @@ def test_integer_features_of_spoken_words_are_near_those_of_training():
 
 
 def make_audio(*words):
-    return subprocess.run(
-        [sys.executable, EXAMPLE / "speech.py", *map(str, words)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, EXAMPLE / "speech.py", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def write_wav(path, content, channels=1, rate=16000):
+    with speech.wave.open(str(path), "wb") as file:
+        file.setparams((channels, 2, rate, 0, "NONE", ""))
+        file.writeframes(content)
 
 
 def test_wav_file_becomes_blocks(tmp_path):
     samples = speech.noise(1)[:15000]
-    with speech.wave.open(str(tmp_path / "a.wav"), "wb") as file:
-        file.setparams((1, 2, 16000, 0, "NONE", ""))
-        file.writeframes(samples.astype("<i2").tobytes())
+    write_wav(tmp_path / "a.wav", samples.astype("<i2").tobytes())
     done = make_audio(tmp_path / "a.wav", "-o", tmp_path / "a.npy")
     assert done.returncode == 0, done.stderr
     found = np.load(tmp_path / "a.npy")
@@ -131,14 +137,12 @@ def test_wav_file_becomes_blocks(tmp_path):
 
 
 def test_other_files_are_rejected(tmp_path):
-    with speech.wave.open(str(tmp_path / "stereo.wav"), "wb") as file:
-        file.setparams((2, 2, 44100, 0, "NONE", ""))
-        file.writeframes(bytes(400))
+    write_wav(tmp_path / "stereo.wav", bytes(400), channels=2, rate=44100)
     (tmp_path / "text.wav").write_text("no sound")
-    done = make_audio(tmp_path / "stereo.wav", "-o", tmp_path / "a.npy")
-    assert done.returncode == 1
-    assert "2 channels, 16 bits, 44100 Hz, expected 1 channel, 16 bits, 16000 Hz" in done.stderr
-    done = make_audio(tmp_path / "text.wav", "-o", tmp_path / "a.npy")
-    assert done.returncode == 1 and "file does not start with RIFF id" in done.stderr
-    done = make_audio(tmp_path / "none.wav", "-o", tmp_path / "a.npy")
-    assert done.returncode == 1 and "none.wav': No such file or directory" in done.stderr
+    for name, message in (
+        ("stereo.wav", "2 channels, 16 bits, 44100 Hz, expected 1 channel, 16 bits, 16000 Hz"),
+        ("text.wav", "file does not start with RIFF id"),
+        ("none.wav", "none.wav': No such file or directory"),
+    ):
+        done = make_audio(tmp_path / name, "-o", tmp_path / "a.npy")
+        assert done.returncode == 1 and message in done.stderr

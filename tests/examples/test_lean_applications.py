@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs.pages import block
 from in_process import succeed
+from opwest.zephyr.runtime import files_of
 from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,27 +27,25 @@ ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|_syscalls\.c$|shell\.c$|_smp\.c$|_native\
 
 
 def source_of(name, folder):
-    """Write the files that an example's manifests name; return the manifests."""
+    """Write the files that an example's manifest names; return the manifest."""
     if name == "readme":
         folder.mkdir()
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        (folder / "operators.c").write_text(re.search(r"```c\n(.*?)```", text, re.DOTALL)[1])
-        (folder / "manifest.yaml").write_text(re.search(r"```yaml\n(version: .*?)```", text, re.DOTALL)[1])
-        return [folder / "manifest.yaml"]
-    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("__pycache__", "objects"))
+        (folder / "operators.c").write_text(block(ROOT / "README.md", "c"))
+        (folder / "manifest.yaml").write_text(block(ROOT / "README.md", "yaml"))
+    else:
+        shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("__pycache__", "objects"))
     if name == "digits":
         command = [sys.executable, folder / "compile_operators.py"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    return [folder / "manifest.yaml"]
+    return folder / "manifest.yaml"
 
 
 @pytest.fixture(scope="module", params=FEATURES)
 def application(request, tmp_path_factory):
-    """Return the name of an example and its application."""
     need("gcc")
     work = tmp_path_factory.mktemp(request.param)
-    succeed("generate", *source_of(request.param, work / "source"), "-o", work / "app")
+    succeed("generate", source_of(request.param, work / "source"), "-o", work / "app")
     return request.param, work / "app"
 
 
@@ -53,15 +53,9 @@ def files_in(app):
     return sorted(path.relative_to(app).as_posix() for path in app.rglob("*") if path.is_file())
 
 
-def test_number_of_files(application):
+def test_number_of_files_and_files_of_the_runtime(application):
     name, app = application
     assert len(files_in(app)) <= MOST_FILES[name], "\n".join(files_in(app))
-
-
-def test_runtime_contains_the_used_files(application):
-    from opwest.zephyr.runtime import files_of
-
-    name, app = application
     assert files_in(app / "modules" / "opwest") == files_of(FEATURES[name])
 
 

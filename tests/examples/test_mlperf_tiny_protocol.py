@@ -86,15 +86,8 @@ def test_input_is_loaded_and_model_runs(program):
     begin, part, end, shown, infer, again = answers(program, "db load 3%db 00Ff%db 8011%db print%infer 2 1%results%")
     assert (begin, part, end) == (["m-[Expecting 3 bytes]"], [], ["m-load-done"])
     assert shown == ["m-buffer-00-ff-80"]
-    assert infer == [
-        "m-warmup-start-1",
-        "m-warmup-done",
-        "m-infer-start-2",
-        "m-lap-us-5000000000",
-        "m-lap-us-15000000000",
-        "m-infer-done",
-        "m-results-[3.000,-0.063]",
-    ]
+    laps = ["m-infer-start-2", "m-lap-us-5000000000", "m-lap-us-15000000000", "m-infer-done"]
+    assert infer == ["m-warmup-start-1", "m-warmup-done", *laps, "m-results-[3.000,-0.063]"]
     assert again == ["m-results-[3.000,-0.063]"]
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 from examples.example_files import held_out_of, reference_of
 from in_process import fail, succeed
@@ -16,24 +17,18 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
 BOTH = ("manifest.yaml", "manifest_serial.yaml")
 LARGEST_RATIO = 0.6
 TARGETS = ("x86-64", "aarch64-host", "cortex-m3", "cortex-m55", "cortex-m55f", "cortex-m55f-mve", "cortex-m55f-mvei")
-
-
 reference = reference_of("two_npus")
 
 
-def generate(manifests, app, *options):
+def run_on_host(manifests, app, *options):
     need("cc")
     succeed("generate", *manifests, "-o", app, *options)
-    return app
+    return succeed("run", app, "--host").stdout
 
 
-def run_on_host(app):
-    done = succeed("run", app, "--host")
-    return done.stdout
-
-
-def copy_example(folder):
-    return Path(shutil.copytree(EXAMPLE, folder / "example", ignore=shutil.ignore_patterns("__pycache__")))
+@pytest.fixture
+def example(tmp_path):
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "example", ignore=shutil.ignore_patterns("__pycache__")))
 
 
 def edit(path, *changes):
@@ -82,8 +77,7 @@ def test_both_branches_are_launched_before_anything_is_waited_for():
     ]
 
 
-def test_in_the_given_order_branches_do_not_overlap(tmp_path):
-    example = copy_example(tmp_path)
+def test_in_the_given_order_branches_do_not_overlap(example):
     edit(example / "manifest.yaml", ("order: any", "order: given"))
     assert schedule_of(example / "manifest.yaml") == [
         *("stretch", "conv_features>", "conv_scores>", "wait npu0", "weigh"),
@@ -111,8 +105,7 @@ def test_serial_model_differs_only_in_how_it_runs():
     assert {part: overlapped[part] for part in parts} == {part: serial[part] for part in parts}
 
 
-def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
-    example = copy_example(tmp_path)
+def test_step_on_a_device_with_another_program_is_rejected(example):
     edit(example / "manifest.yaml", ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"))
     done = fail("check", example / "manifest.yaml")
     shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
@@ -120,30 +113,21 @@ def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-def test_single_model_equals_numpy(tmp_path):
-    check_console(run_on_host(generate([EXAMPLE / "manifest.yaml"], tmp_path / "app")), ["two_npus"])
-
-
 def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
-    console = run_on_host(generate([EXAMPLE / name for name in BOTH], tmp_path / "app"))
+    console = run_on_host([EXAMPLE / name for name in BOTH], tmp_path / "app")
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)
 
 
-def pipeline_of_numpy():
-    """Return the labels of the convolutional branch."""
+def test_pipeline_equals_numpy_and_run(tmp_path):
+    """Of the page on streams: the labels; the frames per second are those of a machine."""
+    console = run_on_host([EXAMPLE / "manifest_pipeline.yaml"], tmp_path / "app")
     images, labels, _ = held_out_of("two_npus")
     network = reference.load()
     scores = reference.weigh(reference.conv_branch(images, network), network.parameters["conv_factor"])
     found = reference.arg_max(scores)
-    return found.tolist(), int((found == labels).sum())
-
-
-def test_pipeline_equals_numpy_and_run(tmp_path):
-    """Of the page on streams: the labels; the frames per second are those of a machine."""
-    console = run_on_host(generate([EXAMPLE / "manifest_pipeline.yaml"], tmp_path / "app"))
-    labels, correct = pipeline_of_numpy()
-    shown = [f"npu_pipeline: {' '.join(map(str, labels))}", f"stream: 40 of 40 equal run, {correct} correct"]
+    correct = int((found == labels).sum())
+    shown = [f"npu_pipeline: {' '.join(map(str, found.tolist()))}", f"stream: 40 of 40 equal run, {correct} correct"]
     assert console.splitlines()[:2] == shown
     page = (EXAMPLE.parents[1] / "docs" / "streaming.md").read_text(encoding="utf-8")
     assert "\n".join(shown) in page
@@ -156,12 +140,12 @@ def test_with_llvm_metadata(tmp_path, monkeypatch):
     need("llvmlite")
     need_x86_64()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-    app = generate([EXAMPLE / name for name in BOTH], tmp_path / "app", "--metadata=llvm")
+    app = tmp_path / "app"
+    console = run_on_host([EXAMPLE / name for name in BOTH], app, "--metadata=llvm")
     for model in ("two_npus", "two_npus_serial"):
         objects = app.glob(f"models/{model}/objects/*/{model}_metadata.o")
         assert sorted(path.parent.name for path in objects) == sorted(TARGETS)
         assert not (app / "models" / model / "src" / f"{model}_run.c").exists()
-    console = run_on_host(app)
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)
 
@@ -196,31 +180,24 @@ int main(void)
 """
 
 
-def test_scores_of_any_image_equal_numpy_bit_for_bit(tmp_path):
+def test_scores_of_any_image_equal_numpy_bit_for_bit(example, tmp_path):
     random = np.random.default_rng(7)
-    images = np.concatenate(
-        [
-            held_out_of("two_npus")[0],
-            random.integers(0, 17, (100, 8, 8, 1), dtype=np.int8),
-            random.integers(-128, 128, (100, 8, 8, 1), dtype=np.int8),
-            random.choice(np.array([-128, 127], np.int8), (20, 8, 8, 1)),
-            np.stack([np.full((8, 8, 1), value, np.int8) for value in (-128, -1, 0, 1, 16, 127)]),
-        ]
-    )
-    example = copy_example(tmp_path)
+    parts = [held_out_of("two_npus")[0]]
+    parts += [random.integers(low, high, (100, 8, 8, 1), dtype=np.int8) for low, high in ((0, 17), (-128, 128))]
+    parts.append(random.choice(np.array([-128, 127], np.int8), (20, 8, 8, 1)))
+    parts += [np.full((1, 8, 8, 1), value, np.int8) for value in (-128, -1, 0, 1, 16, 127)]
+    images = np.concatenate(parts)
+    label = "label: {dtype: int32, shape: [1]}"
     edit(
         example / "manifest.yaml",
-        (
-            "outputs: {label: {dtype: int32, shape: [1]}}",
-            "outputs: {label: {dtype: int32, shape: [1]}, scores: {dtype: int32, shape: [1, 10]}}",
-        ),
+        (f"outputs: {{{label}}}", f"outputs: {{{label}, scores: {{dtype: int32, shape: [1, 10]}}}}"),
         ("latency_us: 20000", "latency_us: 0"),
         ("application/held_out.h", "application/images.h"),
     )
     rows = ",\n".join("{" + ", ".join(map(str, image.ravel())) + "}" for image in images)
     (example / "application" / "images.h").write_text(f"static const int8_t images[][64] = {{\n{rows}\n}};\n")
     (example / "application" / "main.c").write_text(SCORES_MAIN)
-    console = run_on_host(generate([example / "manifest.yaml"], tmp_path / "app"))
+    console = run_on_host([example / "manifest.yaml"], tmp_path / "app")
     printed = np.array([[int(word) for word in line.split()] for line in console.splitlines()])
     network = reference.load()
     branches = (("conv_factor", reference.conv_branch), ("dense_factor", reference.dense_branch))

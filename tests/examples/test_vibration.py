@@ -14,8 +14,6 @@ from in_process import succeed
 from requirements_support import need
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vibration"
-
-
 reference = reference_of("vibration")
 
 

@@ -40,7 +40,7 @@ def main() -> int:
     options.add_argument("--worker", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     options.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
     given = options.parse_args()
-    chosen = [readers()[name] for name in given.reader] or list(readers().values())
+    chosen = [readers()[name] for name in given.reader] or [one for one in readers().values() if one.is_available]
     if given.worker is not None:
         return _work(chosen[0], given)
     print(f"# Fuzzing, seed {given.seed}\n\n| reader | inputs | CPU s | defects |\n|---|---:|---:|---:|", flush=True)

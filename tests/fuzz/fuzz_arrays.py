@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 from fuzz_mutators import mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader
+from fuzz_readers import Read, Reader, said
 from opwest.diagnostics import Diagnostics
 from opwest.host.arrays import read_runs
 from opwest.manifest.arrays import ArrayError, array_names, read_array
@@ -58,28 +58,22 @@ def mutate_npy(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes
     return content[:8] + (len(header) & 0xFFFF).to_bytes(size, "little") + header + content[end:]
 
 
-def _words(fault: ArrayError) -> str:
-    assert fault.message.strip() and len(fault.message) < 2_000, fault.message[:200]
-    return " ".join(word for word in fault.message.split() if word.isalpha())
-
-
 def _start_constants(folder: Path) -> Read:
     path = folder / "x.npz"
     tensor = {"name": "x", "dtype": "int16", "shape": [2, 3], "role": "input"}
 
+    def array(*, key_given: bool) -> str:
+        found = read_array(path, "x", key_given=key_given)
+        return f"{found.dtype} {len(found.shape or ())}"
+
     def read(content: bytes) -> str:
         path.write_bytes(content)
         found = []
-        for key_given in (False, True):
+        for use in (lambda: array(key_given=False), lambda: array(key_given=True), lambda: len(array_names(path))):
             try:
-                array = read_array(path, "x", key_given=key_given)
-                found.append(f"{array.dtype} {len(array.shape or ())}")
+                found.append(f"{use()}")
             except ArrayError as fault:
-                found.append(_words(fault))
-        try:
-            found.append(str(len(array_names(path))))
-        except ArrayError as fault:
-            found.append(_words(fault))
+                found.append(said(fault))
         faults = Diagnostics()
         read_runs([f"x={path}"], [], 1, [tensor], faults)
         return " ".join([*found, *(d.message[:12] for d in faults)])

@@ -4,13 +4,12 @@
 
 import asyncio
 import atexit
-import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fuzz_mutators import mutate_bytes, text_mutator
+from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
 from opwest.board.link import LinkError
@@ -43,12 +42,9 @@ class _Answers(ShellConnection):
     """A shell with given responses: one for each command, then no response."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
-        self.device = "/dev/board"
-        self.timeout = 0.01
-        self._received = b""
-        self._answers = list(answers)
-        self._now = b""
-        self._asked = 0
+        self.device, self.timeout = "/dev/board", 0.01
+        self._received, self._now = b"", b""
+        self._answers, self._asked = list(answers), 0
 
     def _send(self, data: bytes) -> None:
         self._asked += 1
@@ -73,9 +69,7 @@ class _Shell(ShellLink):
     """The link of a shell with given responses."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
-        self.device = "/dev/board"
-        self._timeout = 0.01
-        self._chunk = 1
+        self.device, self._timeout, self._chunk = "/dev/board", 0.01, 1
         self._connection = _Answers(answers)
         self._ask = self._connection.ask
 
@@ -90,13 +84,9 @@ def _run(link: Any) -> str:
     """Run a model as `opwest run --board` does."""
     import numpy as np
 
-    try:
-        model = find_model(link.describe(), "m", link.device)
-        check_tensors(model, _TENSORS, link.device)
-        outcome = run_model(link, model, Runs({"x": np.zeros(2, np.int16)}), progress=Progress(None))
-    except LinkError as fault:
-        assert fault.message.strip() and len(fault.message) < 5_000, fault.message[:100]
-        return " ".join(word for word in fault.message.split() if word.isalpha())
+    model = find_model(link.describe(), "m", link.device)
+    check_tensors(model, _TENSORS, link.device)
+    outcome = run_model(link, model, Runs({"x": np.zeros(2, np.int16)}), progress=Progress(None))
     return f"{sorted(outcome.outputs)}"
 
 
@@ -107,16 +97,17 @@ def start_shell(_folder: Path, use: Use = _run) -> Read:
 
 def smp_answers() -> list[dict[str, Any]]:
     """Return the responses of a board that serves one model and runs it once."""
+    done = {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5}
     return [
         {"buf_size": 384, "buf_count": 4},
         {"service": 1, "models": 1, "name": "m", "inputs": 1, "outputs": 1},
         {"name": "x", "dtype": "int16", "size": 4, "shape": [2]},
         {"name": "y", "dtype": "int16", "size": 4, "shape": [2]},
-        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+        done,
         {"off": 4},
-        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+        done,
         {"off": 0, "data": b"\1\2\3\4"},
-        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+        done,
     ]
 
 
@@ -125,10 +116,8 @@ def _smp_seeds() -> Sequence[bytes]:
 
     whole = [cbor2.dumps(answer) for answer in smp_answers()]
     refused = [*whole[:2], cbor2.dumps({"rc": 5})]
-    return [
-        SEPARATOR.join(answers)
-        for answers in (whole, refused, whole[:5], [cbor2.dumps({"err": {"group": 1, "rc": 3}})])
-    ]
+    error = [cbor2.dumps({"err": {"group": 1, "rc": 3}})]
+    return [SEPARATOR.join(answers) for answers in (whole, refused, whole[:5], error)]
 
 
 SEPARATOR = b"\xff\xfe\xff"
@@ -206,9 +195,8 @@ def _start_workspace(folder: Path) -> Read:
         for name in ("VERSION", "west.yml", "boards/v/b/board.yml", "boards/v/b/b.yaml", "soc/v/soc.yml"):
             (base / name).write_bytes(content)
         found = Workspace(base)
-        return (
-            f"{found.version is None} {len(found.boards)} {found.architecture('b') is None} {found.has_module('hal_x')}"
-        )
+        seen = (found.version is None, len(found.boards), found.architecture("b") is None, found.has_module("hal_x"))
+        return str(seen)
 
     return read
 
@@ -237,9 +225,10 @@ def _start_kconfig(folder: Path) -> Read:
     return read
 
 
+ANSWERS: dict[str, Any] = {"refuses": (LinkError,), "longest": 5_000}
 READERS = (
     Reader("Kconfig", lambda: _KCONFIG, _start_kconfig, text_mutator(_KCONFIG_WORDS, pattern=r"[\w$-]+|\S")),
-    Reader("shell answers", lambda: _SHELL, start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S")),
-    *([Reader("SMP answers", _smp_seeds, start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
+    Reader("shell answers", lambda: _SHELL, start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S"), **ANSWERS),
+    Reader("SMP answers", _smp_seeds, start_smp, needs="smpclient", **ANSWERS),
     Reader("workspace", lambda: _WORKSPACE, _start_workspace, mutate_yaml),
 )

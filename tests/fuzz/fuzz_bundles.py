@@ -37,17 +37,14 @@ def _start_bundle(_folder: Path) -> Read:
     return read
 
 
-def _start_tree(_folder: Path) -> Read:
-    def read(data: bytes) -> str:
-        try:
-            return str(partition(data.decode("utf-8", "replace"), "slot"))
-        except TreeError as error:
-            return error.message[:40]
-
-    return read
-
-
 READERS = (
     Reader("bundle", _bundles, _start_bundle),
-    Reader("zephyr.dts", lambda: [_TREE.encode()], _start_tree, runs=50_000),
+    Reader(
+        "zephyr.dts",
+        lambda: [_TREE],
+        lambda _folder: lambda data: str(partition(data.decode("utf-8", "replace"), "slot")),
+        runs=50_000,
+        refuses=(TreeError,),
+        longest=10_000,
+    ),
 )

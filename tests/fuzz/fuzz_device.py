@@ -34,11 +34,7 @@ FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-missing-field-init
 SANITIZERS = ("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
 _CONFIG = ("-DCONFIG_SHELL_CMD_BUFF_SIZE=1024", "-DCONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE=384")
 _CONFIG += ("-DCONFIG_OPWEST_SERVICE_SMP_GROUP=28535",)
-_PACKED = (
-    "fuzz_packed",
-    "foreign_operators",
-    *(f"packed_{part}" for part in ("operators", "memory", "host_port", "zephyr_port")),
-)
+_PACKED = "fuzz_packed foreign_operators packed_operators packed_memory packed_host_port packed_zephyr_port".split()
 _WORDS = "open close run read write describe m empty a absent y 0 1 4 299 300 4294967295 00 ffFF zz -1".split()
 
 
@@ -258,20 +254,11 @@ def _cbor(value: Any) -> bytes:
 
 def _smp_seeds() -> Sequence[bytes]:
     opened = (7, {"model": 0, "do": 0})
+    write, end = (5, {"model": 0, "tensor": 0, "off": 1, "data": b"1234"}), (7, {"model": 1, "do": 3})
     rounds: list[list[tuple[int, dict[str, Any]]]] = [
         [(0, {"model": 0}), (2, {"model": 0, "tensor": 0}), (2, {"model": 0, "tensor": 2})],
-        [
-            opened,
-            (5, {"model": 0, "tensor": 0, "off": 1, "data": b"1234"}),
-            (7, {"do": 1}),
-            (4, {"tensor": 2, "off": 0}),
-        ],
-        [
-            opened,
-            (4, {"tensor": 0, "off": 4294967295}),
-            (5, {"tensor": 65536, "data": b""}),
-            (7, {"model": 1, "do": 3}),
-        ],
+        [opened, write, (7, {"do": 1}), (4, {"tensor": 2, "off": 0})],
+        [opened, (4, {"tensor": 0, "off": 4294967295}), (5, {"tensor": 65536, "data": b""}), end],
         [opened, (5, {"tensor": 0, "off": 299}), (5, {"tensor": 1, "data": b"x"}), (7, {"do": 2}), (4, {})],
     ]
     packed = [[(kind, _cbor(request)) for kind, request in requests] for requests in rounds]
@@ -279,12 +266,8 @@ def _smp_seeds() -> Sequence[bytes]:
 
 
 def _call_seeds() -> Sequence[bytes]:
-    return [
-        b"\0\x00" + bytes(64),
-        b"\1\x05store" + bytes(40),
-        b"\0\x0f" + bytes(range(60)),
-        b"\x0e\x03\x02\xff\xff" * 8,
-    ]
+    found = [b"\0\x00" + bytes(64), b"\1\x05store" + bytes(40)]
+    return [*found, b"\0\x0f" + bytes(range(60)), b"\x0e\x03\x02\xff\xff" * 8]
 
 
 def _packed_seeds() -> Sequence[bytes]:

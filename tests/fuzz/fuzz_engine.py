@@ -129,9 +129,9 @@ def fuzz(
 ) -> Iterator[int | Failure]:
     """Run `reader` on `runs` inputs; yield each new failure, and at the end the number of inputs."""
     home = Path.cwd()
-    read = reader.start(folder)
+    read = reader.reading(folder)
     chance = Random(f"{reader.name}/{seed}/{start}")
-    seeds = list(reader.seeds())
+    seeds = reader.inputs()
     corpus, outcomes, broken = list(seeds), set[str](), set[str]()
     end = None if seconds is None else time.monotonic() + seconds
     number = start

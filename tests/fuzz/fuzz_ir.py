@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLVM IR: bitcode and text, read and compiled by LLVM in a child process; and the text readers of opwest."""
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzz_mutators import mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader
+from fuzz_mutators import text_mutator
+from fuzz_readers import Read, Reader, plain
 
 _IR = """\
 source_filename = "op.c"
@@ -59,7 +58,7 @@ def _start_text(_folder: Path) -> Read:
             try:
                 module = step(module)
             except LlvmError as fault:
-                return " ".join(word for word in fault.message.split() if word.isalpha())
+                return plain(fault.message)
         return f"{len(lines)} {len(names)} {ir.has_assembly(module)} {len(module) == len(content)}"
 
     return read
@@ -78,13 +77,10 @@ def _bitcode() -> Sequence[bytes]:
 
 def _start_bitcode(folder: Path) -> Read:
     """Read and compile each input in a separate process, as opwest does with the first."""
-    import fuzz_paths
+    from llvm_support import target
     from opwest.llvm.api import compile_ir, read_ir
     from opwest.llvm.facts import CompileOptions, Limits, LlvmError
     from opwest.objects.inspect import read_member
-
-    fuzz_paths.sys.path.insert(0, str(fuzz_paths.TESTS / "unit" / "llvm"))
-    from llvm_support import target
 
     goal, limits, path = target("cortex-m4f"), Limits(seconds=20.0), folder / "op.bc"
 
@@ -97,17 +93,13 @@ def _start_bitcode(folder: Path) -> Read:
             read_member("op.o", made)
         except LlvmError as fault:
             assert fault.message.strip() and fault.message.isprintable() and len(fault.message) < 2_000
-            return " ".join(word for word in fault.message.split() if word.isalpha())
+            return plain(fault.message)
         return f"compiled {found}"
 
     return read
 
 
 READERS = (
-    Reader("IR text", lambda: [_IR.encode()], _start_text, text_mutator(_WORDS, pattern=r"[\w.]+|\S")),
-    *(
-        [Reader("bitcode", _bitcode, _start_bitcode, mutate_bytes, runs=5_000)]
-        if importlib.util.find_spec("llvmlite")
-        else []
-    ),
+    Reader("IR text", lambda: [_IR], _start_text, text_mutator(_WORDS, pattern=r"[\w.]+|\S")),
+    Reader("bitcode", _bitcode, _start_bitcode, runs=5_000, needs="llvmlite"),
 )

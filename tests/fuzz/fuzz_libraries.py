@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-import fuzz_paths  # noqa: F401
 import mlf_made as made
 import numpy as np
 from fuzz_mutators import LONGEST, mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader, messages
+from fuzz_readers import Read, Reader, messages, plain
 from mlf_mutations import VARIANTS, content_of, examine, mutated
 from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import c_text, packed, packed_calls, processor, wrapper
@@ -58,7 +57,7 @@ def _mutate_once(content: bytes, chance: Random, corpus: Sequence[bytes]) -> byt
 def _start_library(folder: Path) -> Read:
     def read(content: bytes) -> str:
         whole = hashlib.sha256(content).digest()[0] % _CHECKED == 0
-        return " ".join(word for word in examine(content, folder / "one", whole=whole).split() if word.isalpha())
+        return plain(examine(content, folder / "one", whole=whole))
 
     return read
 
@@ -81,32 +80,7 @@ _WORDS = (
 
 
 _change = text_mutator(_WORDS, pattern=r"\w+|[^\w\s]")
-_RUNS = (
-    "a",
-    "0x",
-    "9",
-    " ",
-    "\t",
-    "\n",
-    "*",
-    "* ",
-    "(",
-    "{",
-    "}",
-    "/",
-    "/*",
-    '"',
-    "\\",
-    "\\\n",
-    "a,",
-    "a ",
-    "int ",
-    "x.",
-    "[1]",
-    "//",
-    "{}\n",
-    "a(",
-)
+_RUNS = (*r'a 0x 9 * ( { } / /* " \ a, x. [1] // a('.split(), " ", "\t", "\n", "* ", "\\\n", "a ", "int ", "{}\n")
 
 
 def mutate_texts(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
@@ -169,10 +143,7 @@ def _start_params(folder: Path) -> Read:
     os.chdir(folder)
 
     def read(content: bytes) -> str:
-        try:
-            found = read_params(content, "x.params")
-        except OpwestError as fault:
-            return messages(fault.diagnostics)
+        found = read_params(content, "x.params")
         assert sum(one.values.nbytes for one in found.values()) <= len(content)
         return str([str(one.dtype) for one in found.values()][:4])
 
@@ -182,5 +153,5 @@ def _start_params(folder: Path) -> Read:
 READERS = (
     Reader("mlf", lambda: [made.tar_of(variant()) for variant in VARIANTS], _start_library, mutate_library),
     Reader("mlf texts", _texts, _start_texts, mutate_texts),
-    Reader("mlf parameters", _params_seeds, _start_params),
+    Reader("mlf parameters", _params_seeds, _start_params, refuses=(OpwestError,)),
 )

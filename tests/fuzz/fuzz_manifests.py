@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import fuzz_paths  # noqa: F401
 from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
 from golden_support import GOLDEN

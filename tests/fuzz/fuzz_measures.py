@@ -2,17 +2,15 @@
 # ruff: noqa: E501 - lists of words
 """Readers of measurements of images, over the shell, over SMP and on a host; and of build directories."""
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fuzz_paths  # noqa: F401
 from fuzz_boards import SEPARATOR, smp_answers, start_shell, start_smp
-from fuzz_mutators import mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader
+from fuzz_mutators import text_mutator
+from fuzz_readers import Read, Reader, plain, said
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.board.session import find_model
@@ -51,8 +49,7 @@ def _ask(link: Any, *, folder: Path) -> str:
     try:
         profile = link.measures(find_model(link.describe(), "m", link.device))
     except LinkError as fault:
-        assert fault.message.strip() and len(fault.message) < 5_000, fault.message[:100]
-        return " ".join(word for word in fault.message.split() if word.isalpha())
+        return said(fault, 5_000)
     return _use(profile, folder)
 
 
@@ -70,17 +67,8 @@ def _start_host(folder: Path) -> Read:
 def _smp_seeds() -> Sequence[bytes]:
     import cbor2
 
-    point = {
-        "kind": "run",
-        "name": "m",
-        "step": 65535,
-        "device": 65535,
-        "runs": 4,
-        "last": 9,
-        "min": 1,
-        "max": 9,
-        "total": 20,
-    }
+    times = {"runs": 4, "last": 9, "min": 1, "max": 9, "total": 20}
+    point = {"kind": "run", "name": "m", "step": 65535, "device": 65535, **times}
     head = {"points": 3, "hz": 25_000_000, "used": 812, "stack": 4096}
     more = [
         {**point, "kind": "launch", "name": "f", "step": 0, "device": 0},
@@ -117,23 +105,22 @@ def _start_build(folder: Path) -> Read:
             try:
                 found.append(str(look() is None))
             except LinkError as fault:
-                found.append(" ".join(word for word in fault.message.split() if word.isalpha()))
+                found.append(plain(fault.message))
         return " ".join(found)
 
     return read
 
 
-def _start_shell(folder: Path) -> Read:
-    return start_shell(folder, partial(_ask, folder=folder))
-
-
-def _start_smp(folder: Path) -> Read:
-    return start_smp(folder, partial(_ask, folder=folder))
-
-
 READERS = (
-    Reader("shell measures", lambda: [_DESCRIPTION + one for one in _POINTS], _start_shell, _text),
+    Reader(
+        "shell measures",
+        lambda: [_DESCRIPTION + one for one in _POINTS],
+        lambda folder: start_shell(folder, partial(_ask, folder=folder)),
+        _text,
+    ),
     Reader("host measures", lambda: _POINTS, _start_host, _text),
-    *([Reader("SMP measures", _smp_seeds, _start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
+    Reader(
+        "SMP measures", _smp_seeds, lambda folder: start_smp(folder, partial(_ask, folder=folder)), needs="smpclient"
+    ),
     Reader("build", lambda: _BUILDS, _start_build, text_mutator(_BUILD_WORDS, pattern=r"\w+|\S")),
 )

@@ -18,70 +18,55 @@ _EDGES = (0, 1, 2, 4, 7, 8, 16, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF,
 _EDGES += (0xFFFFFFFE, 0xFFFFFFFF, 1 << 40, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 
 
+_BYTE_CHANGES = "flip flip flip edge edge nearby truncate remove double splice overwrite noise".split()
+
+
 def mutate_bytes(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
     """Return `content` with one to eight changes: bits, edge values, truncation, parts removed, doubled, spliced."""
     data = bytearray(content)
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         if not data:
             data += chance.choice(corpus)[: chance.randrange(1, 64)] or b"\0"
-        _BYTE_CHANGES[chance.randrange(len(_BYTE_CHANGES))](data, chance, corpus)
+        _change(_BYTE_CHANGES[chance.randrange(len(_BYTE_CHANGES))], data, chance, corpus)
     return bytes(data[:LONGEST])
 
 
-def _flip(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-
-
-def _edge(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    size = chance.choice((1, 1, 2, 4, 8))
-    at = chance.randrange(len(data)) // size * size if chance.random() < 0.7 else chance.randrange(len(data))
-    value = chance.choice(_EDGES) & ((1 << 8 * size) - 1)
-    data[at : at + size] = value.to_bytes(size, chance.choice(("little", "big")))
-
-
-def _nearby(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    """Add a small number to a little-endian word: slightly wrong offsets and counts."""
-    size = chance.choice((1, 2, 4))
-    at = chance.randrange(len(data))
-    value = int.from_bytes(data[at : at + size], "little") + chance.randrange(-16, 17)
-    data[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-
-
-def _truncate(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    del data[chance.randrange(len(data)) :]
-
-
-def _remove(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    at = chance.randrange(len(data))
-    del data[at : at + chance.choice((1, 1, 2, 4, 8, 32))]
-
-
-def _double(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    at = chance.randrange(len(data))
-    part = data[at : at + chance.choice((1, 4, 16, 64))] * chance.choice((1, 1, 2, 50))
-    data[at:at] = part
-
-
-def _splice(data: bytearray, chance: Random, corpus: Sequence[bytes]) -> None:
-    other = chance.choice(corpus)
-    start = chance.randrange(len(other)) if other else 0
-    data[chance.randrange(len(data)) :] = other[start:]
-
-
-def _overwrite(data: bytearray, chance: Random, corpus: Sequence[bytes]) -> None:
-    other = chance.choice(corpus)
-    start = chance.randrange(len(other)) if other else 0
-    part = other[start : start + chance.choice((4, 16, 64))]
-    at = chance.randrange(len(data))
-    data[at : at + len(part)] = part
-
-
-def _noise(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    at = chance.randrange(len(data))
-    data[at:at] = chance.randbytes(chance.randrange(1, 9))
-
-
-_BYTE_CHANGES = (_flip, _flip, _flip, _edge, _edge, _nearby, _truncate, _remove, _double, _splice, _overwrite, _noise)
+def _change(kind: str, data: bytearray, chance: Random, corpus: Sequence[bytes]) -> None:
+    """Make one change of a kind."""
+    other, start = b"", 0
+    if kind in ("splice", "overwrite"):
+        other = chance.choice(corpus)
+        start = chance.randrange(len(other)) if other else 0
+    match kind:
+        case "flip":
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        case "edge":
+            size = chance.choice((1, 1, 2, 4, 8))
+            at = chance.randrange(len(data)) // size * size if chance.random() < 0.7 else chance.randrange(len(data))
+            value = chance.choice(_EDGES) & ((1 << 8 * size) - 1)
+            data[at : at + size] = value.to_bytes(size, chance.choice(("little", "big")))
+        case "nearby":  # slightly wrong offsets and counts in little-endian words
+            size = chance.choice((1, 2, 4))
+            at = chance.randrange(len(data))
+            value = int.from_bytes(data[at : at + size], "little") + chance.randrange(-16, 17)
+            data[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        case "truncate":
+            del data[chance.randrange(len(data)) :]
+        case "remove":
+            at = chance.randrange(len(data))
+            del data[at : at + chance.choice((1, 1, 2, 4, 8, 32))]
+        case "double":
+            at = chance.randrange(len(data))
+            data[at:at] = data[at : at + chance.choice((1, 4, 16, 64))] * chance.choice((1, 1, 2, 50))
+        case "splice":
+            data[chance.randrange(len(data)) :] = other[start:]
+        case "overwrite":
+            part = other[start : start + chance.choice((4, 16, 64))]
+            at = chance.randrange(len(data))
+            data[at : at + len(part)] = part
+        case "noise":
+            at = chance.randrange(len(data))
+            data[at:at] = chance.randbytes(chance.randrange(1, 9))
 
 
 def text_mutator(words: Sequence[str], *, pattern: str = r"\w+") -> Mutator:

@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import fuzz_paths  # noqa: F401
 from elf_writer import archive_of, arm_object, build_elf
 from fuzz_mutators import mutate_bytes, text_mutator
-from fuzz_readers import Read, Reader
+from fuzz_readers import Read, Reader, plain, said
 from opwest.objects.dwarf import signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
@@ -81,21 +80,12 @@ def mutate_sections(content: bytes, chance: Random, corpus: Sequence[bytes]) -> 
     return content[: section.offset] + inner + content[section.offset + section.size :]
 
 
-def words(fault: ObjectError) -> str:
-    """Return a message without numbers and names."""
-    assert fault.message.strip() and len(fault.message) < 2_000, fault.message[:200]
-    return " ".join(word for word in fault.message.split() if word.isalpha())
-
-
 def _start_elf(_folder: Path) -> Read:
     names = {"op": "model__op", "memcpy": "model__memcpy", "state": "model__state"}
 
     def read(content: bytes) -> str:
-        try:
-            member = read_member("x.o", content)
-            renamed = read_member("x.o", rename_symbols(content, names))
-        except ObjectError as fault:
-            return words(fault)
+        member = read_member("x.o", content)
+        renamed = read_member("x.o", rename_symbols(content, names))
         assert len(renamed.symbols) == len(member.symbols)
         return f"{member.abi.machine} {len(member.symbols) > 2} {[f[:20] for f in member.faults]}"
 
@@ -107,20 +97,17 @@ def _start_dwarf(_folder: Path) -> Read:
         try:
             member = read_member("x.o", content)
         except ObjectError as fault:
-            return words(fault)
+            return said(fault)
         found = signatures(member, names=True)
-        return " ".join(w for w in found.split() if w.isalpha()) if isinstance(found, str) else str(len(found))
+        return plain(found) if isinstance(found, str) else str(len(found))
 
     return read
 
 
 def _start_stack(_folder: Path) -> Read:
     def read(content: bytes) -> str:
-        try:
-            member = read_member("x.o", content)
-            found = stack_usage(member)
-        except ObjectError as fault:
-            return words(fault)
+        member = read_member("x.o", content)
+        found = stack_usage(member)
         assert all(use.bytes is None or use.bytes >= 0 for use in found.values())
         return str(sorted({(use.source or "", use.exact) for use in found.values()}))
 
@@ -135,7 +122,7 @@ def _start_inspect(folder: Path) -> Read:
         try:
             item = inspect_object(path)
         except ObjectError as fault:
-            return words(fault)
+            return said(fault)
         text = as_text("x", item)
         assert "\x1b" not in text
         as_json("x", item)
@@ -162,10 +149,7 @@ def _start_c(_folder: Path) -> Read:
     path = Path("x.c")
 
     def read(content: bytes) -> str:
-        try:
-            found = read_c_source(path, content)
-        except ObjectError as fault:
-            return words(fault)
+        found = read_c_source(path, content)
         return f"{len(found.functions)} {len(found.globals)} {len(found.state)} {len(found.calls)} {bool(found.unread)}"
 
     return read
@@ -190,10 +174,7 @@ def _start_cpp(_folder: Path) -> Read:
     path = Path("x.cpp")
 
     def read(content: bytes) -> str:
-        try:
-            found = read_cpp_source(path, content)
-        except ObjectError as fault:
-            return words(fault)
+        found = read_cpp_source(path, content)
         assert {f.name for f in found.c_functions} <= {f.name for f in found.functions}
         assert all(name.isidentifier() for name in found.scope)
         return f"{len(found.c_functions)} {len(found.scope)} {len(found.state)} {len(found.calls)} {bool(found.unread)}"
@@ -206,10 +187,7 @@ def _start_su(folder: Path) -> Read:
 
     def read(content: bytes) -> str:
         path.write_bytes(content)
-        try:
-            found = read_su(path)
-        except ObjectError as fault:
-            return words(fault)
+        found = read_su(path)
         assert all(entry.bytes >= 0 and entry.line >= 0 for entry in found.values())
         return str(sorted({entry.kind for entry in found.values()}))
 
@@ -220,22 +198,15 @@ _SU_SEEDS = (
     b"x.c:3:5:op\t48\tstatic\nx.c:9:6:grow\t64\tdynamic,bounded\n",
     b"a:b.c:3:op\t48\tdynamic\r\nC:\\x.c:1:1:std::f(int)\t0\tstatic\n",
 )
+_SU_WORDS = "static dynamic 0 -1 999999999999999999999 : \t".split(" ")
 
+_REFUSES = (ObjectError,)
 READERS = (
-    Reader("elf", _elf_seeds, _start_elf),
+    Reader("elf", _elf_seeds, _start_elf, refuses=_REFUSES),
     Reader("archive", _archive_seeds, _start_inspect),
     Reader("dwarf", compiled, _start_dwarf, mutate_sections),
-    Reader("stack", compiled, _start_stack, mutate_sections),
-    Reader(
-        "csource", lambda: [text.encode() for text in _C_SEEDS], _start_c, text_mutator(_C_WORDS, pattern=r"\w+|\S")
-    ),
-    Reader(
-        "cppsource",
-        lambda: [text.encode() for text in _CPP_SEEDS],
-        _start_cpp,
-        text_mutator(_CPP_WORDS, pattern=r"\w+|\S"),
-    ),
-    Reader(
-        "su", lambda: _SU_SEEDS, _start_su, text_mutator("static dynamic 0 -1 999999999999999999999 : \t".split(" "))
-    ),
+    Reader("stack", compiled, _start_stack, mutate_sections, refuses=_REFUSES),
+    Reader("csource", lambda: _C_SEEDS, _start_c, text_mutator(_C_WORDS, pattern=r"\w+|\S"), refuses=_REFUSES),
+    Reader("cppsource", lambda: _CPP_SEEDS, _start_cpp, text_mutator(_CPP_WORDS, pattern=r"\w+|\S"), refuses=_REFUSES),
+    Reader("su", lambda: _SU_SEEDS, _start_su, text_mutator(_SU_WORDS), refuses=_REFUSES),
 )

@@ -5,14 +5,8 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-for _folder in (
-    TESTS,
-    TESTS / "bundles",
-    TESTS / "compile",
-    TESTS / "golden",
-    TESTS / "report",
-    TESTS / "importers",
-    *(TESTS / "unit" / name for name in ("board", "manifest", "objects", "write")),
-):
-    if str(_folder) not in sys.path:
-        sys.path.insert(0, str(_folder))
+_FOLDERS = ". bundles compile golden importers report".split()
+_FOLDERS += [f"unit/{name}" for name in ("board", "llvm", "manifest", "objects", "write")]
+for _folder in (str(TESTS / name) for name in _FOLDERS):
+    if _folder not in sys.path:
+        sys.path.insert(0, _folder)

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import fuzz_paths  # noqa: F401
 from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
 from golden_support import lock_of

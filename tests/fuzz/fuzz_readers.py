@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type of readers for the fuzzer, and the list of all readers."""
 
+import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fuzz_mutators import Mutator, mutate_bytes
-from opwest.diagnostics import Diagnostic
+from opwest.diagnostics import Diagnostic, OpwestError
 
 Read = Callable[[bytes], str]
 """Reads one input. Returns the result as text: inputs with new results join the corpus. May not raise."""
@@ -22,18 +24,59 @@ def messages(faults: Iterable[Diagnostic]) -> str:
     return " ".join(word for one in found[:3] for word in one.message.split()[:12] if word.isalpha())
 
 
+def plain(text: str) -> str:
+    """Return a text without numbers and names."""
+    return " ".join(word for word in text.split() if word.isalpha())
+
+
+def said(fault: Any, longest: int = 2_000) -> str:
+    """Return the message of an exception without numbers and names; it must be short and not empty."""
+    if isinstance(fault, OpwestError):
+        assert fault.diagnostics
+        return messages(fault.diagnostics)
+    assert fault.message.strip() and len(fault.message) < longest, fault.message[:200]
+    return plain(fault.message)
+
+
 @dataclass(frozen=True)
 class Reader:
     """A part of opwest that reads untrusted input."""
 
     name: str
-    seeds: Callable[[], Sequence[bytes]]
+    seeds: Callable[[], Sequence[bytes | str]]
     """Valid inputs, built by code."""
     start: Callable[[Path], Read]
     """Prepares a directory and returns the function that reads."""
     mutate: Mutator = mutate_bytes
     runs: int = 200_000
     """The number of inputs in `make fuzz`."""
+    refuses: tuple[type[Exception], ...] = ()
+    """Documented exceptions: their messages are results."""
+    longest: int = 2_000
+    """The limit of a message."""
+    needs: str | None = None
+    """A package that can be absent."""
+
+    def inputs(self) -> list[bytes]:
+        """Return the seeds."""
+        return [one.encode() if isinstance(one, str) else one for one in self.seeds()]
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the package of the reader is installed."""
+        return self.needs is None or importlib.util.find_spec(self.needs) is not None
+
+    def reading(self, folder: Path) -> Read:
+        """Prepare a directory; return the function that reads, or returns why it refuses an input."""
+        start = self.start(folder)
+
+        def read(content: bytes) -> str:
+            try:
+                return start(content)
+            except self.refuses as fault:
+                return said(fault, self.longest)
+
+        return read
 
 
 @cache

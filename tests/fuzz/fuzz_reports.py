@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-import fuzz_paths  # noqa: F401
 from elf_writer import build_elf
 from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
@@ -76,7 +75,7 @@ def _measured(work: Path) -> data.Model:
     return found
 
 
-def _report_seeds() -> Sequence[bytes]:
+def _report_seeds() -> Sequence[str]:
     plain = report_of(_made())
     text = to_json(replace(plain, stale=(data.Stale("two_npus", "x.o", "changed"),)))
     value = json.loads(text)
@@ -87,27 +86,16 @@ def _report_seeds() -> Sequence[bytes]:
     whole = json.dumps(value)
     html = page(plain, None, None)
     start = html.index("<script", html.index("opwest-report-data") - 200)
-    return [
-        text.encode(),
-        whole.encode(),
-        pretty_json(plain, ()).encode(),
-        f"<!doctype html><title>x</title>{html[start:]}".encode(),
-        picture(plain).encode(),
-        whole.replace("two_npus", "other").encode(),
-    ]
+    texts = [text, whole, pretty_json(plain, ()), f"<!doctype html><title>x</title>{html[start:]}", picture(plain)]
+    return [*texts, whole.replace("two_npus", "other")]
 
 
 def _profile_of_a_report() -> dict[str, object]:
     times = {"runs": 4, "min": 1.0, "max": 9.0, "mean": 4.5}
     point = {"kind": "step", "step": 2, "steps": [2], "operator": "stretch", "device": None, **times}
     run = {**point, "kind": "run", "step": None, "steps": [], "operator": None}
-    place = {
-        "source": "p.json",
-        "where": "mps2/an385",
-        "clock": "emulated",
-        "unit": "cycles",
-        "frequency_hz": 25_000_000,
-    }
+    place = {"source": "p.json", "where": "mps2/an385", "clock": "emulated", "unit": "cycles"}
+    place |= {"frequency_hz": 25_000_000}
     return {**place, "run": run, "points": [point], "stack_used": 812, "stack_size": 4096}
 
 

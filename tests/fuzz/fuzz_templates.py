@@ -37,6 +37,9 @@ _WORDS = (
 ).split()
 
 
+_FORBIDDEN = ("os.", "subprocess.", "socket.", "ctypes.", "shutil.", "pty.")
+
+
 class _Watch:
     """An audit hook that records forbidden actions of templates."""
 
@@ -50,15 +53,11 @@ class _Watch:
         if not self.active:
             return
         if event == "open":
-            path = str(arguments[0])
-            flags = arguments[2] if isinstance(arguments[2], int) else 0
-            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) or not path.startswith(
-                (*self.allowed, sys.prefix, sys.base_prefix)
-            ):
+            path, flags = str(arguments[0]), arguments[2] if isinstance(arguments[2], int) else 0
+            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if writes or not path.startswith((*self.allowed, sys.prefix, sys.base_prefix)):
                 self.seen.append(f"open {path}")
-        elif (
-            event.startswith(("os.", "subprocess.", "socket.", "ctypes.", "shutil.", "pty.")) and event != "os.scandir"
-        ):
+        elif event.startswith(_FORBIDDEN) and event != "os.scandir":
             self.seen.append(event)
 
 
@@ -96,11 +95,4 @@ def _start(_folder: Path) -> Read:
     return read
 
 
-READERS = (
-    Reader(
-        "template",
-        lambda: [t.encode() for t in _SEEDS],
-        _start,
-        text_mutator(_WORDS, pattern=r"\w+|\{\{|\}\}|\{%|%\}|\S"),
-    ),
-)
+READERS = (Reader("template", lambda: _SEEDS, _start, text_mutator(_WORDS, pattern=r"\w+|\{\{|\}\}|\{%|%\}|\S")),)

@@ -4,12 +4,13 @@
 import shutil
 import struct
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from ethos_u_payloads import CONFIG_U65_256, REGIONS, STOP, VALID, convolution, copy, feature_map, payload, words_of
 from fuzz_mutators import mutate_bytes
-from fuzz_readers import Read, Reader
+from fuzz_readers import Read, Reader, plain
 from opwest.diagnostics import OpwestError
 from opwest.ethos_u.check import examine
 from opwest.importers.vela.convert import import_vela
@@ -32,11 +33,8 @@ def mutate_payload(content: bytes, chance: Random, corpus: Sequence[bytes]) -> b
     if chance.random() < 0.2 or len(words) < 10:
         return mutate_bytes(content, chance, corpus)
     for _ in range(chance.randrange(1, 4)):
-        at = (
-            chance.randrange(8, len(words))
-            if len(words) > 8 and chance.random() < 0.9
-            else chance.randrange(len(words))
-        )
+        is_command = len(words) > 8 and chance.random() < 0.9
+        at = chance.randrange(8 if is_command else 0, len(words))
         kind = chance.randrange(5)
         if kind == 0:
             words[at] ^= 1 << chance.randrange(32)
@@ -61,7 +59,7 @@ def _start_payload(_: Path) -> Read:
         if not found.faults:
             assert found.npu is not None
             assert all(use.begin >= 0 and use.end <= REGIONS[use.region] for use in found.uses)
-        words = [" ".join(word for word in one.message.split() if word.isalpha()) for one in found.faults]
+        words = [plain(one.message) for one in found.faults]
         return " ".join([found.npu.name if found.npu else "none", *found.operations, *sorted(set(words))])
 
     return read
@@ -86,26 +84,18 @@ def _start_import(name: str, folder: Path) -> Read:
         path.write_bytes(content)
         try:
             done = import_vela(path, folder / "model", Options("m", "portable"))
-        except OpwestError as error:
+        except OpwestError as error:  # its places name the file, which is in the working directory
             found = [one.message for one in error.diagnostics]
             assert found and all(found)
-            return " ".join(sorted({word for one in found for word in one.split() if word.isalpha()}))
+            return " ".join(map(plain, found))
         shutil.rmtree(done.folder)
         return f"{done.operators} {done.steps}"
 
     return read
 
 
-def _start_tflite(folder: Path) -> Read:
-    return _start_import("m_vela.tflite", folder)
-
-
-def _start_raw(folder: Path) -> Read:
-    return _start_import("m_vela.npz", folder)
-
-
 READERS = (
     Reader("NPU payload", _payload_seeds, _start_payload, mutate_payload),
-    Reader("vela tflite", _tflite_seeds, _start_tflite),
-    Reader("vela raw", _raw_seeds, _start_raw),
+    Reader("vela tflite", _tflite_seeds, partial(_start_import, "m_vela.tflite"), needs="tflite"),
+    Reader("vela raw", _raw_seeds, partial(_start_import, "m_vela.npz"), needs="tflite"),
 )

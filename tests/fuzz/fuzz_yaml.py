@@ -2,7 +2,7 @@
 """Mutations of manifests that mostly remain YAML: keys, scalars, lines, words, and noise."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 # Replacements of scalars: every type, its limits, and names with a meaning elsewhere.
@@ -25,64 +25,38 @@ nodelabel program constants externals tensors pool run inputs outputs steps vers
 sources console description
 """.split()
 
-Lines = list[str]
+_WORDS = {"scalar": r"(?<=[:\[,] )[\w./-]+|(?<=\[)[\w./-]+|\[[^\[\]{}]*\]", "key": r"\w+(?=:)", "word": r"\w+"}
+"""The patterns of replaced parts."""
+MUTATIONS = "delete duplicate swap indent characters".split()
+MUTATIONS += ["scalar"] * 5 + ["key"] * 2 + ["add"] * 3 + ["word"] * 2
 
 
-def delete(lines: Lines, pick: Random) -> None:
-    del lines[pick.randrange(len(lines))]
-
-
-def duplicate(lines: Lines, pick: Random) -> None:
-    lines.insert(pick.randrange(len(lines)), pick.choice(lines))
-
-
-def swap_lines(lines: Lines, pick: Random) -> None:
-    one, other = pick.randrange(len(lines)), pick.randrange(len(lines))
-    lines[one], lines[other] = lines[other], lines[one]
-
-
-def indent(lines: Lines, pick: Random) -> None:
+def mutate(kind: str, lines: list[str], pick: Random) -> None:
+    """Make one change of a kind."""
+    words = re.findall(r"\w+", "\n".join(lines)) if kind == "word" else KEYS if kind == "key" else VALUES
     at = pick.randrange(len(lines))
-    lines[at] = pick.choice(["  " + lines[at], lines[at][2:], "\t" + lines[at]])
-
-
-def _replace_word(lines: Lines, pick: Random, new: Callable[[], str], pattern: str) -> None:
-    at = pick.randrange(len(lines))
-    words = list(re.finditer(pattern, lines[at]))
-    if words:
-        word = pick.choice(words)
-        lines[at] = lines[at][: word.start()] + new() + lines[at][word.end() :]
-
-
-def replace_scalar(lines: Lines, pick: Random) -> None:
-    _replace_word(lines, pick, lambda: pick.choice(VALUES), r"(?<=[:\[,] )[\w./-]+|(?<=\[)[\w./-]+|\[[^\[\]{}]*\]")
-
-
-def replace_key(lines: Lines, pick: Random) -> None:
-    _replace_word(lines, pick, lambda: pick.choice(KEYS), r"\w+(?=:)")
-
-
-def add_key(lines: Lines, pick: Random) -> None:
-    at = pick.randrange(len(lines))
-    lines[at] = lines[at].replace("{", f"{{{pick.choice(KEYS)}: {pick.choice(VALUES)}, ", 1)
-
-
-def swap_words(lines: Lines, pick: Random) -> None:
-    words = re.findall(r"\w+", "\n".join(lines))
-    _replace_word(lines, pick, lambda: pick.choice(words), r"\w+")
-
-
-def insert_characters(lines: Lines, pick: Random) -> None:
-    at = pick.randrange(len(lines))
-    column = pick.randrange(len(lines[at]) + 1)
-    noise = "".join(chr(pick.choice([*range(1, 128), 0x85, 0xFEFF, 0x1F600])) for _ in range(pick.randint(1, 4)))
-    lines[at] = lines[at][:column] + noise + lines[at][column:]
-
-
-MUTATIONS = [
-    delete, duplicate, swap_lines, indent, insert_characters,
-    *[replace_scalar] * 5, *[replace_key] * 2, *[add_key] * 3, *[swap_words] * 2,
-]  # fmt: skip
+    match kind:
+        case "delete":
+            del lines[at]
+        case "duplicate":
+            lines.insert(at, pick.choice(lines))
+        case "swap":
+            other = pick.randrange(len(lines))
+            lines[at], lines[other] = lines[other], lines[at]
+        case "indent":
+            lines[at] = pick.choice(["  " + lines[at], lines[at][2:], "\t" + lines[at]])
+        case "add":
+            lines[at] = lines[at].replace("{", f"{{{pick.choice(KEYS)}: {pick.choice(VALUES)}, ", 1)
+        case "characters":
+            column = pick.randrange(len(lines[at]) + 1)
+            characters = [*range(1, 128), 0x85, 0xFEFF, 0x1F600]
+            noise = "".join(chr(pick.choice(characters)) for _ in range(pick.randint(1, 4)))
+            lines[at] = lines[at][:column] + noise + lines[at][column:]
+        case _:
+            places = list(re.finditer(_WORDS[kind], lines[at]))
+            if places:
+                place = pick.choice(places)
+                lines[at] = lines[at][: place.start()] + pick.choice(words) + lines[at][place.end() :]
 
 
 def mutated(text: str, pick: Random) -> bytes:
@@ -90,7 +64,7 @@ def mutated(text: str, pick: Random) -> bytes:
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     lines = lines or ["version: 1"]
     for _ in range(pick.choice([1, 1, 1, 2, 4])):
-        pick.choice(MUTATIONS)(lines, pick)
+        mutate(pick.choice(MUTATIONS), lines, pick)
         lines = lines or ["version: 1"]
     content = "\n".join(lines).encode("utf-8", "surrogatepass")
     if pick.random() < 0.05:

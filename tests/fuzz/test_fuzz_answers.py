@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_boards import SEPARATOR, _Shell, smp_answers, start_smp
+from fuzz_boards import SEPARATOR, _Shell, smp_answers
+from fuzz_readers import readers
 from golden_support import PROJECTS, lock_of
 from opwest.board.link import Action, LinkError
 from opwest.diagnostics import OpwestError
@@ -48,7 +49,7 @@ def smp(number: int, change: dict[str, Any]) -> str:
 
     answers = smp_answers()
     answers[number] = {key: value for key, value in {**answers[number], **change}.items() if value is not ...}
-    read = start_smp(Path())
+    read = readers()["SMP answers"].reading(Path())
     return read(SEPARATOR.join(cbor2.dumps(answer) for answer in answers))
 
 
@@ -76,16 +77,14 @@ def test_invalid_smp_responses(number: int, change: dict[str, Any], message: str
 
 
 OPERATOR = ["models", 0, "operators", 0]
-ARGUMENT = '{"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": false, "shape": [4], "size": 8}'
+ARGUMENT = {"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": False, "shape": [4], "size": 8}
+OUTSIDE = "argument 'x' of operator 'negate' is outside of its memory"
+TOO_MANY = "operator 'negate' has more arguments than the memory for arguments"
 
 
 @functools.cache
 def lock_of_minimal() -> bytes:
     return lock_of("minimal")
-
-
-def record() -> dict[str, Any]:
-    return json.loads(lock_of_minimal())["record"]
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -111,25 +110,16 @@ def test_records_that_opwest_writes(name: str) -> None:
         ([*OPERATOR, "devices"], ["npu"], "unknown device 'npu' of operator 'negate'"),
         ([*OPERATOR, "args", 0, "dtype"], "int99", "unknown dtype 'int99'"),
         ([*OPERATOR, "args", 0, "shape"], [-4], "'x' has 8 bytes, int16 [-4]"),
-        ([*OPERATOR, "args", 0, "offset"], -8, "argument 'x' of operator 'negate' is outside of its memory"),
-        ([*OPERATOR, "args", 0, "offset"], 1 << 70, "argument 'x' of operator 'negate' is outside of its memory"),
-        ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is outside of its memory"),
-        (
-            [*OPERATOR, "args"],
-            [json.loads(ARGUMENT)] * 25,
-            "argument 'x' of operator 'negate' is outside of its memory",
-        ),
-        (
-            [*OPERATOR, "args"],
-            [json.loads(ARGUMENT)] * 100,
-            "operator 'negate' has more arguments than the memory for arguments",
-        ),
-        (["models", 0, "results"], [json.loads(ARGUMENT) | {"buffer": 0, "size": 7}], "'x' has 7 bytes, int16 [4]"),
+        ([*OPERATOR, "args", 0, "offset"], -8, OUTSIDE),
+        ([*OPERATOR, "args", 0, "offset"], 1 << 70, OUTSIDE),
+        ([*OPERATOR, "args", 0, "direction"], "up", OUTSIDE),
+        ([*OPERATOR, "args"], [ARGUMENT] * 25, OUTSIDE),
+        ([*OPERATOR, "args"], [ARGUMENT] * 100, TOO_MANY),
+        (["models", 0, "results"], [ARGUMENT | {"buffer": 0, "size": 7}], "'x' has 7 bytes, int16 [4]"),
     ],
 )
 def test_records_that_were_edited(path: list[Any], value: Any, message: str) -> None:
-    edited = record()
-    owner = edited
+    edited = owner = json.loads(lock_of_minimal())["record"]
     for part in path[:-1]:
         owner = owner[part]
     owner[path[-1]] = value

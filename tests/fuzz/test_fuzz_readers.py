@@ -2,38 +2,36 @@
 """Short runs of the fuzzers of `make fuzz` with a fixed seed, and every stored failing input."""
 
 import hashlib
-import random
 from pathlib import Path
 
 import pytest
 from fuzz_engine import Failure, attempt, fuzz, stored
-from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_readers import Reader, readers
 from requirements_support import need
 
 RUNS = {"bitcode": 4, "manifest": 60, "template": 80}
-NEEDED = {"bitcode": ("llvmlite",), "SMP answers": ("smpclient",), "SMP measures": ("smpclient",)}
-NEEDED |= {"vela tflite": ("tflite",), "vela raw": ("tflite",)}
 STORED = {name: content for name, content in stored().items() if not name.startswith("device/")}
+
+
+def found(name: str) -> Reader:
+    """Return a reader; skip a test without its package."""
+    need(*filter(None, [readers()[name].needs]))
+    return readers()[name]
 
 
 @pytest.mark.parametrize("name", sorted(readers()))
 def test_short_fuzzing_run(name: str, tmp_path: Path) -> None:
-    need(*NEEDED.get(name, ()))
     runs = RUNS.get(name, 150)
-    *failures, count = fuzz(readers()[name], tmp_path, seed=7, runs=runs)
+    *failures, count = fuzz(found(name), tmp_path, seed=7, runs=runs)
     assert not failures, failures[0].trace if isinstance(failures[0], Failure) else failures
     assert count == runs
 
 
 @pytest.mark.parametrize("stored_name", STORED)
 def test_stored_regressions_of_readers(stored_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = stored_name.partition("/")[0].replace("_", " ")
-    if name in NEEDED:
-        need(*NEEDED[name])
-    reader = readers()[name]
+    reader = found(stored_name.partition("/")[0].replace("_", " "))
     monkeypatch.chdir(tmp_path)
-    result = attempt(reader, reader.start(tmp_path), STORED[stored_name])
+    result = attempt(reader, reader.reading(tmp_path), STORED[stored_name])
     assert isinstance(result, str), result.trace
 
 
@@ -44,8 +42,8 @@ def test_seeds_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name, sign in good.items():
         (tmp_path / name).mkdir()
         reader = readers()[name]
-        read = reader.start(tmp_path / name)
-        outcomes = [attempt(reader, read, seed) for seed in reader.seeds()]
+        read = reader.reading(tmp_path / name)
+        outcomes = [attempt(reader, read, seed) for seed in reader.inputs()]
         assert any(isinstance(o, str) and o.startswith(sign) for o in outcomes), (name, outcomes)
         monkeypatch.chdir("/")
 
@@ -63,18 +61,3 @@ def test_failure_is_found_and_minimised(tmp_path: Path) -> None:
     assert failure.key == "ValueError in test_fuzz_readers.py:_broken"
     assert len(failure.content) == 3 and b"\xff" in failure.content
     assert failure.name == f"made_up/{hashlib.sha256(failure.content).hexdigest()[:12]}"
-
-
-@pytest.mark.parametrize("mutate", [mutate_bytes, mutate_json, text_mutator(["word"])])
-def test_mutations_are_the_same_for_a_seed(mutate) -> None:
-    seed = b'{"a": [1, 2, {"b": null}], "c": "text"}'
-
-    def chain() -> list[bytes]:
-        chance, found = random.Random(3), [seed]
-        for _ in range(300):
-            found.append(mutate(chance.choice(found), chance, found))
-        return found
-
-    one = chain()
-    assert one == chain()
-    assert len(set(one)) > 150

@@ -6,6 +6,7 @@ import shutil
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from graphs import drawing_onnx
@@ -119,11 +120,30 @@ def subject_of_onnx(made, seed, mode, options):
     model = made.model()
     content = model.SerializeToString()
     shapes = [[one.dim_value for one in port.type.tensor_type.shape.dim] for port in model.graph.input]
-    cases = cases_of([Input(shape) for shape in shapes], seed)
+    cases = cases_of([SimpleNamespace(shape=shape, dtype="float32") for shape in shapes], seed)
     expected = isolated(onnxruntime_results, content, cases)
     if mode != "float32" and not options.get("exact"):
         expected = None
     return Subject(content, cases, expected, True)
+
+
+def drawn_case(seed):
+    """Return the outcome of a seed, as it should be, and a function that makes its subject: each fourth one is ONNX."""
+    if seed % 4 == 3:
+        made, mode = drawing_onnx.drawn(seed)
+        options = options_of(seed, "onnx")
+        options.pop("float_io", None)
+        if mode == "float32":
+            options.pop("exact", None)
+        kinds = [one.op_type for one in made.nodes if not one.op_type.endswith("Linear")]
+        outcome = Outcome(seed, "onnx", mode, len(kinds), options, EXACT, kinds=kinds)
+        return outcome, lambda: subject_of_onnx(made, seed, mode, options)
+    model, mode = drawn(seed)
+    options = options_of(seed, "tflite")
+    if not any(one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)):
+        options.pop("float_io", None)
+    kinds = [kind for kind, *_ in model.graph.operators]
+    return Outcome(seed, "tflite", mode, len(kinds), options, EXACT, kinds=kinds), lambda: subject_of(model, seed)
 
 
 def onnxruntime_results(content, cases):
@@ -131,14 +151,6 @@ def onnxruntime_results(content, cases):
     found = session(content)
     names = [one.name for one in found.get_inputs()]
     return [found.run(None, dict(zip(names, case, strict=True))) for case in cases]
-
-
-@dataclass
-class Input:
-    """An input of an ONNX model."""
-
-    shape: list
-    dtype: str = "float32"
 
 
 def equal(wanted, found, has_floats):
@@ -171,35 +183,10 @@ class Runner:
         self.captured = Captured()
 
     def run(self, seed):
-        """Return the outcome of a seed: each fourth one is an ONNX graph."""
-        return self._onnx(seed) if seed % 4 == 3 else self._tflite(seed)
-
-    def _onnx(self, seed):
-        made, mode = drawing_onnx.drawn(seed)
-        options = options_of(seed, "onnx")
-        options.pop("float_io", None)
-        if mode == "float32":
-            options.pop("exact", None)
-        kinds = [one.op_type for one in made.nodes if not one.op_type.endswith("Linear")]
-        outcome = Outcome(seed, "onnx", mode, len(kinds), options, EXACT, kinds=kinds)
+        """Return the outcome of a seed."""
+        made, find_subject = drawn_case(seed)
         try:
-            subject = subject_of_onnx(made, seed, mode, options)
-        except Exception as error:
-            outcome.outcome, outcome.detail = ORACLE, str(error)[:200]
-            return outcome
-        return self.judge(outcome, subject)
-
-    def _tflite(self, seed):
-        model, mode = drawn(seed)
-        options = options_of(seed, "tflite")
-        if options.get("float_io") and not any(
-            one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)
-        ):
-            del options["float_io"]
-        kinds = [kind for kind, *_ in model.graph.operators]
-        made = Outcome(seed, "tflite", mode, len(kinds), options, EXACT, kinds=kinds)
-        try:
-            subject = subject_of(model, seed)
+            subject = find_subject()
         except Exception as error:
             made.outcome, made.detail = ORACLE, str(error)[:200]
             return made

@@ -18,6 +18,24 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 NONE = {"fused_activation_function": "NONE"}
 
 
+class NothingError(Exception):
+    """No tensor is accepted, or the result would be too large: the function appends nothing more."""
+
+
+def require(condition):
+    """Give up a function whose result is not possible."""
+    if not condition:
+        raise NothingError
+
+
+def attempt(function, *arguments, **options):
+    """Return the result of a function, None if it gave up."""
+    try:
+        return function(*arguments, **options)
+    except NothingError:
+        return None
+
+
 @dataclass
 class Draws:
     """Random choices, among others of tensors."""
@@ -40,10 +58,9 @@ class Draws:
         return items[int(self.random.integers(0, len(items)))]
 
     def pick(self, accepts=lambda one: True):
-        """Return a tensor, the latest ones more often; None if none is accepted."""
+        """Return a tensor, the latest ones more often."""
         some = [one for one in self.tensors if accepts(one)]
-        if not some:
-            return None
+        require(some)
         if self.chance(0.6):
             return some[-1]
         unread = [one for one in some if id(one) not in self.used]
@@ -116,18 +133,19 @@ def activation(draw):
     return {"fused_activation_function": draw.choice(["NONE", "NONE", "RELU", "RELU6"])}
 
 
-def window(draw, data, size, stride, dilation=(1, 1)):
-    """Return the padding and the rows and columns of the result; None if there are none."""
-    padding = draw.choice(["SAME", "SAME", "VALID"])
+PADDINGS = ("SAME", "SAME", "VALID")
+
+
+def window(padding, data, size, stride, dilation=(1, 1)):
+    """Return the rows and columns of the result."""
     reach = [(one - 1) * d + 1 for one, d in zip(size, dilation, strict=True)]
     found = []
     for axis in range(2):
         length = data.shape[1 + axis]
         count = -(-length // stride[axis]) if padding == "SAME" else -(-(length - reach[axis] + 1) // stride[axis])
-        if count < 1:
-            return None
+        require(count >= 1)
         found.append(count)
-    return padding, found
+    return found
 
 
 def sizes(draw, most=3):

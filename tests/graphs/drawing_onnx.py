@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from graphs.drawing import MOST, Draws
+from graphs.drawing import MOST, Draws, attempt, image, require
 from models.onnx_support import Made
 
 MODES = ("float32", "QDQ", "QDQ per channel")
@@ -87,14 +87,8 @@ class Drawing(Draws):
         return self.made.add("DequantizeLinear", integers, np.float32(of[0]), np.int32(0))
 
 
-def image(one):
-    return len(one.shape) == 4
-
-
 def convolution(draw, data=None, results=None, size=None, plain=False, depthwise=False):
     data = data or draw.pick(image)
-    if data is None:
-        return None
     n, channels, height, width = data.shape
     results = channels if depthwise else results or draw.number(1, 10)
     size = size or draw.choice([(1, 1), (3, 3), (3, 3), (draw.number(1, 3), draw.number(1, 3))])
@@ -102,10 +96,9 @@ def convolution(draw, data=None, results=None, size=None, plain=False, depthwise
     pads = [(one - 1) // 2 for one in size] + [one // 2 for one in size] if plain or draw.chance(0.6) else [0] * 4
     rows = (height + pads[0] + pads[2] - size[0]) // stride[0] + 1
     columns = (width + pads[1] + pads[3] - size[1]) // stride[1] + 1
-    if min(rows, columns) < 1 or height + pads[0] + pads[2] < size[0] or width + pads[1] + pads[3] < size[1]:
-        return None
-    if n * rows * columns * results > MOST:
-        return None
+    require(min(rows, columns) >= 1)
+    require(height + pads[0] + pads[2] >= size[0] and width + pads[1] + pads[3] >= size[1])
+    require(n * rows * columns * results <= MOST)
     groups = channels if depthwise else 1
     inner = channels // groups
     found = draw.weights((results, inner, *size), prod(size) * inner)
@@ -123,8 +116,7 @@ def depthwise(draw):
 
 def dense(draw):
     data = draw.pick(lambda one: len(one.shape) == 2)
-    if data is None or data.shape[1] > 600:
-        return None
+    require(data.shape[1] <= 600)
     results = draw.number(1, 12)
     found = draw.weights((results, data.shape[1]), data.shape[1])
     weights, scales = found if draw.is_quantised else (found, None)
@@ -134,15 +126,12 @@ def dense(draw):
 
 def pool(draw):
     data = draw.pick(image)
-    if data is None:
-        return None
     n, channels, height, width = data.shape
     if draw.chance(0.25):
         name = draw.made.add("GlobalAveragePool", data.name)
         return draw.keep(name, [data], (n, channels, 1, 1), data.reach)
     kind = draw.choice(["MaxPool", "AveragePool"])
-    if min(height, width) < 2:
-        return None
+    require(min(height, width) >= 2)
     name = draw.made.add(kind, data.name, kernel_shape=(2, 2), strides=(1, 1) if draw.chance(0.4) else (2, 2))
     stride = draw.made.nodes[-1].attribute[-1].ints[0]
     shape = (n, channels, (height - 2) // stride + 1, (width - 2) // stride + 1)
@@ -151,8 +140,6 @@ def pool(draw):
 
 def binary(draw):
     one = draw.pick()
-    if one is None:
-        return None
     kind = draw.choice(["Add", "Add", "Sub", "Mul"])
     same = [two for two in draw.tensors if two.shape == one.shape]
     if draw.chance(0.65) and len(same) > 1:
@@ -176,8 +163,6 @@ def _sum(draw, kind, one, other):
 
 def concatenation(draw, given=None):
     first = draw.pick(lambda one: len(one.shape) >= 2)
-    if first is None:
-        return None
     axis = 1 if draw.chance(0.6) or given else draw.number(0, len(first.shape) - 1)
     fits = [
         one
@@ -188,16 +173,13 @@ def concatenation(draw, given=None):
     operands = given or list(dict.fromkeys([first, *(draw.choice(fits) for _ in range(draw.number(1, 3)))]))
     shape = list(operands[0].shape)
     shape[axis] = sum(one.shape[axis] for one in operands)
-    if len(operands) < 2 or prod(shape) > MOST:
-        return None
+    require(len(operands) >= 2 and prod(shape) <= MOST)
     name = draw.made.add("Concat", *(one.name for one in operands), axis=axis)
     return draw.keep(name, operands, shape, max(one.reach for one in operands))
 
 
 def movement(draw):
     data = draw.pick()
-    if data is None:
-        return None
     kind = draw.choice(["Transpose", "Reshape", "Flatten", "Slice", "Pad", "Split", "Unsqueeze", "Gather", "Resize"])
     rank, shape, add = len(data.shape), list(data.shape), draw.made.add
     if kind == "Transpose":
@@ -218,13 +200,11 @@ def movement(draw):
     if kind == "Pad":
         amounts = [draw.number(0, 1) if draw.chance(0.5) else 0 for _ in range(2 * rank)]
         shape = [n + amounts[at] + amounts[at + rank] for at, n in enumerate(shape)]
-        if prod(shape) > MOST:
-            return None
+        require(prod(shape) <= MOST)
         return draw.keep(add(kind, data.name, np.asarray(amounts)), [data], shape, data.reach, data)
     if kind == "Split":
         axes = [at for at, n in enumerate(shape) if n > 1]
-        if not axes:
-            return None
+        require(axes)
         axis = draw.choice(axes)
         first = draw.number(1, shape[axis] - 1)
         lengths = [first, shape[axis] - first]
@@ -253,8 +233,6 @@ def movement(draw):
 
 def unary(draw):
     data = draw.pick()
-    if data is None:
-        return None
     kind = draw.choice(["Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Clip"])
     if kind == "Clip":
         name = draw.made.add(kind, data.name, np.float32(-0.5), np.float32(2.0))
@@ -265,20 +243,15 @@ def unary(draw):
 
 def softmax(draw):
     data = draw.pick(lambda one: len(one.shape) == 2)
-    if data is None:
-        return None
     return draw.keep(draw.made.add("Softmax", data.name, axis=-1), [data], data.shape, 1.0)
 
 
 def reduction(draw):
     data = draw.pick(lambda one: len(one.shape) >= 2)
-    if data is None:
-        return None
     axes = sorted({draw.number(0, len(data.shape) - 1) for _ in range(2)})
     keep = draw.number(0, 1)
     shape = [1 if at in axes else n for at, n in enumerate(data.shape) if keep or at not in axes]
-    if not shape:
-        return None
+    require(shape)
     kind = draw.choice(["ReduceMean", "ReduceMax", "ReduceMin"])
     name = draw.made.add(kind, data.name, axes=axes, keepdims=keep)
     return draw.keep(name, [data], shape, data.reach, None if kind == "ReduceMean" else data)
@@ -286,33 +259,23 @@ def reduction(draw):
 
 def ghost(draw):
     data = draw.pick(image)
-    one = data and convolution(draw, data, draw.number(2, 8), (1, 1), plain=True)
-    two = one and convolution(draw, one, size=(3, 3), plain=True, depthwise=True)
-    return two and concatenation(draw, [one, two])
+    one = convolution(draw, data, draw.number(2, 8), (1, 1), plain=True)
+    two = convolution(draw, one, size=(3, 3), plain=True, depthwise=True)
+    return concatenation(draw, [one, two])
 
 
 def inverted(draw):
     data = draw.pick(image)
-    wide = data and convolution(draw, data, draw.number(4, 12), (1, 1), plain=True)
-    wide = wide and convolution(draw, wide, size=(3, 3), plain=True, depthwise=True)
-    narrow = wide and convolution(draw, wide, data.shape[1], (1, 1), plain=True)
-    return narrow and _sum(draw, "Add", data, narrow)
+    wide = convolution(draw, data, draw.number(4, 12), (1, 1), plain=True)
+    wide = convolution(draw, wide, size=(3, 3), plain=True, depthwise=True)
+    narrow = convolution(draw, wide, data.shape[1], (1, 1), plain=True)
+    return _sum(draw, "Add", data, narrow)
 
 
 OPERATORS = {
-    convolution: 14,
-    depthwise: 7,
-    dense: 4,
-    pool: 6,
-    binary: 10,
-    concatenation: 7,
-    movement: 18,
-    unary: 6,
-    softmax: 1,
-    reduction: 4,
-    ghost: 3,
-    inverted: 3,
-}
+    convolution: 14, depthwise: 7, dense: 4, pool: 6, binary: 10, concatenation: 7, movement: 18, unary: 6, softmax: 1,
+    reduction: 4, ghost: 3, inverted: 3,
+}  # fmt: skip
 _FUNCTIONS = list(OPERATORS)
 _SHARES = np.asarray(list(OPERATORS.values()), float) / sum(OPERATORS.values())
 
@@ -328,7 +291,7 @@ def drawn(seed):
     wanted, tries, done = draw.number(5, 20), 0, 0
     while done < wanted and tries < 10 * wanted:
         tries += 1
-        done += draw.random.choice(_FUNCTIONS, p=_SHARES)(draw) is not None
+        done += attempt(draw.random.choice(_FUNCTIONS, p=_SHARES), draw) is not None
     results = draw.tensors[len(draw.made.inputs) :]
     ends = [one for one in results if id(one) not in draw.used]
     kept = [one for one in ends if draw.chance(0.85)] or ends[-1:] or results[-1:] or draw.tensors[-1:]

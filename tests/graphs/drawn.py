@@ -2,64 +2,19 @@
 """Random TFLite graphs: chains and directed graphs of 5 to 40 operators, each drawn from one seed."""
 
 import numpy as np
-from graphs.drawing import MODES, Drawing
-from graphs.drawn_elements import binary, prelu, reduction, requantise, shared_activation, softmax, unary
-from graphs.drawn_layers import (
-    cell,
-    convolution,
-    dense,
-    depthwise,
-    excitation,
-    ghost,
-    inverted,
-    padded,
-    pool,
-    product,
-    transposed,
-)
-from graphs.drawn_moves import (
-    concatenation,
-    cut,
-    depth_blocks,
-    gather,
-    indexed,
-    packing,
-    padding,
-    rearranged,
-    resize,
-    split,
-)
+from graphs import drawn_elements as elements
+from graphs import drawn_layers as layers
+from graphs import drawn_moves as moves
+from graphs.drawing import MODES, Drawing, attempt
 
 OPERATORS = {
-    convolution: 16,
-    depthwise: 10,
-    dense: 5,
-    pool: 6,
-    binary: 14,
-    requantise: 4,
-    concatenation: 9,
-    padding: 5,
-    cut: 5,
-    split: 4,
-    rearranged: 7,
-    reduction: 5,
-    unary: 7,
-    softmax: 1,
-    prelu: 1,
-    resize: 3,
-    depth_blocks: 2,
-    gather: 2,
-    indexed: 2,
-    padded: 5,
-    packing: 3,
-    product: 2,
-    transposed: 1,
-    shared_activation: 2,
-    ghost: 3,
-    inverted: 3,
-    excitation: 2,
-    cell: 2,
-}
+    layers.convolution: 16, layers.depthwise: 10, layers.dense: 5, layers.pool: 6, elements.binary: 14,
+    elements.requantise: 4, moves.concatenation: 9, moves.padding: 5, moves.cut: 5, moves.split: 4, moves.rearranged: 7,
+    elements.reduction: 5, elements.unary: 7, elements.softmax: 1, elements.prelu: 1, moves.resize: 3,
+    moves.depth_blocks: 2, moves.gather: 2, moves.indexed: 2, layers.padded: 5, moves.packing: 3, layers.product: 2,
+    layers.transposed: 1, elements.shared_activation: 2, layers.ghost: 3, layers.inverted: 3, layers.excitation: 2,
+    layers.cell: 2,
+}  # fmt: skip
 """The functions that append operators, and how often."""
 
 _FUNCTIONS = list(OPERATORS)
@@ -81,7 +36,7 @@ def drawn(seed):
     tries = 0
     while len(draw.model.graph.operators) < wanted and tries < 10 * wanted:
         tries += 1
-        draw.random.choice(_FUNCTIONS, p=_SHARES)(draw)
+        attempt(draw.random.choice(_FUNCTIONS, p=_SHARES), draw)
     _outputs(draw)
     return draw.model, draw.mode
 

@@ -2,7 +2,18 @@
 """Functions of elements, conversions, reductions."""
 
 import numpy as np
-from graphs.drawing import RANGES, activation, constant, image, quantised, reach_of, reconstant, requantised, result_of
+from graphs.drawing import (
+    RANGES,
+    activation,
+    constant,
+    image,
+    quantised,
+    reach_of,
+    reconstant,
+    requantised,
+    require,
+    result_of,
+)
 
 
 def swapped(draw, one, other):
@@ -11,8 +22,6 @@ def swapped(draw, one, other):
 
 def binary(draw):
     one = draw.pick()
-    if one is None:
-        return None
     kinds = ["ADD", "ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"]
     kind = draw.choice(kinds)
     return pair(draw, kind, one)
@@ -47,8 +56,6 @@ CONVERSIONS = {"int8": ("int8", "uint8", "int16"), "uint8": ("int8", "uint8"), "
 
 def requantise(draw):
     data = draw.pick(quantised)
-    if data is None:
-        return None
     target = draw.choice(CONVERSIONS[data.dtype]) if draw.mode == "mixed" else data.dtype
     if draw.chance(0.1) and target == data.dtype:
         return draw.add("QUANTIZE", [data], data.shape, target, data.scale, data.zero)
@@ -65,8 +72,6 @@ _WITHOUT = {"int16": ("HARD_SWISH", "RELU_N1_TO_1"), "uint8": ("ABS",), "int8": 
 
 def unary(draw):
     data = draw.pick()
-    if data is None:
-        return None
     kind = draw.choice([one for one in UNARY if one not in _WITHOUT[data.dtype]])
     options = {"alpha": float(np.float32(draw.choice([0.1, 0.25, -0.5])))} if kind == "LEAKY_RELU" else {}
     if not quantised(data):
@@ -76,8 +81,7 @@ def unary(draw):
         "TANH": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)},
     }
     if kind in fixed:
-        if data.dtype == "int16" and data.scale > 4:
-            return None
+        require(data.dtype != "int16" or data.scale <= 4)
         return draw.add(kind, [data], data.shape, data.dtype, *fixed[kind][data.dtype], **options)
     if kind in ("RELU", "RELU6", "RELU_N1_TO_1") and draw.chance(0.5):
         return draw.like(kind, [data], data.shape, **options)
@@ -87,16 +91,12 @@ def unary(draw):
 
 def softmax(draw):
     data = draw.pick(lambda one: 1 <= len(one.shape) <= 4 and (one.scale is None or one.scale < 2))
-    if data is None:
-        return None
     fixed = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0), "float32": (None, 0)}
     return draw.add("SOFTMAX", [data], data.shape, data.dtype, *fixed[data.dtype], beta=1.0)
 
 
 def prelu(draw):
     data = draw.pick(lambda one: image(one) and one.dtype != "int16")
-    if data is None:
-        return None
     slope = constant(draw, data.dtype, (1, 1, data.shape[3]))
     return draw.add("PRELU", [data, slope], data.shape, data.dtype, *result_of(draw, data.dtype, reach_of(data)))
 
@@ -104,8 +104,7 @@ def prelu(draw):
 def shared_activation(draw):
     """Append a conversion of a tensor to float32, operators there, and the conversion back."""
     data = draw.pick(quantised)
-    if data is None or draw.mode != "mixed":
-        return None
+    require(draw.mode == "mixed")
     real = draw.add("DEQUANTIZE", [data], data.shape, "float32")
     real = draw.add("RELU", [real], real.shape, "float32") if draw.chance(0.5) else real
     target = draw.choice(["int8", "uint8", "int16"])
@@ -114,15 +113,12 @@ def shared_activation(draw):
 
 def reduction(draw):
     data = draw.pick(lambda one: len(one.shape) >= 2)
-    if data is None:
-        return None
     kind = draw.choice(["MEAN", "MEAN", "REDUCE_MAX", "REDUCE_MIN"])
     rank = len(data.shape)
     axes = [1, 2] if rank == 4 and draw.chance(0.6) else sorted({draw.number(0, rank - 1) for _ in range(2)})
     keep = draw.chance(0.6)
     shape = [1 if at in axes else n for at, n in enumerate(data.shape) if keep or at not in axes]
-    if not shape:
-        return None
+    require(shape)
     inputs = [data, draw.shape_constant(axes)]
     if kind == "MEAN" and quantised(data) and draw.chance(0.6):
         scale, zero = result_of(draw, data.dtype, reach_of(data))

@@ -4,7 +4,21 @@
 from math import prod
 
 import numpy as np
-from graphs.drawing import MOST, NONE, RANGES, activation, constant, image, reach_of, result_of, sizes, window
+from graphs.drawing import (
+    MOST,
+    NONE,
+    PADDINGS,
+    RANGES,
+    activation,
+    attempt,
+    constant,
+    image,
+    reach_of,
+    require,
+    result_of,
+    sizes,
+    window,
+)
 from graphs.drawn_elements import pair
 from graphs.drawn_moves import concatenation
 
@@ -56,93 +70,77 @@ def _channels(weights, axis, random):
 
 def convolution(draw, data=None, results=None, size=None, plain=False):
     data = data or draw.pick(image)
-    if data is None:
-        return None
     channels = data.shape[3]
     results = results or draw.number(1, 12)
     size = size or draw.choice([(1, 1), (1, 1), (3, 3), sizes(draw)])
     stride = (1, 1) if plain or draw.chance(0.7) else sizes(draw, 2)
     dilation = (2, 1) if not plain and size == (3, 3) and stride == (1, 1) and draw.chance(0.1) else (1, 1)
-    found = window(draw, data, size, stride, dilation)
-    if plain:
-        found = "SAME", list(data.shape[1:3])
+    padding = draw.choice(PADDINGS)
+    padding = "SAME" if plain else padding
     groups = 1
     if not plain and channels % 2 == 0 and results % 2 == 0 and data.dtype == "float32" and draw.chance(0.1):
         groups = 2
-    if found is None or prod(found[1]) * results * data.shape[0] > MOST:
-        return None
+    rows = window(padding, data, size, stride, dilation)
+    require(prod(rows) * results * data.shape[0] <= MOST)
     inner = channels // groups
     shape = (results, *size, inner)
     weights, bias, dtype, scale, zero = convolution_numbers(draw, data, results, prod(size) * inner, shape, 0)
-    options = {"padding": found[0], "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
     options |= {"dilation_h_factor": dilation[0], "dilation_w_factor": dilation[1]}
-    inputs = [data, weights] if bias is None else [data, weights, bias]
-    return draw.add("CONV_2D", inputs, (data.shape[0], *found[1], results), dtype, scale, zero, **options)
+    shape = (data.shape[0], *rows, results)
+    return draw.add("CONV_2D", [data, weights, bias], shape, dtype, scale, zero, **options)
 
 
 def depthwise(draw, data=None, plain=False):
     data = data or draw.pick(image)
-    if data is None:
-        return None
     multiplier = 1 if plain else draw.choice([1, 1, 1, 2])
     size = draw.choice([(3, 3), (3, 3), sizes(draw)])
     stride = (1, 1) if plain or draw.chance(0.7) else (2, 2)
-    found = ("SAME", list(data.shape[1:3])) if plain else window(draw, data, size, stride)
+    padding = "SAME" if plain else draw.choice(PADDINGS)
+    rows = window(padding, data, size, stride)
     results = data.shape[3] * multiplier
-    if found is None or prod(found[1]) * results * data.shape[0] > MOST or results > 40:
-        return None
+    require(prod(rows) * results * data.shape[0] <= MOST and results <= 40)
     shape = (1, *size, results)
     weights, bias, dtype, scale, zero = convolution_numbers(draw, data, results, prod(size), shape, 3)
-    options = {"padding": found[0], "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
     options |= {"depth_multiplier": multiplier, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    inputs = [data, weights] if bias is None else [data, weights, bias]
-    return draw.add("DEPTHWISE_CONV_2D", inputs, (data.shape[0], *found[1], results), dtype, scale, zero, **options)
+    shape = (data.shape[0], *rows, results)
+    return draw.add("DEPTHWISE_CONV_2D", [data, weights, bias], shape, dtype, scale, zero, **options)
 
 
 def dense(draw):
     data = draw.pick(lambda one: len(one.shape) >= 2)
-    if data is None:
-        return None
     keep = draw.chance(0.5)
     length = data.shape[-1] if keep else prod(data.shape[1:])
-    if length > 700:
-        return None
+    require(length <= 700)
     rows = prod(data.shape) // length
     results = draw.number(1, 16)
-    if rows * results > MOST:
-        return None
+    require(rows * results <= MOST)
     weights, bias, dtype, scale, zero = convolution_numbers(draw, data, results, length, (results, length), 0)
-    inputs = [data, weights] if bias is None else [data, weights, bias]
     shape = (*data.shape[:-1], results) if keep else (rows, results)
     options = {**activation(draw), "keep_num_dims": keep}
-    return draw.add("FULLY_CONNECTED", inputs, shape, dtype, scale, zero, **options)
+    return draw.add("FULLY_CONNECTED", [data, weights, bias], shape, dtype, scale, zero, **options)
 
 
 def pool(draw):
     data = draw.pick(image)
-    if data is None:
-        return None
     size, stride = sizes(draw), draw.choice([(1, 1), (2, 2), (1, 2)])
-    found = window(draw, data, size, stride)
-    if found is None:
-        return None
-    options = {"padding": found[0], "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
+    padding = draw.choice(PADDINGS)
+    rows = window(padding, data, size, stride)
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], **activation(draw)}
     options |= {"filter_height": size[0], "filter_width": size[1]}
     kind = draw.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"])
-    return draw.like(kind, [data], (data.shape[0], *found[1], data.shape[3]), **options)
+    return draw.like(kind, [data], (data.shape[0], *rows, data.shape[3]), **options)
 
 
 def padded(draw):
     """Append a PAD before a layer with windows, as frameworks without SAME write it."""
     data = draw.pick(image)
-    if data is None:
-        return None
     is_pool = draw.chance(0.4)
     most = 2 if is_pool else 3  # a pool has no window in the padding only: its result would be the least number
     edges = [(0, 0), *((draw.number(0, most), draw.number(0, most)) for _ in range(2)), (0, 0)]
     shape = [n + a + b for n, (a, b) in zip(data.shape, edges, strict=True)]
-    if prod(shape) > MOST:
-        return None
+    require(prod(shape) <= MOST)
     inputs = [data, draw.shape_constant(edges)]
     if is_pool:
         least = np.finfo(np.float32).min if data.dtype == "float32" else RANGES[data.dtype][0]
@@ -161,8 +159,7 @@ def padded(draw):
 
 def product(draw):
     one = draw.pick(lambda two: len(two.shape) in (2, 3) and two.dtype in ("int8", "int16", "float32"))
-    if one is None or prod(one.shape) > 600:
-        return None
+    require(prod(one.shape) <= 600)
     shape = (*one.shape[:-2], one.shape[-1], draw.number(1, 8))
     fits = [
         two for two in draw.tensors if two.dtype == one.dtype and two.shape == (*one.shape[:-2], *one.shape[:-3:-1])
@@ -178,54 +175,49 @@ def product(draw):
 
 def transposed(draw):
     data = draw.pick(image)
-    if data is None or data.dtype == "uint8":
-        return None
+    require(data.dtype != "uint8")
     stride, results = draw.choice([1, 2]), draw.number(1, 6)
     shape = (data.shape[0], data.shape[1] * stride, data.shape[2] * stride, results)
-    if prod(shape) > MOST:
-        return None
+    require(prod(shape) <= MOST)
     size = draw.choice([(2, 2), (3, 3)])
     fan = prod(size) * data.shape[3]
     layout = (results, *size, data.shape[3])
     weights, bias, dtype, scale, zero = convolution_numbers(draw, data, results, fan, layout, 0)
-    inputs = [draw.shape_constant(shape), weights, data] + ([] if bias is None else [bias])
+    inputs = [draw.shape_constant(shape), weights, data, bias]
     options = {"padding": "SAME", "stride_h": stride, "stride_w": stride, **NONE}
     return draw.add("TRANSPOSE_CONV", inputs, shape, dtype, scale, zero, **options)
 
 
 def ghost(draw):
     data = draw.pick(image)
-    one = data and convolution(draw, data, draw.number(2, 8), (1, 1), plain=True)
-    two = one and depthwise(draw, one, plain=True)
-    return two and concatenation(draw, [one, two])
+    one = convolution(draw, data, draw.number(2, 8), (1, 1), plain=True)
+    two = depthwise(draw, one, plain=True)
+    return concatenation(draw, [one, two])
 
 
 def inverted(draw):
     data = draw.pick(image)
-    wide = data and convolution(draw, data, draw.number(4, 16), (1, 1), plain=True)
-    wide = wide and depthwise(draw, wide, plain=True)
-    narrow = wide and convolution(draw, wide, data.shape[3], (1, 1), plain=True)
-    return narrow and pair(draw, "ADD", data, narrow)
+    wide = convolution(draw, data, draw.number(4, 16), (1, 1), plain=True)
+    wide = depthwise(draw, wide, plain=True)
+    narrow = convolution(draw, wide, data.shape[3], (1, 1), plain=True)
+    return pair(draw, "ADD", data, narrow)
 
 
 def excitation(draw):
     data = draw.pick(lambda one: image(one) and one.dtype != "float32")
-    if data is None:
-        return None
     mean = draw.like("MEAN", [data, draw.shape_constant([1, 2])], (data.shape[0], 1, 1, data.shape[3]), keep_dims=True)
     inner = convolution(draw, mean, draw.number(1, 4), (1, 1), plain=True)
-    gate = inner and convolution(draw, inner, data.shape[3], (1, 1), plain=True)
-    return gate and pair(draw, "MUL", data, gate)
+    gate = convolution(draw, inner, data.shape[3], (1, 1), plain=True)
+    return pair(draw, "MUL", data, gate)
 
 
 def cell(draw):
     data = draw.pick(image)
-    if data is None:
-        return None
     parts = [
-        convolution(draw, data, draw.number(1, 6), (1, 1), plain=True),
-        convolution(draw, data, draw.number(1, 6), (3, 3), plain=True),
-        depthwise(draw, data, plain=True),
+        attempt(convolution, draw, data, draw.number(1, 6), (1, 1), plain=True),
+        attempt(convolution, draw, data, draw.number(1, 6), (3, 3), plain=True),
+        attempt(depthwise, draw, data, plain=True),
     ]
     parts = [one for one in parts if one is not None]
-    return concatenation(draw, parts) if len(parts) > 1 else None
+    require(len(parts) > 1)
+    return concatenation(draw, parts)

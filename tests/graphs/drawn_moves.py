@@ -4,14 +4,12 @@
 from math import prod
 
 import numpy as np
-from graphs.drawing import MOST, NONE, RANGES, constant_like, image, quantised, requantised
+from graphs.drawing import MOST, NONE, RANGES, attempt, constant_like, image, quantised, requantised, require
 from models.made import Made
 
 
 def concatenation(draw, given=None):
     first = draw.pick(lambda one: len(one.shape) >= 2)
-    if first is None:
-        return None
     axis = draw.number(0, len(first.shape) - 1) if draw.chance(0.4) else len(first.shape) - 1
     fits = [
         one
@@ -23,8 +21,7 @@ def concatenation(draw, given=None):
     operands = given or [first, *(draw.choice(fits) for _ in range(draw.number(1, 3)))]
     if not draw.chance(0.15):
         operands = list({id(one): one for one in operands}.values())
-    if len(operands) < 2:
-        return None
+    require(len(operands) >= 2)
     axis = len(operands[0].shape) - 1 if given else axis
     first = operands[0]
     if quantised(first):
@@ -33,8 +30,7 @@ def concatenation(draw, given=None):
         operands.append(constant_like(draw, first))
     shape = list(first.shape)
     shape[axis] = sum(one.shape[axis] for one in operands)
-    if prod(shape) > MOST:
-        return None
+    require(prod(shape) <= MOST)
     if draw.chance(0.3):
         draw.random.shuffle(operands)
     chosen = axis - len(shape) if draw.chance(0.3) else axis
@@ -43,16 +39,13 @@ def concatenation(draw, given=None):
 
 def padding(draw):
     data = draw.pick(lambda one: len(one.shape) in (2, 3, 4))
-    if data is None:
-        return None
     kind = draw.choice(["PAD", "PAD", "PADV2", "MIRROR_PAD"])
     most = [min(2, n - 1) if kind == "MIRROR_PAD" else 2 for n in data.shape]
     amounts = [(draw.number(0, m), draw.number(0, m)) if draw.chance(0.6) else (0, 0) for m in most]
     if image(data) and draw.chance(0.6):
         amounts[0] = amounts[3] = (0, 0)
     shape = [n + a + b for n, (a, b) in zip(data.shape, amounts, strict=True)]
-    if prod(shape) > MOST:
-        return None
+    require(prod(shape) <= MOST)
     inputs = [data, draw.shape_constant(amounts)]
     if kind == "MIRROR_PAD":
         return draw.like(kind, inputs, shape, mode=draw.choice(["REFLECT", "SYMMETRIC"]))
@@ -65,8 +58,6 @@ def padding(draw):
 
 def cut(draw):
     data = draw.pick(lambda one: len(one.shape) >= 1)
-    if data is None:
-        return None
     starts = [draw.number(0, n - 1) if draw.chance(0.5) else 0 for n in data.shape]
     counts = [draw.number(1, n - at) if draw.chance(0.7) else n - at for n, at in zip(data.shape, starts, strict=True)]
     if draw.chance(0.5):
@@ -89,8 +80,6 @@ def cut(draw):
 
 def split(draw):
     data = draw.pick(lambda one: len(one.shape) >= 1 and any(n > 1 for n in one.shape))
-    if data is None:
-        return None
     axis = draw.choice([at for at, n in enumerate(data.shape) if n > 1])
     length = data.shape[axis]
     parts = [n for n in range(2, 5) if length % n == 0]
@@ -112,8 +101,6 @@ def split(draw):
 
 def rearranged(draw):
     data = draw.pick()
-    if data is None:
-        return None
     kind = draw.choice(["TRANSPOSE", "RESHAPE", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TILE", "REVERSE_V2"])
     rank = len(data.shape)
     if kind == "TRANSPOSE" and rank > 1:
@@ -132,7 +119,8 @@ def rearranged(draw):
     if kind == "TILE" and rank >= 1 and data.dtype != "int16":
         times = [draw.choice([1, 1, 2]) for _ in data.shape]
         shape = [n * m for n, m in zip(data.shape, times, strict=True)]
-        return draw.like(kind, [data, draw.shape_constant(times)], shape) if prod(shape) <= MOST else None
+        require(prod(shape) <= MOST)
+        return draw.like(kind, [data, draw.shape_constant(times)], shape)
     if kind == "REVERSE_V2" and rank >= 1 and data.dtype != "int8":
         return draw.like(kind, [data, draw.shape_constant([draw.number(0, rank - 1)])], data.shape)
     return None
@@ -149,8 +137,6 @@ def _folded(draw, shape):
 
 def resize(draw):
     data = draw.pick(lambda one: image(one) and prod(one.shape) * 4 <= MOST)
-    if data is None:
-        return None
     size = draw.number(1, 2 * data.shape[1]), draw.number(1, 2 * data.shape[2])
     kind = draw.choice(["RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"])
     form = draw.choice([(False, False), (True, False), (False, True)])
@@ -160,55 +146,48 @@ def resize(draw):
 
 def depth_blocks(draw):
     data = draw.pick(lambda one: image(one) and one.dtype != "int16")
-    if data is None:
-        return None
     n, rows, columns, channels = data.shape
     if channels % 4 == 0 and draw.chance(0.5):
         return draw.like("DEPTH_TO_SPACE", [data], (n, rows * 2, columns * 2, channels // 4), block_size=2)
-    if rows % 2 == 0 and columns % 2 == 0:
-        return draw.like("SPACE_TO_DEPTH", [data], (n, rows // 2, columns // 2, channels * 4), block_size=2)
-    return None
+    require(rows % 2 == 0 and columns % 2 == 0)
+    return draw.like("SPACE_TO_DEPTH", [data], (n, rows // 2, columns // 2, channels * 4), block_size=2)
 
 
 def gather(draw):
     data = draw.pick(lambda one: len(one.shape) >= 2)
-    if data is None:
-        return None
     axis = draw.number(0, len(data.shape) - 1)
     indices = draw.random.integers(0, data.shape[axis], draw.number(1, 4))
     shape = (*data.shape[:axis], len(indices), *data.shape[axis + 1 :])
     given = [data, draw.shape_constant(indices)]
-    return draw.like("GATHER", given, shape, axis=axis, batch_dims=0) if prod(shape) <= MOST else None
+    require(prod(shape) <= MOST)
+    return draw.like("GATHER", given, shape, axis=axis, batch_dims=0)
 
 
 def indexed(draw):
     """Append a GATHER with indices that are an input: 0 or 1."""
     data = draw.pick(lambda one: len(one.shape) >= 2 and max(one.shape) > 1)
-    if data is None or sum(one.dtype == "int32" for one in draw.model.graph.inputs) > 1:
-        return None
+    require(sum(one.dtype == "int32" for one in draw.model.graph.inputs) < 2)
     axis = draw.choice([at for at, n in enumerate(data.shape) if n > 1])
     batches = draw.number(0, min(1, axis))
     count = draw.number(1, 4)
     places = (*data.shape[:batches], count)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
-    if prod(shape) > MOST:
-        return None
+    require(prod(shape) <= MOST)
     indices = draw.model.input("int32", places, name=f"in{len(draw.model.graph.inputs)}")
     return draw.like("GATHER", [data, indices], shape, axis=axis, batch_dims=batches)
 
 
 def packing(draw):
-    data = draw.pick(lambda one: 1 <= len(one.shape) <= 3)
+    data = attempt(draw.pick, lambda one: 1 <= len(one.shape) <= 3)
     if data is not None and draw.chance(0.5):
         same = [one for one in draw.tensors if one.dtype == data.dtype and one.shape == data.shape]
         operands = [data, draw.choice(same)]
         operands = [requantised(draw, one, data) if quantised(data) else one for one in operands]
         axis = draw.number(0, len(data.shape))
         shape = (*data.shape[:axis], 2, *data.shape[axis:])
-        return draw.like("PACK", operands, shape, values_count=2, axis=axis) if prod(shape) <= MOST else None
+        require(prod(shape) <= MOST)
+        return draw.like("PACK", operands, shape, values_count=2, axis=axis)
     data = draw.pick(lambda one: len(one.shape) >= 2 and min(one.shape) <= 4)
-    if data is None:
-        return None
     axis = draw.choice([at for at, n in enumerate(data.shape) if n <= 4])
     results = [(data.dtype, data.scale, data.zero)] * data.shape[axis]
     made = draw.model.operator("UNPACK", [data], *results, num=data.shape[axis], axis=axis)

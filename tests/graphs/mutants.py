@@ -26,10 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "mutation")]
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from source_mutants import of_python  # noqa: E402
 
 PACKAGE = "opwest.importers.models."
 MODULES = (
@@ -46,17 +47,11 @@ MODULES = (
     *("ir.movement", "placement", "names"),
 )
 """The modules of passes, and of the programs that choices make; the search for a choice is not among them."""
-BUILDING = frozenset(f"test_{name}.py" for name in ("joined_channels", "max_ram", "stripes", "unused_channels"))
+BUILDING = frozenset(f"test_{name}.py" for name in ("max_ram", "stripes", "unused_channels"))
 """Tests of which each TFLite file is a model, with both objectives of an import."""
 GRAPHS, PLACED, TURNS, MOST = 300, 40, 16, 300
 SECONDS = 120
 SURVIVED, NOT_REACHED, UNKNOWN = NOT_CAUGHT = "survived", "not reached", "unknown"
-_SWAPS = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv,
-    ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,80 +69,26 @@ class Mutant:
         return f"{self.module}.{self.function}:{self.line}: {self.before} -> {self.after}"
 
 
-def changes(node: ast.AST):
-    """Yield the nodes that a node becomes."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
-        made = copy.deepcopy(node)
-        made.ops[0] = _SWAPS[type(node.ops[0])]()
-        yield made
-    elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in _SWAPS:
-        made = copy.deepcopy(node)
-        made.op = _SWAPS[type(node.op)]()
-        yield made
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
-        yield copy.deepcopy(node.operand)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
-        yield ast.Constant(node.value + 1)
-    elif isinstance(node, ast.IfExp):
-        yield ast.IfExp(node.test, node.orelse, node.body)
-
-
-def _skipped(node: ast.AST) -> bool:
-    """Whether a part of a function has no effect on results: messages, annotations, assertions."""
-    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
-        return True
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _expressions(node: ast.AST):
-    """Yield (parent, field, index or None, node) of all expressions that can change."""
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "type_params", "slice_"):
-            continue
-        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST) and not _skipped(child):
-                yield node, field, index, child
-                yield from _expressions(child)
-
-
 def mutants_of(module: str) -> list[Mutant]:
-    """Return all mutants of a module."""
+    """Return all mutants of a module; texts, calls that are left out, and messages have no part in them."""
     live = importlib.import_module(PACKAGE + module)
-    source = Path(live.__file__).read_text(encoding="utf-8")
-    tree = ast.parse(source)
+    content = Path(live.__file__).read_bytes()
+    parts = ast.walk(ast.parse(content))
+    messages = [range(one.lineno, one.end_lineno + 1) for one in parts if isinstance(one, (ast.Raise, ast.Assert))]
     found = []
-    owners = [("", tree)] + [(f"{one.name}.", one) for one in tree.body if isinstance(one, ast.ClassDef)]
-    for prefix, owner in owners:
-        for function in owner.body:
-            if not isinstance(function, ast.FunctionDef):
-                continue
-            places = [
-                place for part in function.body for place in [(function, "body", None, part), *_expressions(part)]
-            ]
-            for parent, field, index, child in places[1:]:
-                if index is None and parent is function:
-                    continue
-                for made in changes(child):
-                    ast.copy_location(made, child)
-                    _put(parent, field, index, made)
-                    ast.fix_missing_locations(tree)
-                    whole = compile(tree, live.__file__, "exec")
-                    _put(parent, field, index, child)
-                    code = _code_of(whole, f"{prefix}{function.name}")
-                    before, after = ast.unparse(child), ast.unparse(made)
-                    found.append(
-                        Mutant(module, f"{prefix}{function.name}", child.lineno, before[:70], after[:70], code)
-                    )
+    for function, _, _, start, end, after in of_python(content):
+        before = content[start:end].decode()
+        line = content.count(b"\n", 0, start) + 1
+        is_method = isinstance(vars(live).get(function.partition(".")[0]), type)
+        name = ".".join(function.split(".")[: 1 + is_method])
+        if not function or (is_method and name.count(".") == 0):
+            continue  # no part of a function
+        if before.lstrip("rb")[0] in "\"'" or after == "None" or any(line in lines for lines in messages):
+            continue
+        whole = compile(content[:start] + after.encode() + content[end:], live.__file__, "exec")
+        before, after = (" ".join(text.split())[:70] for text in (before, after))
+        found.append(Mutant(module, name, line, before, after, _code_of(whole, name)))
     return found
-
-
-def _put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
-    if index is None:
-        setattr(parent, field, node)
-    else:
-        getattr(parent, field)[index] = node
 
 
 def _code_of(code: types.CodeType, name: str) -> types.CodeType:
@@ -168,40 +109,27 @@ def live_function(module: str, name: str):
 
 def graphs():
     """Yield random graphs as (outcome, subject), and some of them with constants in a pool."""
-    from graphs import drawing_onnx
-    from graphs.campaign import EXACT, Outcome, Subject, options_of, subject_of, subject_of_onnx
-    from graphs.drawn import drawn
+    from graphs.campaign import EXACT, Outcome, Subject, drawn_case
 
     for seed in range(GRAPHS):
-        if seed % 4 == 3:
-            made, mode = drawing_onnx.drawn(seed)
-            options = options_of(seed, "onnx")
-            options.pop("float_io", None)
-            if mode == "float32":
-                options.pop("exact", None)
-            yield Outcome(seed, "onnx", mode, 0, options, EXACT), subject_of_onnx(made, seed, mode, options)
-            continue
-        model, mode = drawn(seed)
-        options = options_of(seed, "tflite")
-        if not any(one.scale is not None for one in (*model.graph.inputs, *model.graph.outputs)):
-            options.pop("float_io", None)
-        subject = subject_of(model, seed)
-        yield Outcome(seed, "tflite", mode, 0, options, EXACT), subject
-        kinds = [kind for kind, *_ in model.graph.operators]
-        if seed < PLACED:
-            layer = kinds.index("CONV_2D") if "CONV_2D" in kinds else 0
+        outcome, find_subject = drawn_case(seed)
+        subject = find_subject()
+        yield outcome, subject
+        if outcome.format == "tflite" and seed < PLACED:
+            layer = outcome.kinds.index("CONV_2D") if "CONV_2D" in outcome.kinds else 0
             options = {"place": [f"{layer}=fast"], "pools": ["fast=native_sim:sram0"]}
-            yield Outcome(GRAPHS + seed, "tflite", mode, 0, options, EXACT), Subject(subject.content, [], [], True)
+            made = Outcome(GRAPHS + seed, "tflite", outcome.mode, 0, options, EXACT)
+            yield made, Subject(subject.content, [], [], True)
 
 
 class Recorded:
     """The models of the tests that compare operators with runtimes: these tests run, and compile nothing."""
 
     def __init__(self):
-        from models import campaigns, elements, executor, made, onnx_support
+        from models import campaigns, executor, made, onnx_support
 
         self.models, self.built, self._build, self._test = [], {}, made.Model.build, None
-        campaigns.check_configurations = elements.check_configurations = self.record
+        campaigns.check_configurations = self.record
         onnx_support.check = self.record_onnx
         made.Model.build = lambda model: self.build(model)
         executor.Library.__init__ = self.refuse

@@ -187,7 +187,7 @@ class _Writer:
         return len(self.content) - len(data)
 
     def model(self, number, planned, cases, expected):
-        start = 0
+        model, start = planned.model, 0
 
         def block(size):
             nonlocal start
@@ -197,7 +197,7 @@ class _Writer:
 
         pools = {name: block(plan.size) for name, plan in planned.plan.pools.items()}
         externals = {one.name: block(one.type.size) for one in planned.external}
-        own = {one.name: block(one.type.size) for one in (*planned.model.inputs, *planned.model.outputs)
+        own = {one.name: block(one.type.size) for one in (*model.inputs, *model.outputs)
                if one.name in planned.buffers}  # fmt: skip
         constants = {name: self._put(content) for name, content in planned.constants.items()}
 
@@ -208,20 +208,17 @@ class _Writer:
             return f"memory + {(pools if kind == 'pool' else externals)[name] + offset}"
 
         calls, declared = [], {}
-        assert not planned.model.states, "random graphs have no states"
-        for one in planned.model.buffers:
-            if one.role == "constant":
-                calls.append(
-                    _copy(_in_pool(planned, pools, one.name), f"content + {constants[one.name]}", one.type.size)
-                )
-        for one in planned.model.inputs:
-            if one.name in own:
-                calls.append(_copy(_in_pool(planned, pools, one.name), f"memory + {own[one.name]}", one.type.size))
-        for step in planned.model.steps:
+        assert not model.states, "random graphs have no states"
+        sources = {one.name: f"content + {constants[one.name]}" for one in model.buffers if one.role == "constant"}
+        sources |= {one.name: f"memory + {own[one.name]}" for one in model.inputs if one.name in own}
+        for one in (*model.buffers, *model.inputs):
+            if one.name in sources:
+                calls.append(_copy(_in_pool(planned, pools, one.name), sources[one.name], one.type.size))
+        for step in model.steps:
             passed = [place(binding) for binding in step.bindings]
             declared[step.operator.symbol] = len(passed)
             calls.append(f"\tg{number}_{step.operator.symbol}({', '.join(passed)});")
-        for one in planned.model.outputs:
+        for one in model.outputs:
             if one.name in own:
                 calls.append(_copy(f"memory + {own[one.name]}", _in_pool(planned, pools, one.name), one.type.size))
         self.lines += [
@@ -231,8 +228,8 @@ class _Writer:
         places = {**externals, **own}
         for case, (given, wanted) in enumerate(zip(cases, expected, strict=True)):
             for name, tensors, arrays in (
-                ("inputs", planned.model.inputs, given),
-                ("outputs", planned.model.outputs, wanted),
+                ("inputs", model.inputs, given),
+                ("outputs", model.outputs, wanted),
             ):
                 rows = [
                     f"\t{{memory + {places[one.name]}, content + {self._put(array)}, {one.type.size}}},"

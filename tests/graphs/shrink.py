@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a smaller graph with the same kind of fault, and store it as a regression."""
 
-import dataclasses
 import io
 import json
 import time
@@ -9,8 +8,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from graphs import drawing_onnx
-from graphs.campaign import FAULTS, Outcome, subject_of, subject_of_onnx
+from graphs.campaign import FAULTS, Outcome, drawn_case, subject_of
 from graphs.drawn import drawn
 from models.made import Model
 from opwest.diagnostics import Diagnostics
@@ -48,18 +46,14 @@ def smaller(model):
     """Yield models that are parts of a model, the smallest ones first."""
     graph = model.graph
     if len(graph.outputs) > 1:
-        for one in graph.outputs:
-            yield pruned(model, [one])
-    for _, _, results, _ in graph.operators[:-1]:
-        for one in results:
-            yield pruned(model, [one])
-    for _, _, results, _ in reversed(graph.operators[:-1]):
-        for one in results:
-            yield pruned(model, graph.outputs, [one])
+        yield from (pruned(model, [one]) for one in graph.outputs)
+    inner = graph.operators[:-1]
+    yield from (pruned(model, [one]) for _, _, results, _ in inner for one in results)
+    yield from (pruned(model, graph.outputs, [one]) for _, _, results, _ in reversed(inner) for one in results)
 
 
 def shrunk(runner, seed, outcome):
-    """Return a small model with its options and outcome; `outcome` is that of the seed. For TFLite graphs."""
+    """Return a small TFLite model with its outcome; `outcome` is that of the seed."""
     model, mode = drawn(seed)
     options = dict(outcome.options)
     end = time.monotonic() + SECONDS
@@ -91,7 +85,7 @@ def shrunk(runner, seed, outcome):
             if found is not None:
                 model, best, changed = part, found, True
                 break
-    return model, options, best
+    return model, best
 
 
 def store(name, content, options, inputs, expected):
@@ -134,24 +128,17 @@ def _expected(subject, format_):
     return [outputs_of(graph, run_graph(graph, case)) for case in subject.cases]
 
 
-def _kept_onnx(outcome):
-    """Store an ONNX graph as it is."""
-    made, mode = drawing_onnx.drawn(outcome.seed)
-    subject = subject_of_onnx(made, outcome.seed, mode, outcome.options)
-    store(f"seed_{outcome.seed}", subject.content, outcome.options, subject.cases, _expected(subject, "onnx"))
-    return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}, {outcome.kinds}: {outcome.detail}"
-
-
 def keep(runner, one):
     """Shrink and store the graph of a fault; return a description."""
     outcome = Outcome(**one) if isinstance(one, dict) else one
     assert outcome.outcome in FAULTS
     if outcome.core:  # the model is right on this machine
         return f"seed {outcome.seed}: {outcome.outcome}: {outcome.options}: {outcome.detail}"
-    if outcome.format == "onnx":
-        return _kept_onnx(outcome)
-    model, options, best = shrunk(runner, outcome.seed, outcome)
-    subject = subject_of(model, outcome.seed)
-    store(f"seed_{outcome.seed}", subject.content, options, subject.cases, _expected(subject, "tflite"))
-    kinds = [kind for kind, *_ in model.graph.operators]
-    return f"seed {outcome.seed}: {outcome.outcome}: {options}, {kinds}: {dataclasses.asdict(best)['detail']}"
+    best = outcome
+    if outcome.format == "onnx":  # stored as it is
+        subject = drawn_case(outcome.seed)[1]()
+    else:
+        model, best = shrunk(runner, outcome.seed, outcome)
+        subject = subject_of(model, outcome.seed)
+    store(f"seed_{outcome.seed}", subject.content, best.options, subject.cases, _expected(subject, outcome.format))
+    return f"seed {outcome.seed}: {outcome.outcome}: {best.options}, {best.kinds}: {best.detail}"

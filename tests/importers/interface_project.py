@@ -25,12 +25,10 @@ void TVMPlatformAbort(tvm_crt_error_t error)
 
 int main(void)
 {
-	struct tvmgen_default_inputs inputs;
-	struct tvmgen_default_outputs outputs;
+	struct tvmgen_default_inputs inputs = {(void *)&input_data};
+	struct tvmgen_default_outputs outputs = {(void *)&output_data};
 	float result[2];
 
-	inputs.x = (void *)&input_data;
-	outputs.y = (void *)&output_data;
 	for (int i = 0; i < 2; i++) {
 		int ret_val = tvmgen_default_run(&inputs, &outputs);
 
@@ -48,16 +46,13 @@ int main(void)
 }
 """
 
+DECLARED = "extern const size_t input_data_len;\nextern const float input_data[4];\n"
 FILES = {
     "src/main.c": MAIN,
-    "src/data/inputs.h": (
-        '#include <stddef.h>\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
-        "extern const size_t input_data_len;\nextern const float input_data[4];\n#ifdef __cplusplus\n}\n#endif\n"
-    ),
-    "src/data/inputs.cc": (
-        '#include "inputs.h"\nextern const size_t input_data_len = 16;\n'
-        "extern const float input_data[4] __attribute__((aligned(16))) = {1, -2, 3, 0.5f};\n"
-    ),
+    "src/data/inputs.h": f'#include <stddef.h>\n#ifdef __cplusplus\nextern "C" {{\n#endif\n{DECLARED}'
+    "#ifdef __cplusplus\n}\n#endif\n",
+    "src/data/inputs.cc": '#include "inputs.h"\nextern const size_t input_data_len = 16;\n'
+    "extern const float input_data[4] __attribute__((aligned(16))) = {1, -2, 3, 0.5f};\n",
     "include/labels.h": "extern const char *const labels[2];\n",
     "src/labels.c": '#include "../include/labels.h"\n\nconst char *const labels[2] = {"yes", "no"};\n',
 }

@@ -10,12 +10,18 @@ import struct
 import tarfile
 
 import numpy as np
+from opwest.importers.mlf import Options, import_mlf
 
 W1 = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75], [-0.5, 1.0, 0.125], [0.75, -0.5, 1.5]], np.float32)
 B1 = np.array([0.1, -0.2, 0.3], np.float32)
 W2 = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]], np.float32)
 B2 = np.array([0.5, -0.25], np.float32)
 OPERATORS = ("fused_dense_relu", "fused_dense")
+LAYERS = ((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))
+"""Operators with their rows and columns."""
+LIB0, LIB1 = (f"codegen/host/src/default_lib{number}.c" for number in range(2))
+HEADER = "codegen/host/include/tvmgen_default.h"
+"""Files of the module `default`."""
 
 RELAY = """\
 def @main(%x: Tensor[(1, 4), float32] /* ty=Tensor[(1, 4), float32] */, %w: Tensor[(4, 3), float32]) \
@@ -26,19 +32,18 @@ def @main(%x: Tensor[(1, 4), float32] /* ty=Tensor[(1, 4), float32] */, %w: Tens
 """
 
 _HEADER = """\
-#ifndef TVMGEN_{MODULE}_H_
-#define TVMGEN_{MODULE}_H_
+#ifndef TVMGEN_DEFAULT_H_
+#define TVMGEN_DEFAULT_H_
 #include <stdint.h>
-{sizes}
-struct tvmgen_{module}_inputs {{
+struct tvmgen_default_inputs {{
   void* x;
 }};
-struct tvmgen_{module}_outputs {{
+struct tvmgen_default_outputs {{
   void* y;
 }};
 {devices}
-#define TVMGEN_{MODULE}_WORKSPACE_SIZE 4096
-#endif // TVMGEN_{MODULE}_H_
+#define TVMGEN_DEFAULT_WORKSPACE_SIZE 4096
+#endif // TVMGEN_DEFAULT_H_
 """
 
 _INCLUDES = """\
@@ -65,11 +70,14 @@ def reference(x):
     return (np.maximum(x @ W1 + B1, 0) @ W2 + B2).astype(np.float32)
 
 
-def array_text(name, values, align=16):
+def _array(name, values):
     """Return a constant as TVM's C code generator writes it."""
-    numbers = ", ".join(float(v).hex() for v in np.asarray(values).ravel())
-    kind = f'static const float __attribute__((section(".rodata.tvm"), aligned({align}))) '
-    return f"{kind}{name}[{np.asarray(values).size}] = {{\n    {numbers}\n}};\n"
+    kind = 'static const float __attribute__((section(".rodata.tvm"), aligned(16))) '
+    return f"{kind}{name}[{values.size}] = {{\n    {_numbers(values)}\n}};\n"
+
+
+def _numbers(values):
+    return ", ".join(float(v).hex() for v in values.ravel())
 
 
 def _dense(data, weight, bias, result, rows, columns, relu):
@@ -77,12 +85,12 @@ def _dense(data, weight, bias, result, rows, columns, relu):
     return _DENSE.format(data=data, weight=weight, bias=bias, result=result, rows=rows, columns=columns, value=value)
 
 
-def _checked(name):
-    return f"  if ({name} == NULL) {{\n    return -1;\n  }}\n"
+def return_if(fault):
+    return f"  if ({fault}) {{\n    return -1;\n  }}\n"
 
 
-def _function(module, name, parameters, body):
-    head = f'#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t tvmgen_{module}_{name}({parameters}) {{\n'
+def _function(name, parameters, body):
+    head = f'#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t tvmgen_default_{name}({parameters}) {{\n'
     return f"{head}{body}  return 0;\n}}\n\n"
 
 
@@ -100,46 +108,45 @@ def params(arrays):
     return out
 
 
-def metadata(version, module="default", executor="aot", with_ports=True, target="c -keys=cpu"):
+def metadata(version, executor="aot", with_ports=True, target="c -keys=cpu"):
     """Return metadata.json of a version."""
     main = {"device": 1, "workspace_size_bytes": 4096, "constants_size_bytes": 0, "io_size_bytes": 161722}
     if with_ports:
         main |= {"inputs": {"x": {"dtype": "float32", "size": 16}}, "outputs": {"y": {"dtype": "float32", "size": 8}}}
     operators = [
-        {"function_name": f"tvmgen_{module}_{o}", "workspace": [{"device": 1, "workspace_size_bytes": 64}]}
+        {"function_name": f"tvmgen_default_{o}", "workspace": [{"device": 1, "workspace_size_bytes": 64}]}
         for o in OPERATORS
     ]
     one = {
-        "model_name": module,
+        "model_name": "default",
         "executors": [executor],
         "export_datetime": "2022-09-29 01:02:03Z",
         "style": "full-model",
         "target": {"1": target} if version == 5 else [target],
         "memory": {"functions": {"main": [main], "operator_functions": operators}},
     }
-    whole = {"version": version, "modules": {module: one}} if version == 7 else {"version": version, **one}
+    whole = {"version": version, "modules": {"default": one}} if version == 7 else {"version": version, **one}
     return json.dumps(whole, indent=2).encode()
 
 
-def _header(module, devices="", sizes=""):
-    return _HEADER.format(module=module, MODULE=module.upper(), devices=devices, sizes=sizes).encode()
+def header(devices=""):
+    return _HEADER.format(devices=devices).encode()
 
 
-def _wrapper(module, statics, given, parameters):
-    run = f"tvmgen_{module}_run"
-    structs = f"struct tvmgen_{module}_inputs* inputs,struct tvmgen_{module}_outputs* outputs"
+def wrapper(statics, given, parameters):
+    structs = "struct tvmgen_default_inputs* inputs,struct tvmgen_default_outputs* outputs"
     if "devices->" in given:
-        structs += f",struct tvmgen_{module}_devices* devices"
+        structs += ",struct tvmgen_default_devices* devices"
     return (
         '#include "tvm/runtime/c_runtime_api.h"\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
-        f"{statics}#include <tvmgen_{module}.h>\n"
-        f"TVM_DLL int32_t tvmgen_{module}___tvm_main__({parameters});\n"
-        f"int32_t {run}({structs}) {{return tvmgen_{module}___tvm_main__({given});\n}}\n"
+        f"{statics}#include <tvmgen_default.h>\n"
+        f"TVM_DLL int32_t tvmgen_default___tvm_main__({parameters});\n"
+        f"int32_t tvmgen_default_run({structs}) {{return tvmgen_default___tvm_main__({given});\n}}\n"
         "#ifdef __cplusplus\n}\n#endif\n;"
     ).encode()
 
 
-def usmp(module="default", version=7, device=False, target="", bare=False):
+def usmp(version=7, device=False, target="", bare=False):
     """Ahead of time, unpacked, C interface: static arrays in lib0 for workspace and constants (TVM 0.9 to 0.17)."""
     members = {"w1_let": W1, "b1_let": B1, "w2_let": W2, "b2_let": B2}
     declared, given, offsets, offset = "", "", {}, 0
@@ -148,7 +155,7 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
         offsets[name] = offset
         packed = "packed, " if number else ""
         declared += f"  float {name}[{value.size}] __attribute__(({packed}aligned(16))); // aligned offset: {offset}\n"
-        given += f"  .{name} = {{\n    {', '.join(float(v).hex() for v in value.ravel())}\n  }},\n"
+        given += f"  .{name} = {{\n    {_numbers(value)}\n  }},\n"
         offset += value.nbytes
     statics = (
         '__attribute__((section(".rodata.tvm"), ))\n'
@@ -157,84 +164,71 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
     )
     pools = "uint8_t* global_const_workspace_{0}_var, uint8_t* global_workspace_{1}_var"
     code = _INCLUDES.format(target=target)
-    for number, (name, rows, columns, weight, bias) in enumerate(
-        ((OPERATORS[0], 4, 3, "w1_let", "b1_let"), (OPERATORS[1], 3, 2, "w2_let", "b2_let"))
-    ):
-        both = pools.format(2 + 2 * number, 3 + 2 * number)
-        constants = f"global_const_workspace_{2 + 2 * number}_var"
+    for number, (name, rows, columns) in enumerate(LAYERS):
+        constants, room = 2 + 2 * number, 3 + 2 * number
+        weight, bias = (f"{one}{number + 1}_let" for one in "wb")
+        body = "".join(
+            f"  void* {one} = (&(global_const_workspace_{constants}_var[{offsets[one]}]));\n" for one in (weight, bias)
+        )
         # The second stores its sum in the workspace, like TVM's temporaries.
-        body = (
-            "".join(f"  void* {one} = (&({constants}[{offsets[one]}]));\n" for one in (weight, bias))
-            + f"  void* room_let = (&(global_workspace_{3 + 2 * number}_var[32]));\n"
-        )
-        body += _dense(
-            "p0", f"((float*){weight})", f"((float*){bias})", "((float*)room_let)", rows, columns, number == 0
-        )
-        body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = ((float*)room_let)[i];\n  }}\n"
-        code += _function(module, name, f"float* p0, float* T_out, {both}", body)
-    hook = "  TVMDeviceNpuActivate(device_context_npu);\n" if device else ""
-    calls = (
-        "  void* sid_1_let = (&(global_workspace_1_var[0]));\n"
-        + hook
-        + f"  if (tvmgen_{module}_{OPERATORS[0]}(x_buffer_var, sid_1_let, global_const_workspace_0_var, "
-        "global_workspace_1_var) != 0 ) return -1;\n"
-        f"  if (tvmgen_{module}_{OPERATORS[1]}(sid_1_let, y_buffer_var, global_const_workspace_0_var, "
-        "global_workspace_1_var) != 0 ) return -1;\n"
-    )
-    context = ", void* device_context_npu" if device else ""
+        body += f"  void* room_let = (&(global_workspace_{room}_var[32]));\n"
+        room_let = "((float*)room_let)"
+        body += _dense("p0", f"((float*){weight})", f"((float*){bias})", room_let, rows, columns, number == 0)
+        body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = {room_let}[i];\n  }}\n"
+        code += _function(name, f"float* p0, float* T_out, {pools.format(constants, room)}", body)
+    calls = "  void* sid_1_let = (&(global_workspace_1_var[0]));\n"
+    context, devices, given = "", "", "inputs->x,outputs->y,&global_const_workspace,&global_workspace"
+    parameters = "void* x,void* output0,uint8_t* global_const_workspace_0_var,uint8_t* global_workspace_1_var"
     if device:
         code += "int32_t TVMDeviceNpuActivate(void* device_context_npu);\n"
-    code += _function(
-        module, "__tvm_main__", f"float* x_buffer_var, float* y_buffer_var, {pools.format(0, 1)}{context}", calls
-    )
-    given = "inputs->x,outputs->y,&global_const_workspace,&global_workspace" + (",devices->npu" if device else "")
-    parameters = "void* x,void* output0,uint8_t* global_const_workspace_0_var,uint8_t* global_workspace_1_var"
-    devices = f"struct tvmgen_{module}_devices {{\n  void* npu;\n}};\n" if device else ""
-    files = {
-        f"codegen/host/src/{module}_lib0.c": _wrapper(
-            module, statics, given, parameters + (",void* npu" if device else "")
-        ),
-        f"codegen/host/src/{module}_lib1.c": code.encode(),
-        f"codegen/host/include/tvmgen_{module}.h": _header(module, devices),
-    }
+        calls += "  TVMDeviceNpuActivate(device_context_npu);\n"
+        context, devices = ", void* device_context_npu", "struct tvmgen_default_devices {\n  void* npu;\n};\n"
+        given, parameters = f"{given},devices->npu", f"{parameters},void* npu"
+    for name, data, result in (
+        (OPERATORS[0], "x_buffer_var", "sid_1_let"),
+        (OPERATORS[1], "sid_1_let", "y_buffer_var"),
+    ):
+        arguments = f"{data}, {result}, global_const_workspace_0_var, global_workspace_1_var"
+        calls += f"  if (tvmgen_default_{name}({arguments}) != 0 ) return -1;\n"
+    buffers = f"float* x_buffer_var, float* y_buffer_var, {pools.format(0, 1)}"
+    code += _function("__tvm_main__", buffers + context, calls)
+    files = {LIB0: wrapper(statics, given, parameters), LIB1: code.encode(), HEADER: header(devices)}
     if not bare:
-        files["metadata.json"] = metadata(version, module, target=f"c -keys=cpu {target}")
-        files[f"src/{module}.relay"] = RELAY.encode()
-        files[f"parameters/{module}.params"] = params({})
+        files["metadata.json"] = metadata(version, target=f"c -keys=cpu {target}")
+        files["src/default.relay"] = RELAY.encode()
+        files["parameters/default.params"] = params({})
     return files
 
 
-def workspace(module="default", version=6, old=False):
+def workspace(version=6, old=False):
     """Ahead of time, unpacked, with TVMBackendAllocWorkspace. `old`: as TVM 0.8 had it, `void *`, no ports."""
     code = _INCLUDES.format(target="")
-    for name, value in {"w1": W1, "b1": B1, "w2": W2, "b2": B2}.items():
-        code += array_text(f"__tvm_param__{name}" if old else f"constant_{name}", value)
     prefix = "__tvm_param__" if old else "constant_"
-    for number, (name, rows, columns) in enumerate(((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))):
-        body = "  void* room = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 2, 32);\n" + _checked("room")
+    code += "".join(_array(prefix + name, value) for name, value in {"w1": W1, "b1": B1, "w2": W2, "b2": B2}.items())
+    for number, (name, rows, columns) in enumerate(LAYERS):
+        body = "  void* room = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 2, 32);\n" + return_if("room == NULL")
         body += _dense("p0", "p1", "p2", "((float*)room)", rows, columns, number == 0)
         body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = ((float*)room)[i];\n  }}\n"
-        body += "  if (TVMBackendFreeWorkspace(1, 0, room) != 0) {\n    return -1;\n  }\n"
-        code += _function(module, name, "float* p0, float* p1, float* p2, float* T_out", body)
+        body += return_if("TVMBackendFreeWorkspace(1, 0, room) != 0")
+        code += _function(name, "float* p0, float* p1, float* p2, float* T_out", body)
     kind, name = ("void", "run_model") if old else ("float", "__tvm_main__")
     suffix = "" if old else "_buffer_var"
-    calls = "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + _checked("sid_1")
-    first = f"tvmgen_{module}_{OPERATORS[0]}(x{suffix}, {prefix}w1, {prefix}b1, sid_1)"
-    second = f"tvmgen_{module}_{OPERATORS[1]}(sid_1, {prefix}w2, {prefix}b2, y{suffix})"
-    for call in (first, second):
+    calls = "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + return_if("sid_1 == NULL")
+    first, second = f"x{suffix}, {prefix}w1, {prefix}b1, sid_1", f"sid_1, {prefix}w2, {prefix}b2, y{suffix}"
+    for operator, arguments in zip(OPERATORS, (first, second), strict=True):
+        call = f"tvmgen_default_{operator}({arguments})"
         calls += f"  (void){call};\n" if old else f"  if ({call} != 0 ) return -1;\n"
-    calls += "  if (TVMBackendFreeWorkspace(1, 0, sid_1) != 0) {\n    return -1;\n  }\n"
-    code += _function(module, name, f"{kind}* x{suffix}, {kind}* y{suffix}", calls)
+    calls += return_if("TVMBackendFreeWorkspace(1, 0, sid_1) != 0")
+    code += _function(name, f"{kind}* x{suffix}, {kind}* y{suffix}", calls)
     files = {
-        "metadata.json": metadata(version, module, with_ports=not old),
-        f"codegen/host/src/{module}_lib1.c": code.encode(),
-        f"codegen/host/include/tvmgen_{module}.h": _header(module),
-        "src/relay.txt" if old else f"src/{module}.relay": RELAY.encode(),
+        "metadata.json": metadata(version, with_ports=not old),
+        LIB1: code.encode(),
+        HEADER: header(),
+        "src/relay.txt" if old else "src/default.relay": RELAY.encode(),
     }
     if not old:
-        files[f"codegen/host/src/{module}_lib0.c"] = _wrapper(
-            module, "", "inputs->x,outputs->y", "void* x,void* output0"
-        )
+        run = wrapper("", "inputs->x,outputs->y", "void* x,void* output0")
+        files[LIB0] = run
     return files
 
 
@@ -255,39 +249,30 @@ def _unpack(names, checked=()):
         lines += f"  void* arg_{name}_shape = (((DLTensor*)arg_{name})[0].shape);\n"
     for name, shape in zip(names, checked, strict=False):
         for at, size in enumerate(shape):
-            compared = f"{size} == ((int32_t)((int64_t*)arg_{name}_shape)[{at}])"
-            lines += f"  if (!({compared})) {{\n    return -1;\n  }}\n"
+            lines += return_if(f"!({size} == ((int32_t)((int64_t*)arg_{name}_shape)[{at}]))")
     return lines
 
 
-def _packed_operators(module, checked=False):
+def _packed_operators(checked=False):
     code = _INCLUDES.format(target="")
-    for name, value in {"b1": B1, "b2": B2}.items():
-        code += array_text(f"constant_{name}", value)
-    code += array_text("constant_w1", W1) + array_text("constant_w2", W2)
-    for number, (name, rows, columns) in enumerate(((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))):
-        body = _unpack(["p0", "T_out"], ((1, rows), (1, columns)) if checked else ()) + _dense(
-            "((float*)p0)",
-            f"constant_w{number + 1}",
-            f"constant_b{number + 1}",
-            "((float*)T_out)",
-            rows,
-            columns,
-            not number,
-        )
-        code += _function(module, name, _PACKED, body)
+    for name, value in {"b1": B1, "b2": B2, "w1": W1, "w2": W2}.items():
+        code += _array(f"constant_{name}", value)
+    for number, (name, rows, columns) in enumerate(LAYERS, 1):
+        body = _unpack(["p0", "T_out"], ((1, rows), (1, columns)) if checked else ())
+        data, result, weight, bias = "((float*)p0)", "((float*)T_out)", f"constant_w{number}", f"constant_b{number}"
+        code += _function(name, _PACKED, body + _dense(data, weight, bias, result, rows, columns, number == 1))
     return code
 
 
 _REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
-TVM_DLL int32_t tvmgen_{module}_{operator}(
+TVM_DLL int32_t tvmgen_default_{operator}(
     TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
 static TVMBackendPackedCFunc _tvm_func_array[] = {{
-    (TVMBackendPackedCFunc)tvmgen_{module}_{operator},
+    (TVMBackendPackedCFunc)tvmgen_default_{operator},
 }};
 static const TVMFuncRegistry _tvm_func_registry = {{
-    "\\001\\000tvmgen_{module}_{operator}\\000",    _tvm_func_array,
+    "\\001\\000tvmgen_default_{operator}\\000",    _tvm_func_array,
 }};
 static const TVMModule _tvm_system_lib = {{
     &_tvm_func_registry,
@@ -311,17 +296,17 @@ def _stack_tensor(number, data, shape):
     return text + f"{one}.byte_offset) = (uint64_t)0;\n{one}.device.device_type) = (DLDeviceType)1;\n"
 
 
-def packed(module="default", shapes=True, checked=False):
+def packed(shapes=True, checked=False):
     """Ahead of time with packed arguments: main builds arrays and tensors on its stack (interface `packed`).
 
     `shapes`: main initializes the tensors; otherwise it sets only their data and passes on its own arguments, as
     releases with LegalizePackedCalls do. `checked`: operators check their shapes.
     """
-    code = _packed_operators(module, checked)
+    code = _packed_operators(checked)
     stacks = {"tcode": 1, "value": 2, "array": 12, "shape": 4} | ({} if shapes else {"sid": 6})
     body = "".join(f"  TVMValue stack_{n}_{k}[{n}];\n  void* stack_{k} = stack_{n}_{k};\n" for k, n in stacks.items())
     body += _unpack(["x_buffer_var", "y_buffer_var"])
-    body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + _checked("sid_1")
+    body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + return_if("sid_1 == NULL")
     for number, given in enumerate(
         ((("x_buffer_var", (1, 4)), ("sid_1", (1, 3))), (("sid_1", (1, 3)), ("y_buffer_var", (1, 2))))
     ):
@@ -340,24 +325,24 @@ def packed(module="default", shapes=True, checked=False):
             body += f"  (((TVMValue*)stack_value)[{at}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{at}] = 7;\n"
         body += f"  TVMValue ret_val_{number};\n  int ret_type_code_{number};\n"
         call = f"( (TVMValue*) stack_value , (int*) stack_tcode, 2, &ret_val_{number}, &ret_type_code_{number}, NULL)"
-        body += f"  if (tvmgen_{module}_{OPERATORS[number]}{call} != 0){{\n    return -1;\n  }}\n"
-    body += "  if (TVMBackendFreeWorkspace(1, 0, sid_1) != 0) {\n    return -1;\n  }\n"
-    code += _function(module, "__tvm_main__", _PACKED, body)
+        body += f"  if (tvmgen_default_{OPERATORS[number]}{call} != 0){{\n    return -1;\n  }}\n"
+    body += return_if("TVMBackendFreeWorkspace(1, 0, sid_1) != 0")
+    code += _function("__tvm_main__", _PACKED, body)
     return {
-        "metadata.json": metadata(7, module),
-        f"codegen/host/src/{module}_lib0.c": _REGISTRY.format(module=module, operator="__tvm_main__").encode(),
-        f"codegen/host/src/{module}_lib1.c": code.encode(),
-        f"src/{module}.relay": RELAY.encode(),
+        "metadata.json": metadata(7),
+        LIB0: _REGISTRY.format(operator="__tvm_main__").encode(),
+        LIB1: code.encode(),
+        "src/default.relay": RELAY.encode(),
     }
 
 
-def graph(module="default"):
+def graph():
     """The graph executor: a weight as a parameter, a reshape that changes a shape, one that does not."""
-    code = _packed_operators(module)
+    code = _packed_operators()
     body = _unpack(["p0", "p1", "T_out"]) + _dense(
         "((float*)p0)", "((float*)p1)", "constant_b1", "((float*)T_out)", 4, 3, True
     )
-    code += _function(module, "fused_dense_relu_1", _PACKED, body)
+    code += _function("fused_dense_relu_1", _PACKED, body)
 
     def node(name, inputs, function="__nop"):
         attrs = {"num_outputs": "1", "num_inputs": str(len(inputs)), "flatten_data": "0", "func_name": function}
@@ -367,10 +352,10 @@ def graph(module="default"):
         {"op": "null", "name": "x", "inputs": []},
         node("reshape_nop", [0]),
         {"op": "null", "name": "p0", "inputs": []},
-        node("dense", [1, 2], f"tvmgen_{module}_fused_dense_relu_1"),
+        node("dense", [1, 2], "tvmgen_default_fused_dense_relu_1"),
         node("reshape_nop", [3]),
         node("reshape_nop", [4]),
-        node("dense_1", [5], f"tvmgen_{module}_{OPERATORS[1]}"),
+        node("dense_1", [5], f"tvmgen_default_{OPERATORS[1]}"),
     ]
     shapes = [[1, 4], [1, 4], [4, 3], [1, 3], [3, 1], [1, 3], [1, 2]]
     whole = {
@@ -386,12 +371,12 @@ def graph(module="default"):
         "node_row_ptr": list(range(8)),
     }
     return {
-        "metadata.json": metadata(7, module, "graph"),
-        f"codegen/host/src/{module}_lib0.c": _REGISTRY.format(module=module, operator=OPERATORS[1]).encode(),
-        f"codegen/host/src/{module}_lib1.c": code.encode(),
-        f"executor-config/graph/{module}.graph": json.dumps(whole).encode(),
-        f"parameters/{module}.params": params({"p0": W1}),
-        f"src/{module}.relay": RELAY.encode(),
+        "metadata.json": metadata(7, "graph"),
+        LIB0: _REGISTRY.format(operator=OPERATORS[1]).encode(),
+        LIB1: code.encode(),
+        "executor-config/graph/default.graph": json.dumps(whole).encode(),
+        "parameters/default.params": params({"p0": W1}),
+        "src/default.relay": RELAY.encode(),
     }
 
 
@@ -408,22 +393,35 @@ def cmsis_nn(cpu="cortex-m4"):
     return files
 
 
-def tar_of(files, prefix="./"):
+def tar_of(files):
     """Return an uncompressed tar, as TVM makes it."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        archive.addfile(_directory("./"))
+        root = tarfile.TarInfo("./")
+        root.type = tarfile.DIRTYPE
+        archive.addfile(root)
         for name, content in files.items():
-            one = tarfile.TarInfo(prefix + name)
+            one = tarfile.TarInfo(f"./{name}")
             one.size = len(content)
             archive.addfile(one, io.BytesIO(content))
     return out.getvalue()
 
 
-def _directory(name):
-    one = tarfile.TarInfo(name)
-    one.type = tarfile.DIRTYPE
-    return one
+def changed(files, *pairs, name=LIB1, count=-1):
+    """Return a directory with another text of a file: the code of the operators, unless `name` is given."""
+    text = files[name].decode()
+    for before, after in pairs:
+        assert before in text, before
+        text = text.replace(before, after, count)
+    return {**files, name: text.encode()}
+
+
+def imported(files, folder, name="mine", **options):
+    """Import a tar; return the result and the manifest."""
+    tar = folder / f"{name}.tar"
+    tar.write_bytes(tar_of(files))
+    done = import_mlf(tar, folder / name, Options(model=name, **options))
+    return done, (folder / name / "manifest.yaml").read_text()
 
 
 def unpack(files, folder):

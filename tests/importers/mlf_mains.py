@@ -5,20 +5,7 @@ y = f(x): widen to int16 with a table of constants, a windowed sum with padding,
 """
 
 import mlf_made as made
-
-HEADER = """\
-#ifndef TVMGEN_{MODULE}_H_
-#define TVMGEN_{MODULE}_H_
-#include <stdint.h>
-struct tvmgen_{module}_inputs {{
-  void* x;
-}};
-struct tvmgen_{module}_outputs {{
-  void* Identity;
-}};
-{devices}
-#endif
-"""
+from mlf_made import changed, return_if, wrapper
 
 WIDEN = """\
 TVM_DLL int32_t tvmgen_default_widen(int8_t* p0, int16_t* T_out{pools}) {{
@@ -60,7 +47,6 @@ TVM_DLL int32_t tvmgen_default_add(int16_t* p0, int16_t* p1, int8_t* T_out{pools
 """
 
 TABLE = "1, 2, 3, -4, 5, -6, 7, 8"
-LIB1 = "codegen/host/src/default_lib1.c"
 START = (
     "#define TVM_EXPORTS\n#include <stdint.h>\n"
     "#include <tvm/runtime/c_runtime_api.h>\n#include <tvm/runtime/c_backend_api.h>\n"
@@ -68,32 +54,17 @@ START = (
 
 
 def files(code, lib0, devices=""):
-    """Return a directory."""
-    return {
-        "metadata.json": b"",
-        "codegen/host/src/default_lib0.c": lib0.encode(),
-        LIB1: code.encode(),
-        "codegen/host/include/tvmgen_default.h": HEADER.format(
-            module="default", MODULE="DEFAULT", devices=devices
-        ).encode(),
-    } | {"metadata.json": metadata()}
-
-
-def metadata():
-    """Return metadata.json with the ports of the network."""
-    text = made.metadata(7).decode()
-    text = text.replace('"y"', '"Identity"').replace('"size": 16', '"size": 64').replace('"size": 8', '"size": 64')
-    return text.replace('"float32"', '"int8"').encode()
-
-
-def wrapper(statics, given, parameters, devices=False):
-    """Return lib0."""
-    structs = "struct tvmgen_default_inputs* inputs,struct tvmgen_default_outputs* outputs"
-    structs += ",struct tvmgen_default_devices* devices" if devices else ""
-    return (
-        f'#include "tvm/runtime/c_runtime_api.h"\n{statics}#include <tvmgen_default.h>\n'
-        f"TVM_DLL int32_t tvmgen_default___tvm_main__({parameters});\n"
-        f"int32_t tvmgen_default_run({structs}) {{return tvmgen_default___tvm_main__({given});\n}}\n"
+    """Return a directory, whose metadata.json has the ports of the network."""
+    ports = ('"y"', '"Identity"'), ('"size": 16', '"size": 64'), ('"size": 8', '"size": 64'), ('"float32"', '"int8"')
+    return changed(
+        {
+            "metadata.json": made.metadata(7),
+            made.LIB0: lib0,
+            made.LIB1: code.encode(),
+            made.HEADER: made.header(devices).replace(b"void* y;", b"void* Identity;"),
+        },
+        *ports,
+        name="metadata.json",
     )
 
 
@@ -126,15 +97,15 @@ def usmp(main=None, window_at=256, constants="operator"):
     )
     code += ADD.format(pools=both.format(6, 7))
     pools = "global_const_workspace_0_var, global_workspace_1_var"
-    lets = "".join(f"  void* sid_{n}_let = (&(global_workspace_1_var[{at}]));\n" for n, at in ((1, 0), (2, 128)))
+    memory = lets(0, 128)
     widen = f"tvmgen_default_widen(x_buffer_var, sid_1_let, {pools})"
     if not inside:
-        lets += "  void* constant_0_let = (&(global_const_workspace_0_var[16]));\n"
+        memory += "  void* constant_0_let = (&(global_const_workspace_0_var[16]));\n"
         widen = "tvmgen_default_widen(x_buffer_var, sid_1_let, constant_0_let)"
     statements = main or (
-        f"{lets}  if ({widen} != 0 ) return -1;\n"
-        f"  if (tvmgen_default_window(sid_1_let, sid_2_let, {pools}) != 0 ) return -1;\n"
-        f"  if (tvmgen_default_add(sid_1_let, sid_2_let, Identity_buffer_var, {pools}) != 0 ) return -1;\n"
+        f"{memory}  if ({widen} != 0 ) return -1;\n"
+        + call("window", "sid_1_let", "sid_2_let")
+        + call("add", "sid_1_let", "sid_2_let", Y)
     )
     code += (
         "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var"
@@ -145,30 +116,28 @@ def usmp(main=None, window_at=256, constants="operator"):
     return files(code, wrapper(STATICS, given, parameters))
 
 
-def allocated(main=None):
+def allocated():
     """Return the network with TVMBackendAllocWorkspace: three buffers that hold five tensors in turn."""
     code = START + f"static const int16_t table[8] = {{\n    {TABLE}\n}};\n"
     code += WIDEN.format(pools=", int16_t* t", lets="", table="t")
     code += WINDOW.format(
         pools="",
-        lets="  void* padded = TVMBackendAllocWorkspace(1, 0, (uint64_t)160, 0, 16);\n"
-        "  if (padded == NULL) {\n    return -1;\n  }\n",
+        lets="  void* padded = TVMBackendAllocWorkspace(1, 0, (uint64_t)160, 0, 16);\n" + return_if("padded == NULL"),
         padded="((int16_t*)padded)",
-        free="  if (TVMBackendFreeWorkspace(1, 0, padded) != 0) {\n    return -1;\n  }\n",
+        free=return_if("TVMBackendFreeWorkspace(1, 0, padded) != 0"),
     )
     code += ADD.format(pools="")
-    start = "".join(
-        f"  void* sid_{n} = TVMBackendAllocWorkspace(1, 0, (uint64_t)128, 0, 8);\n"
-        f"  if (sid_{n} == NULL) {{\n    return -1;\n  }}\n"
-        for n in (1, 2, 3)
-    )
-    end = "".join(f"  if (TVMBackendFreeWorkspace(1, 0, sid_{n}) != 0) {{\n    return -1;\n  }}\n" for n in (3, 2, 1))
+    start, end = "", ""
+    for n in (1, 2, 3):
+        start += f"  void* sid_{n} = TVMBackendAllocWorkspace(1, 0, (uint64_t)128, 0, 8);\n"
+        start += return_if(f"sid_{n} == NULL")
+        end = return_if(f"TVMBackendFreeWorkspace(1, 0, sid_{n}) != 0") + end
     steps = ["widen(x_buffer_var, sid_3, table)", "window(sid_3, sid_2)", "window(sid_2, sid_1)"]
     steps += ["window(sid_1, sid_2)", "window(sid_2, sid_1)", "add(sid_1, sid_2, Identity_buffer_var)"]
     calls = "".join(f"  if (tvmgen_default_{one} != 0 ) return -1;\n" for one in steps)
     code += (
         "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var) {\n"
-        f"{main or start + calls + end}  return 0;\n}}\n"
+        f"{start + calls + end}  return 0;\n}}\n"
     )
     return files(code, wrapper("", "inputs->x,outputs->Identity", "void* x,void* output0"))
 
@@ -195,27 +164,20 @@ def devices(hooks=True, tail=""):
     names = ("npu_a", "npu_b")
     code = "#include <opwest/npu_emul.h>\n" + START
     code += "".join(ON_DEVICE.format(name=name) for name in names) + DIFFERENCE
-    called = {
-        name: [
-            f"TVMDevice{name.title().replace('_', '')}{hook}" for hook in ("Activate", "Open", "Close", "Deactivate")
-        ]
-        for name in names
-    }
-    code += "".join(
-        f"TVM_DLL int32_t {hook}(void* device_context_{n});\n" for n in names if hooks for hook in called[n]
-    )
 
-    def hook(number, *chosen):
-        return "".join(f"  if ({called[n][number]}(device_context_{n}) != 0 ) return -1;\n" for n in chosen if hooks)
+    def hook(action, *chosen, form="  if ({}(device_context_{}) != 0 ) return -1;\n"):
+        functions = [(f"TVMDevice{name.title().replace('_', '')}{action}", name) for name in chosen if hooks]
+        return "".join(form.format(*function) for function in functions)
 
-    main = hook(0, *names)
-    main += "".join(f"  void* sid_{n}_let = (&(global_workspace_0_var[{at}]));\n" for n, at in ((1, 0), (2, 64)))
+    for action in ("Activate", "Open", "Close", "Deactivate"):
+        code += hook(action, *names, form="TVM_DLL int32_t {}(void* device_context_{});\n")
+    main = hook("Activate", *names) + lets(0, 64).replace("_workspace_1_var", "_workspace_0_var")
     for n, name in enumerate(names, 1):
-        main += hook(1, name)
-        call = f"tvmgen_default_{name}_main(x_buffer_var, x_buffer_var, sid_{n}_let, device_context_{name})"
-        main += f"  if ({call} != 0 ) return -1;\n" + hook(2, name)
+        arguments = f"x_buffer_var, x_buffer_var, sid_{n}_let, device_context_{name}"
+        step = f"  if (tvmgen_default_{name}_main({arguments}) != 0 ) return -1;\n"
+        main += hook("Open", name) + step + hook("Close", name)
     main += "  if (tvmgen_default_difference(sid_1_let, sid_2_let, Identity_buffer_var) != 0 ) return -1;\n"
-    main += hook(3, *names) + tail
+    main += hook("Deactivate", *names) + tail
     contexts = ", ".join(f"void* device_context_{n}" for n in names)
     code += (
         "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var, "
@@ -224,16 +186,7 @@ def devices(hooks=True, tail=""):
     statics = '__attribute__((section(".bss.noinit.tvm"), aligned(16)))\nstatic uint8_t global_workspace[128];\n'
     given = "inputs->x,outputs->Identity,((uint8_t*)&global_workspace),devices->npu_a,devices->npu_b"
     parameters = "void* x,void* output0,uint8_t* global_workspace_0_var,void* npu_a,void* npu_b"
-    return files(code, wrapper(statics, given, parameters, devices=True), DEVICES)
-
-
-def changed(files, *pairs):
-    """Return a directory with another lib1."""
-    text = files[LIB1].decode()
-    for before, after in pairs:
-        assert before in text, before
-        text = text.replace(before, after)
-    return {**files, LIB1: text.encode()}
+    return files(code, wrapper(statics, given, parameters), DEVICES)
 
 
 def lets(*offsets):

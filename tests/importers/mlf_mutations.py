@@ -14,6 +14,7 @@ from functools import partial
 
 import mlf_made as made
 import mlf_mains as mains
+from models.damage import damaged
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.mlf import Options, import_mlf
 from projects import check
@@ -22,16 +23,12 @@ SECONDS = 10
 BYTES = 512 << 20
 VARIANTS = (made.usmp, made.workspace, made.packed, partial(made.packed, shapes=False), made.graph, made.cmsis_nn)
 VARIANTS += (mains.usmp, partial(mains.usmp, constants="main"), mains.allocated)
-_EVIL_NAMES = (
-    b"../evil",
-    b"/tmp/opwest-evil",
-    b"codegen/../../evil",
-    b"a\\..\\b",
-    b"\xff\xfe",
-    b"metadata.json/x",
-    b"",
-    b"x" * 99,
-)
+_EVIL_NAMES = (b"../evil", b"/tmp/opwest-evil", b"codegen/../../evil", b"a\\..\\b", b"\xff\xfe", b"metadata.json/x")
+_EVIL_NAMES += (b"", b"x" * 99)
+_EVIL_SIZES = (b"77777777777", b"00000000000", b"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff", b"\xff" * 11)
+_EVIL_SIZES += (b"99999999999", b" 12 ")
+_KINDS = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE)
+_KINDS += (tarfile.REGTYPE, tarfile.DIRTYPE)
 _EVIL_NUMBERS = (b"-1", b"0", b"1e9", b"99999999999999999999", b"null", b'"x"', b"[]", b"{}", b"2147483648", b"NaN")
 _EVIL_TEXT = (b"{", b"}", b"((((", b"/*", b'"', b"0x", b"\0", b"[4294967295]", b"[99999999999]", b"aligned(3)", b"\\")
 
@@ -41,7 +38,7 @@ def mutated(random):
     files = dict(random.choice(VARIANTS)())
     kind = random.randrange(8)
     if kind < 3:
-        return _damage(made.tar_of(files), random)
+        return damaged(made.tar_of(files), random)
     if kind == 3:
         return _header(made.tar_of(files), random)
     if kind == 4:
@@ -51,49 +48,18 @@ def mutated(random):
     return made.tar_of(files)
 
 
-def _damage(content, random):
-    """Flip, remove, double or move bytes anywhere."""
-    data = bytearray(content)
-    for _ in range(random.randint(1, 8)):
-        at = random.randrange(len(data))
-        match random.randrange(5):
-            case 0:
-                data[at] ^= 1 << random.randrange(8)
-            case 1:
-                data[at] = random.randrange(256)
-            case 2:
-                del data[at : at + random.randint(1, 600)]
-            case 3:
-                data[at:at] = data[: random.randint(1, 600)]
-            case 4:
-                del data[at:]
-        if not data:
-            break
-    return bytes(data)
-
-
 def _header(content, random):
     """Change a field of a header and update the checksum."""
     data = bytearray(content)
-    starts = [0]
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        starts += [member.offset for member in archive]
-    at = random.choice(starts)
+        at = random.choice([member.offset for member in archive])
     match random.randrange(5):
         case 0:
             data[at : at + 100] = random.choice(_EVIL_NAMES)[:100].ljust(100, b"\0")
         case 1:
             data[at + 156 : at + 157] = bytes([random.randrange(256)])
         case 2:
-            sizes = (
-                b"77777777777",
-                b"00000000000",
-                b"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff",
-                b"\xff" * 11,
-                b"99999999999",
-                b" 12 ",
-            )
-            data[at + 124 : at + 136] = random.choice(sizes).ljust(12, b"\0")
+            data[at + 124 : at + 136] = random.choice(_EVIL_SIZES).ljust(12, b"\0")
         case 3:
             data[at + 345 : at + 500] = random.choice(_EVIL_NAMES)[:155].ljust(155, b"\0")
         case 4:
@@ -106,18 +72,10 @@ def _header(content, random):
 def _member(files, random):
     """Add an unexpected member."""
     out = io.BytesIO()
-    kinds = (
-        tarfile.SYMTYPE,
-        tarfile.LNKTYPE,
-        tarfile.CHRTYPE,
-        tarfile.BLKTYPE,
-        tarfile.FIFOTYPE,
-        tarfile.GNUTYPE_SPARSE,
-    )
     with tarfile.open(fileobj=out, mode="w", format=random.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))) as archive:
         names = sorted(files)
         evil = tarfile.TarInfo(random.choice((*names, "src/x", "runtime/x", "../x", "y" * 300)))
-        evil.type = random.choice((*kinds, tarfile.REGTYPE, tarfile.DIRTYPE))
+        evil.type = random.choice(_KINDS)
         evil.linkname = random.choice(("/etc/passwd", "../../x", names[0]))
         at = random.randrange(len(names))
         for number, name in enumerate(names):

@@ -2,7 +2,7 @@
 """Damaged model files through TVM's importer, each in the child process of `opwest import tvm`.
 
     make mutated-tvm                                   300 files, seed 1
-    python tests/importers/mutated_tvm.py --runs 50 --seed 7 --jobs 2 [MODEL...]
+    python tests/importers/mutated_tvm.py --runs 50 --seed 7
 
 Every file must result in a complete directory that `opwest check` accepts, or in errors with a position and no
 output, within the limits below. The last line counts both; exit code 1 and the file's name for any other result.
@@ -16,11 +16,13 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 
+from importers.onnx_made import two_by_two
+from importers.tflite_made import average_pool
 from models.damage import damaged
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.tvm import Options
@@ -32,14 +34,12 @@ MOST_SECONDS = 120.0
 """Of one import, in wall-clock time."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of one file."""
+class Outcome(NamedTuple):
+    """The result of one file: imported, refused, or the fault."""
 
     kind: str
-    """imported, rejected, or the fault."""
     seconds: float
-    said: str = ""
+    said: str
 
 
 def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
@@ -47,11 +47,10 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
     file, folder = work / f"model{suffix}", work / "out"
     file.write_bytes(content)
     begin = time.monotonic()
+    kind, said = "imported", ""
     try:
         import_in_child(file, folder, Options(vectors=0))
-        faults = Diagnostics()
-        check([folder / "manifest.yaml"], faults)
-        kind, said = "imported", ""
+        check([folder / "manifest.yaml"], Diagnostics())
     except OpwestError as error:
         kind, said = "refused", str(error)
         if "error: " not in said or "internal error" in said or file.name not in said:
@@ -69,27 +68,14 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
     return Outcome(kind, seconds, said)
 
 
-def samples() -> list[tuple[str, bytes]]:
-    """Return small models of both formats."""
-    from importers.onnx_made import two_by_two
-    from importers.tflite_made import average_pool
-
-    return [
-        (".tflite", average_pool()),
-        (".onnx", two_by_two().SerializeToString()),
-        (".tflite", average_pool(quantised=True)),
-    ]
-
-
 def main() -> int:
     """Run and count."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="default: made-up ones")
     options.add_argument("--runs", type=int, default=300)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--jobs", type=int, default=2)
     given = options.parse_args()
-    originals = [(file.suffix, file.read_bytes()) for file in given.models] or samples()
+    pools = [(".tflite", average_pool(quantised)) for quantised in (False, True)]
+    originals = [*pools, (".onnx", two_by_two().SerializeToString())]
 
     def one(number: int) -> Outcome:
         source = random.Random(given.seed * 1_000_003 + number)
@@ -105,7 +91,7 @@ def main() -> int:
             print(f"{number + 1} of {given.runs}", flush=True)
         return outcome
 
-    with ThreadPoolExecutor(given.jobs) as pool:
+    with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(one, range(given.runs)))
     kinds = Counter(outcome.kind for outcome in found)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

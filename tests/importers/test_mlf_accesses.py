@@ -5,6 +5,7 @@ import random
 import subprocess
 
 import pytest
+from importers_support import output_of
 from opwest.importers.mlf.c_text import functions
 from opwest.importers.mlf.unpack.accesses import read_operator
 from opwest.importers.mlf.unpack.expressions import Grid, Loop, interval, loops_of
@@ -90,6 +91,7 @@ def test_code_that_cannot_be_read_has_no_known_extent(body):
     assert extents(body)[1][0].size is None
 
 
+CONTEXT = "cmsis_nn_context c = {p0, 4};"
 CALLED = {
     # A function and the statement that calls it, with the end of the bytes of p0; None: unknown.
     "a conversion to the parameter": ("int32_t g(float* p, int8_t n) {\n  p[n];\n}\n", "g(p0, 300);", None),
@@ -98,13 +100,9 @@ CALLED = {
     "a pointer to pointers": ("int32_t g(float** p) {\n  p[1] = 0;\n}\n", "g(p0);", None),
     "a pointer to an integer": ("int32_t g(intptr_t p) {\n  *(float*)p = 1;\n}\n", "g(p0);", None),
     "a variable with its name": ("int32_t g(float* p) {\n  p[1] = 1;\n}\n", "int32_t (*g)(float*) = h; g(p0);", None),
-    "a structure": (
-        "int32_t g(cmsis_nn_context* c) {\n  ((float*)c->buf)[99] = 1;\n}\n",
-        "cmsis_nn_context c = {p0, 4}; g(&c);",
-        None,
-    ),
-    "a member": ("", "cmsis_nn_context c = {p0, 4}; float* q = c.buf; q[9] = 1;", None),
-    "a structure of CMSIS-NN": ("", "cmsis_nn_context c = {p0, 4}; arm_g(&c);", 4),
+    "a structure": ("int32_t g(cmsis_nn_context* c) {\n  ((float*)c->buf)[99] = 1;\n}\n", f"{CONTEXT} g(&c);", None),
+    "a member": ("", f"{CONTEXT} float* q = c.buf; q[9] = 1;", None),
+    "a structure of CMSIS-NN": ("", f"{CONTEXT} arm_g(&c);", 4),
     "a function of the source for mathematics": ("int32_t expf(float* p) {\n  p[3] = 1;\n}\n", "expf(p0);", 16),
 }
 
@@ -139,21 +137,16 @@ def _expression(source, names, depth):
     if depth == 0 or source.random() < 0.2:
         return source.choice([*names, str(source.randint(0, 9))])
     one, other = (_expression(source, names, depth - 1) for _ in range(2))
-    match source.randrange(8):
-        case 0:
-            return f"({one} / {source.randint(1, 7)})"
-        case 1:
-            return f"({one} % {source.randint(1, 7)})"
-        case 2:
-            return f"({one} & {source.choice([1, 3, 7])})"
-        case 3:
-            return f"({one} >> {source.randint(0, 3)})"
-        case 4:
-            return f"(({one} < {other}) ? {one} : {other})"
-        case 5:
-            return f"((({one} <= {other}) && ({one} != 3)) ? ({other} + 1) : {one})"
-        case _:
-            return f"({one} {source.choice('+-*')} {other})"
+    forms = [
+        f"({one} / {source.randint(1, 7)})",
+        f"({one} % {source.randint(1, 7)})",
+        f"({one} & {source.choice([1, 3, 7])})",
+        f"({one} >> {source.randint(0, 3)})",
+        f"(({one} < {other}) ? {one} : {other})",
+        f"((({one} <= {other}) && ({one} != 3)) ? ({other} + 1) : {one})",
+        *[f"({one} {source.choice('+-*')} {other})"] * 2,
+    ]
+    return source.choice(forms)
 
 
 def _kernel(source):
@@ -170,27 +163,33 @@ def _kernel(source):
     )
 
 
+REPORT = """\
+#include <stdint.h>
+#include <stdio.h>
+static int32_t most[2];
+static float p0[1 << 20], out[1 << 20];
+static int32_t note(int which, int32_t i)
+{
+	most[which] = i + 1 > most[which] ? i + 1 : most[which];
+	return i;
+}
+"""
+
+
 @pytest.mark.needs("cc")
 def test_random_operators_access_no_more_than_their_extents(tmp_path):
     """300 compiled operators that report each index."""
     source = random.Random(5)
     bodies = [_kernel(source) for _ in range(300)]
-    report = "static int32_t note(int32_t *most, int32_t i)\n{\n\tif (i + 1 > *most) *most = i + 1;\n\treturn i;\n}\n"
-    code = "#include <stdint.h>\n#include <stdio.h>\nstatic int32_t most[2];\nstatic float p0[1 << 20], out[1 << 20];\n"
-    code += report
+    code, calls = REPORT, ""
     for number, body in enumerate(bodies):
-        counted = (
-            body.replace("out[", "out[note(&most[1], ").replace("p0[", "p0[note(&most[0], ").replace("] =", ")] =")
-        )
-        counted = counted.replace("];", ")];")
-        code += f"static void f{number}(void)\n{{\n{counted}\n}}\n"
-    calls = "".join(
-        f'\tmost[0] = most[1] = 0; f{n}(); printf("%d %d\\n", (int)most[0], (int)most[1]);\n'
-        for n in range(len(bodies))
-    )
+        for text, counted in (("out[", "out[note(1, "), ("p0[", "p0[note(0, "), ("] =", ")] ="), ("];", ")];")):
+            body = body.replace(text, counted)
+        code += f"static void f{number}(void)\n{{\n{body}\n}}\n"
+        calls += f'\tmost[0] = most[1] = 0;\n\tf{number}();\n\tprintf("%d %d\\n", (int)most[0], (int)most[1]);\n'
     (tmp_path / "all.c").write_text(f"{code}int main(void)\n{{\n{calls}\treturn 0;\n}}\n")
     subprocess.run(["cc", "-O1", "-w", tmp_path / "all.c", "-o", tmp_path / "all"], check=True)
-    rows = subprocess.run([tmp_path / "all"], check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = output_of(tmp_path / "all").splitlines()
     exact = 0
     for body, row in zip(bodies, rows, strict=True):
         wanted = [4 * int(n) for n in row.split()]
@@ -210,16 +209,13 @@ def test_intervals_contain_all_values():
         if depth == 0:
             return source.choice([*loops, source.randint(-3, 9)])
         name = source.choice(["+", "-", "*", "/", "%", ">>", "&", "min", "max", "?:", "neg", "<"])
-        if name in ("/", "%", ">>", "&"):
-            return (name, made(depth - 1), source.randint(1, 4))
-        if name == "?:":
-            return (name, ("<", made(depth - 1), made(depth - 1)), made(depth - 1), made(depth - 1))
-        return (name, made(depth - 1)) if name == "neg" else (name, made(depth - 1), made(depth - 1))
+        condition = [("<", made(depth - 1), made(depth - 1))] if name == "?:" else []
+        other = source.randint(1, 4) if name in ("/", "%", ">>", "&") else made(depth - 1)
+        return (name, *condition, made(depth - 1), *([] if name == "neg" else [other]))
 
     for _ in range(3000):
         one = made(source.randint(1, 4))
         bounds = interval(one)
-        if bounds is None or isinstance(one, int):
-            continue
-        values = Grid(loops_of([one])).values(one)
-        assert bounds[0] <= values.min() <= values.max() <= bounds[1], one
+        if bounds is not None:
+            values = Grid(loops_of([one])).values(one)
+            assert bounds[0] <= values.min() <= values.max() <= bounds[1], one

@@ -2,28 +2,15 @@
 """Functions that main calls with packed arguments: in the registry with the recorded shapes, or listed."""
 
 import contextlib
-import json
-import subprocess
 import time
 
 import mlf_made as made
 import numpy as np
 import pytest
-from importers_support import planned
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.host.compile import HostCompiler, build_program
-from opwest.importers.mlf import Options, import_mlf
+from importers_support import generated, linked, output_of, planned
+from mlf_made import LIB0, LIB1, changed, imported
+from opwest.diagnostics import OpwestError
 from opwest.model.conventions import PACKED
-from opwest.write.writer import read_record
-from projects import generate
-
-
-def imported(files, folder):
-    tar = folder / "mine.tar"
-    tar.write_bytes(made.tar_of(files))
-    done = import_mlf(tar, folder / "mine", Options(model="mine"))
-    return done, (folder / "mine" / "manifest.yaml").read_text()
-
 
 SHAPES = {
     # Main initializes its tensors, or sets only the data, where only the size of the allocation is known.
@@ -38,36 +25,20 @@ def test_packed_inner_operators_are_in_the_registry(variant, tmp_path):
     files, *shapes = SHAPES[variant]
     done, _ = imported(files, tmp_path)
     model, _ = planned(tmp_path / "mine")
-    found = {o.name: o for o in model.operators}
-    assert list(found) == ["whole_model", "fused_dense_relu", "fused_dense"]
+    assert [o.name for o in model.operators] == ["whole_model", "fused_dense_relu", "fused_dense"]
     assert not any("not in the registry" in r for r in done.remarks)
-    for name, wanted in zip(("fused_dense_relu", "fused_dense"), shapes, strict=True):
-        assert found[name].convention is PACKED
-        assert [(a.type.dtype.name, a.type.shape, a.direction) for a in found[name].args] == [
-            ("float32", wanted[0], "in"),
-            ("float32", wanted[1], "out"),
-        ]
+    for operator, (data, result) in zip(model.operators[1:], shapes, strict=True):
+        assert operator.convention is PACKED
+        found = [(a.type.dtype.name, a.type.shape, a.direction) for a in operator.args]
+        assert found == [("float32", data, "in"), ("float32", result, "out")]
 
 
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize("variant", SHAPES)
 def test_packed_inner_operators_are_called_by_name(variant, tmp_path):
     imported(SHAPES[variant][0], tmp_path)
-    [y] = called(tmp_path, CALLS)
+    y = [float(word) for word in output_of(linked(generated(tmp_path), CALLS)).split()]
     np.testing.assert_allclose(y, made.reference(np.array([[1, -2, 3, 0.5]], np.float32)).ravel(), rtol=1e-6)
-
-
-def called(folder, driver):
-    """Return the rows that a program prints; it is linked with the import `mine`."""
-    app = folder / "app"
-    generate([folder / "mine" / "manifest.yaml"], app, vendored=True, faults=Diagnostics())
-    (folder / "driver.c").write_text(driver)
-    (folder / "objects").mkdir()
-    compiler = HostCompiler(folder / "objects", None)
-    build_program(app, read_record(app), compiler, [folder / "driver.c"], folder / "driver")
-    done = subprocess.run([folder / "driver"], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout
-    return json.loads(done.stdout)
 
 
 CALLS = """\
@@ -88,7 +59,7 @@ int main(void)
 	    opwest_call(opwest_find(&mine_registry, "fused_dense"), second, 2, NULL) != 0) {
 		return 1;
 	}
-	printf("[[%.9g, %.9g]]", y[0], y[1]);
+	printf("%.9g %.9g", y[0], y[1]);
 	return 0;
 }
 """
@@ -96,11 +67,9 @@ int main(void)
 
 def test_information_missing_in_packed_calls_is_named(tmp_path):
     """An operator that reads its elements only in helpers has no element type, and neither has its main."""
-    files = made.packed(shapes=False)
-    name = "codegen/host/src/default_lib1.c"
-    start, first, rest = files[name].partition(b"tvmgen_default_fused_dense(")
-    files[name] = start + first + rest.replace(b"((float*)p0)", b"AS_FLOAT(p0)")
-    files[name] = files[name].replace(b"#include <math.h>", b"#define AS_FLOAT(p) ((float *)(p))", 1)
+    files = changed(made.packed(shapes=False), ("#include <math.h>", "#define AS_FLOAT(p) ((float *)(p))"))
+    start, first, rest = files[LIB1].partition(b"tvmgen_default_fused_dense(")
+    files[LIB1] = start + first + rest.replace(b"((float*)p0)", b"AS_FLOAT(p0)")
     # The size of the allocation alone does not determine its content.
     done, text = imported(files, tmp_path)
     assert (
@@ -114,57 +83,51 @@ def test_information_missing_in_packed_calls_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("seen", "written"),
     [
-        (b"[1].dtype.bits) = (uint8_t)32", b"[1].dtype.bits) = (uint8_t)64"),  # more bytes than the allocation has
-        (b"((int64_t*)stack_shape)[3] = (int64_t)3", b"((int64_t*)stack_shape)[3] = (int64_t)4"),
-        (b"(((DLTensor*)stack_array) + 1)", b"stack_elsewhere"),
+        ("[1].dtype.bits) = (uint8_t)32", "[1].dtype.bits) = (uint8_t)64"),  # more bytes than the allocation has
+        ("((int64_t*)stack_shape)[3] = (int64_t)3", "((int64_t*)stack_shape)[3] = (int64_t)4"),
+        ("(((DLTensor*)stack_array) + 1)", "stack_elsewhere"),
     ],
 )
 def test_impossible_packed_calls_are_ignored(seen, written, tmp_path):
-    files = made.packed()
-    name = "codegen/host/src/default_lib1.c"
-    assert seen in files[name]
-    files[name] = files[name].replace(seen, written, 1)
-    done, _ = imported(files, tmp_path)
+    done, _ = imported(changed(made.packed(), (seen, written), count=1), tmp_path)
     assert any("not in the registry" in r and "tvmgen_default_fused_dense_relu" in r for r in done.remarks)
 
 
-@pytest.mark.parametrize(
-    "junk",
-    [
-        b"1" * 200_000,
-        b"w" * 200_000,
-        b"(" * 200_000,
-        b"tvmgen_default_fused_dense(" + b"(" * 200_000,
-        b"void* x = " + b" " * 200_000 + b"!",
-        b"void* arg_p0 = (" + b"\n" * 200_000 + b"(DLTensor*) x)",
-    ],
-)
-def test_long_runs_of_characters_in_main_take_no_time(junk, tmp_path):
-    files = made.packed()
-    name = "codegen/host/src/default_lib1.c"
-    files[name] = files[name].replace(b"  TVMValue ret_val_0;", b"  " + junk + b";\n  TVMValue ret_val_0;", 1)
+IN_MAIN = [
+    "1" * 200_000,
+    "w" * 200_000,
+    "(" * 200_000,
+    "tvmgen_default_fused_dense(" + "(" * 200_000,
+    "void* x = " + " " * 200_000 + "!",
+    "void* arg_p0 = (" + "\n" * 200_000 + "(DLTensor*) x)",
+]
+BETWEEN_FUNCTIONS = [
+    "static struct " + "w" * 100_000 + " {",
+    "static float" + " " * 100_000 + "x;",
+    "int32_t f(" + "w" * 19_000 + "!) {\n}",
+    "static const struct a {\n  float w[2] __attribute__" + "\n" * 100_000 + "!;\n} a = {\n};",
+    *(
+        text * (200_000 // len(text)) + "x"
+        for text in ("static struct a {", "static uint8_t x[", "return f(", "((((", "/*", '#include "', "a =")
+    ),
+    "TVM_DLL int32_t f(" * 11_000 + "x",
+]
+
+
+@pytest.mark.parametrize("text", IN_MAIN, ids=lambda text: text[:20])
+def test_long_texts_in_main_take_no_time(text, tmp_path):
+    """Minutes, if a pattern starts again at each character."""
     start = time.process_time()
-    done, _ = imported(files, tmp_path)
+    done, _ = imported(changed(made.packed(), ("  TVMValue ret_val_0;", f"  {text};\n  TVMValue ret_val_0;")), tmp_path)
     assert done.operators >= 1
-    assert time.process_time() - start < 10  # minutes, if a pattern starts again at each character
+    assert time.process_time() - start < 10
 
 
-@pytest.mark.parametrize(
-    "junk",
-    [
-        b"static struct " + b"w" * 100_000 + b" {",
-        b"static float" + b" " * 100_000 + b"x;",
-        b"int32_t f(" + b"w" * 19_000 + b"!) {\n}",
-        b"static const struct a {\n  float w[2] __attribute__" + b"\n" * 100_000 + b"!;\n} a = {\n};",
-    ],
-)
-def test_long_runs_of_characters_between_functions_take_no_time(junk, tmp_path):
+@pytest.mark.parametrize("text", BETWEEN_FUNCTIONS, ids=lambda text: text[:20])
+def test_long_texts_between_functions_take_no_time(text, tmp_path):
     files = made.usmp()
-    name = "codegen/host/src/default_lib0.c"
-    files[name] = files[name] + b"\n" + junk + b"\n"
-    tar = tmp_path / "mine.tar"
-    tar.write_bytes(made.tar_of(files))
+    files[LIB0] += f"\n{text}\n".encode()
     start = time.process_time()
     with contextlib.suppress(OpwestError):
-        import_mlf(tar, tmp_path / "mine", Options(model="mine"))
-    assert time.process_time() - start < 10
+        imported(files, tmp_path)
+    assert time.process_time() - start < 3.5

@@ -8,14 +8,13 @@ import subprocess
 import mlf_made as made
 import numpy as np
 import pytest
-from importers_support import ROOT, Built, planned
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.host.compile import HostCompiler, build_program
+from importers_support import ROOT, Built, generated, linked, output_of, planned
+from mlf_made import HEADER, LIB0, LIB1, changed, imported
+from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import Options, import_mlf
 from opwest.importers.mlf.draft import TensorOption
-from opwest.write.writer import read_record
-from projects import check, generate
 
+X = np.array([[1, -2, 3, 0.5]], np.float32)
 INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]
 VARIANTS = {
     "usmp_v7": made.usmp(),
@@ -30,13 +29,6 @@ VARIANTS = {
     "graph": made.graph(),
 }
 SAID = {"usmp_bare": {"x": TensorOption(None, (1, 4)), "y": TensorOption(None, (1, 2))}}
-
-
-def imported(files, folder, name="mine", **options):
-    tar = folder / f"{name}.tar"
-    tar.write_bytes(made.tar_of(files))
-    done = import_mlf(tar, folder / name, Options(model=name, **options))
-    return done, (folder / name / "manifest.yaml").read_text()
 
 
 @pytest.mark.needs("cc")
@@ -63,9 +55,8 @@ def test_directory_and_tar_are_the_same(variant, tmp_path):
 
 def kept(files):
     """Return a directory whose main has a loop: it stays one operator."""
-    name = "codegen/host/src/default_lib1.c"
-    call = b"  if (tvmgen_default_fused_dense("
-    return {**files, name: files[name].replace(call, b"  for (int32_t i = 0; i < 1; ++i)" + call)}
+    call = "  if (tvmgen_default_fused_dense("
+    return changed(files, (call, f"  for (int32_t i = 0; i < 1; ++i){call}"))
 
 
 def test_static_arrays_become_the_callers(tmp_path):
@@ -73,28 +64,20 @@ def test_static_arrays_become_the_callers(tmp_path):
     assert done.workspace_bytes == 48  # the array, not metadata.json's 4096
     model, _ = planned(tmp_path / "mine")
     [whole] = [o for o in model.operators if o.name == "whole_model"]
-    assert [(a.name, a.direction) for a in whole.args] == [
-        ("x", "in"),
-        ("y", "out"),
-        ("global_const_workspace", "in"),
-        ("global_workspace", "scratch"),
-    ]
+    arguments = {"x": "in", "y": "out", "global_const_workspace": "in", "global_workspace": "scratch"}
+    assert [(a.name, a.direction) for a in whole.args] == [*arguments.items()]
     assert "static uint8_t" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
     constants = (tmp_path / "mine/constants/global_const_workspace.bin").read_bytes()
     assert constants[:48] == made.W1.tobytes()
     assert "w2_let float32[6] at 64" in text
 
 
-def test_inner_operators_are_in_the_registry(tmp_path):
-    imported(made.workspace(), tmp_path)
+def test_inner_operators_are_in_the_registry_with_their_workspace(tmp_path):
+    _, text = imported(made.workspace(), tmp_path)
     model, _ = planned(tmp_path / "mine")
     sizes = {o.name: [a.type.size for a in o.args if a.direction != "scratch"][:4] for o in model.operators}
     assert sizes["fused_dense_relu"] == [16, 48, 12, 12]
     assert sizes["fused_dense"] == [12, 24, 8, 8]
-
-
-def test_workspace_functions_are_counted(tmp_path):
-    _, text = imported(made.workspace(), tmp_path)
     assert text.count("workspace: 32") == 1  # main: its own 12 and an operator's 12, each rounded up to 16
     assert text.count("workspace: 16") == 2
 
@@ -111,9 +94,8 @@ def test_device_is_marked_to_fill_in(tmp_path):
     assert "handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}" in text
     assert "symbol: TVMDeviceNpuActivate" in text
     assert any("TVMDeviceNpuActivate" in w for w in done.warnings)
-    faults = Diagnostics()
     with pytest.raises(OpwestError, match=r"handle\.type' is not filled in"):
-        check([tmp_path / "mine/manifest.yaml"], faults)
+        planned(tmp_path / "mine")
 
 
 def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
@@ -139,10 +121,20 @@ def test_cmsis_nn_code_requires_its_instruction_set(cpu, condition, tmp_path):
     assert condition in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
-def test_dsp_intrinsics_require_their_processor(tmp_path):
+def test_cmsis_nn_without_a_processor_is_reported(tmp_path):
+    done, _ = imported({n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in made.cmsis_nn().items()}, tmp_path)
+    assert any("no target specifies the instruction set for its buffers" in w for w in done.warnings)
+    assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
+
+
+def with_code(text):
+    """Return a directory with more code of operators."""
     files = made.usmp()
-    name = "codegen/host/src/default_lib1.c"
-    files[name] += b"static int use(int a, int b)\n{\n  return __SMLAD(a, b, 0);\n}\n"
+    return {**files, LIB1: files[LIB1] + text.encode()}
+
+
+def test_dsp_intrinsics_require_their_processor(tmp_path):
+    files = with_code("static int use(int a, int b)\n{\n  return __SMLAD(a, b, 0);\n}\n")
     done, _ = imported(files, tmp_path)
     assert any("__SMLAD" in r and "DSP extension" in r for r in done.remarks)
     source = (tmp_path / "mine/operators/default_lib1.c").read_text()
@@ -150,11 +142,8 @@ def test_dsp_intrinsics_require_their_processor(tmp_path):
 
 
 def test_unknown_library_is_named(tmp_path):
-    files = made.usmp()
-    name = "codegen/host/src/default_lib1.c"
-    files[name] = b"#include <esp_kernel.h>\n" + files[name].replace(
-        b"  return 0;", b"  esp_dl_wrapper(p0);\n  return 0;", 1
-    )
+    call = ("  return 0;", "  esp_dl_wrapper(p0);\n  return 0;")
+    files = changed(made.usmp(), ("#define TVM_EXPORTS", "#include <esp_kernel.h>\n#define TVM_EXPORTS"), call, count=1)
     done, text = imported(files, tmp_path)
     assert "the operators include <esp_kernel.h>, which is not in a known Zephyr module" in done.warnings
     assert "the operators call esp_dl_wrapper, which is not in a known Zephyr module" in done.warnings
@@ -163,28 +152,16 @@ def test_unknown_library_is_named(tmp_path):
 
 def test_shifts_beyond_63_bits_are_corrected(tmp_path):
     """(x * m + (1 << (s - 1))) >> s is 0 from s = 63 on, for every x and m of 32 bits."""
-    files = made.usmp()
-    name = "codegen/host/src/default_lib1.c"
     shift = "(int64_t)((x * m) + ((int64_t)1 << ((int64_t)((35 + 31) - 1)))) >> ((int64_t)(35 + 31))"
-    files[name] += f"static int64_t far(int64_t x, int64_t m)\n{{\n  return {shift};\n}}\n".encode()
-    files[name] += b"static int64_t near(int64_t x)\n{\n  return x >> ((int64_t)(8 + 31));\n}\n"
-    done, _ = imported(files, tmp_path)
-    assert any(
-        "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, replaced by shifts by 63" in r
-        for r in done.remarks
-    )
+    far = f"static int64_t far(int64_t x, int64_t m)\n{{\n  return {shift};\n}}\n"
+    near = "static int64_t near(int64_t x)\n{\n  return x >> ((int64_t)(8 + 31));\n}\n"
+    done, _ = imported(with_code(far + near), tmp_path)
+    words = "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, replaced by shifts by 63"
+    assert any(words in r for r in done.remarks)
     text = (tmp_path / "mine/operators/default_lib1.c").read_text()
     assert "((int64_t)((32 + 31) - 1))" in text and "((int64_t)(32 + 31))" in text and "((int64_t)(8 + 31))" in text
     for x in (-(1 << 31), -1, 1, (1 << 31) - 1):
         assert (x * ((1 << 31) - 1) + (1 << 62)) >> 63 == 0
-
-
-def test_cmsis_nn_without_a_processor_is_reported(tmp_path):
-    files = made.cmsis_nn()
-    files = {n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in files.items()}
-    done, _ = imported(files, tmp_path)
-    assert any("no target specifies the instruction set for its buffers" in w for w in done.warnings)
-    assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
 @pytest.mark.needs("cc")
@@ -192,18 +169,9 @@ def test_two_models_of_one_name_in_one_image(tmp_path):
     """Every `default` defines the same functions and headers: renamed, they do not clash."""
     imported(made.usmp(), tmp_path, "one")
     imported(made.workspace(), tmp_path, "two")
-    app = tmp_path / "app"
-    manifests = [tmp_path / n / "manifest.yaml" for n in ("one", "two")]
-    generate(manifests, app, vendored=True, faults=Diagnostics())
-    source = tmp_path / "both.c"
-    source.write_text(BOTH)
-    (tmp_path / "objects").mkdir()
-    build_program(app, read_record(app), HostCompiler(tmp_path / "objects", None), [source], tmp_path / "both")
-    done = subprocess.run([tmp_path / "both"], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout
-    rows = json.loads(done.stdout)
-    expected = made.reference(np.array([[1, -2, 3, 0.5]], np.float32)).ravel()
-    np.testing.assert_allclose(rows, [expected] * 4, rtol=1e-6)
+    rows = output_of(linked(generated(tmp_path, ("one", "two")), BOTH)).splitlines()
+    found = [[float(word) for word in row.split()] for row in rows]
+    np.testing.assert_allclose(found, [made.reference(X).ravel()] * 4, rtol=1e-6)
     assert rows[0] == rows[2] and rows[1] == rows[3]  # bit-identical, with the arena of each poisoned between
 
 
@@ -222,23 +190,17 @@ int main(void)
 {
 	const float x[4] = {1, -2, 3, 0.5f};
 	float y[2];
+	int rc = one_open(&first, &one_context) | two_open(&second, &two_context);
 
-	if (one_open(&first, &one_context) != 0 || two_open(&second, &two_context) != 0) {
-		return 1;
-	}
 	for (int round = 0; round < 2; round++) {
-		if (one_run(&(struct one_inputs){.x = x}, &(struct one_outputs){.y = y}, &first, &one_context) != 0) {
-			return 2;
-		}
-		printf("%s[%.9g, %.9g],", round == 0 ? "[" : "", y[0], y[1]);
+		rc |= one_run(&(struct one_inputs){.x = x}, &(struct one_outputs){.y = y}, &first, &one_context);
+		printf("%.9g %.9g\\n", y[0], y[1]);
 		memset(first.sram, 0xA5 + round, ONE_POOL_SRAM_SIZE);
-		if (two_run(&(struct two_inputs){.x = x}, &(struct two_outputs){.y = y}, &second, &two_context) != 0) {
-			return 3;
-		}
-		printf("[%.9g, %.9g]%s", y[0], y[1], round == 0 ? "," : "]");
+		rc |= two_run(&(struct two_inputs){.x = x}, &(struct two_outputs){.y = y}, &second, &two_context);
+		printf("%.9g %.9g\\n", y[0], y[1]);
 		memset(second.sram, 0x5A + round, TWO_POOL_SRAM_SIZE);
 	}
-	return 0;
+	return rc != 0;
 }
 """
 
@@ -253,7 +215,7 @@ def test_compiled_operators(variant, tmp_path):
     """As TVM's LLVM target exports them: an object under lib, and for the C interface the wrapper's source."""
     files = dict(COMPILED[variant])
     source = tmp_path / "code.c"
-    source.write_bytes(files.pop("codegen/host/src/default_lib1.c"))
+    source.write_bytes(files.pop(LIB1))
     runtime = [f"-I{ROOT}/zephyr_module/{folder}" for folder in ("include", "include_tvm")]
     flags = ["-O1", "-w", "-fno-stack-protector", "-fno-pic", "-mcmodel=small", "-fcf-protection=none"]
     subprocess.run(["cc", *flags, *runtime, "-c", source, "-o", tmp_path / "code.o"], check=True)
@@ -268,45 +230,21 @@ def test_compiled_operators(variant, tmp_path):
             "not in the registry, because main is compiled and the sizes of the arguments are not recorded: "
             "tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu. Declare those to call"
         ) in done.remarks
-    x = np.array([[1, -2, 3, 0.5]], np.float32)
     built = Built(tmp_path / "mine", tmp_path)
-    np.testing.assert_allclose(built.run([[x]])[0][0], made.reference(x), rtol=1e-6)
-
-
-def test_compiled_operators_of_an_unknown_target(tmp_path):
-    files = made.usmp()
-    with pytest.raises(OpwestError, match="unknown target 'cortex-m99'"):
-        imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
+    np.testing.assert_allclose(built.run([[X]])[0][0], made.reference(X), rtol=1e-6)
 
 
 def test_caller_provided_workspaces(tmp_path):
     """With `workspace_pools` in the C interface there is no array: the header has the sizes."""
-    files = made.usmp()
-    wrapper, header = "codegen/host/src/default_lib0.c", "codegen/host/include/tvmgen_default.h"
-    files[wrapper] = (
-        files[wrapper]
-        .replace(b"static uint8_t global_workspace[48];\n", b"")
-        .replace(b"&global_workspace)", b"workspace_pools->sram)")
-    )
-    files[header] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
-    files[header] += b"#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE 64\n"
-    done, text = imported(kept(files), tmp_path)
+    array = ("static uint8_t global_workspace[48];\n", "")
+    files = changed(kept(made.usmp()), array, ("&global_workspace)", "workspace_pools->sram)"), name=LIB0)
+    files[HEADER] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
+    files[HEADER] += b"#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE 64\n"
+    done, text = imported(files, tmp_path)
     assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
-    assert (
-        "the size of 'sram', 64 bytes, is an upper bound from the header or metadata.json: no array found"
-        in done.remarks
-    )
+    bound = "the size of 'sram', 64 bytes, is an upper bound from the header or metadata.json: no array found"
+    assert bound in done.remarks
     planned(tmp_path / "mine")
-
-
-def test_several_devices_of_one_operator_are_rejected(tmp_path):
-    files = kept(made.usmp(device=True))
-    name = "codegen/host/src/default_lib1.c"
-    files[name] = files[name].replace(
-        b", void* device_context_npu)", b", void* device_context_npu, void* device_context_dsp)"
-    )
-    with pytest.raises(OpwestError, match="main takes 2 device contexts: npu, dsp"):
-        imported(files, tmp_path)
 
 
 def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
@@ -319,10 +257,7 @@ def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
 
 
 def test_includes_of_any_length_cause_no_traceback(tmp_path):
-    files = made.usmp()
-    name = "codegen/host/src/default_lib1.c"
-    files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
-    imported(files, tmp_path)
+    imported(with_code('#include "' + "x" * 5000 + '.h"\n'), tmp_path)
     planned(tmp_path / "mine")
 
 
@@ -340,7 +275,7 @@ def test_graph_with_weights_of_bfloat16(linked, tmp_path):
     if linked:
         values = ", ".join(str(n) for n in bits.reshape(-1))
         code = f"static const uint16_t __tvm_param__p0[{bits.size}] = {{\n    {values}\n}};\n".encode()
-        files["codegen/host/src/default_lib1.c"] += code
+        files[LIB1] += code
         packed = made.params({})
     files |= {name: json.dumps(graph).encode(), "parameters/default.params": packed.replace(unsigned, brain)}
     _, text = imported(files, tmp_path)

@@ -4,35 +4,31 @@
 import importlib.util
 import json
 import re
-import subprocess
 
 import mlf_made as made
 import mlf_mains as mains
 import pytest
-from importers_support import ROOT, planned
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.host.compile import HostCompiler, build_program
+from importers_support import ROOT, generated, linked, output_of, planned
+from mlf_made import HEADER, changed, imported
+from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import Options, import_mlf
-from opwest.write.writer import read_record
-from projects import check, generate
-from requirements_support import skip_here
-from unpacked_models import VARIABLE, models
-from unpacked_support import NotHere, Real, compared
+from unpacked_support import Real, compared
 
 
 def without_status():
     """Return the network with an operator that returns void."""
     add = mains.ADD.format(pools=", uint8_t* global_const_workspace_6_var, uint8_t* global_workspace_7_var")
     plain = add.replace("int32_t tvmgen_default_add", "void tvmgen_default_add").replace("  return 0;\n", "")
-    return mains.changed(
-        mains.usmp(),
-        (add, plain),
-        ("  if (tvmgen_default_add(", "  (void)(tvmgen_default_add("),
-        (
-            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var) != 0 ) return -1;",
-            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var));",
-        ),
-    )
+    call = mains.call("add", "sid_1_let", "sid_2_let", mains.Y)
+    ignored = call.replace("if (", "(void)(").replace(" != 0 ) return -1;", ");")
+    return changed(mains.usmp(), (add, plain), (call, ignored))
+
+
+def compared_plan(files, folder, plan):
+    """Compare the import of a directory with its main; expect a plan."""
+    result = compared(Real(made.unpack(files, folder / "lib"), Options("mine")), folder, 50)
+    assert result.plan == plan
+    return result.done
 
 
 NETWORKS = {
@@ -49,9 +45,7 @@ NETWORKS = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     files, wanted = NETWORKS[network]
-    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
-    done = result.done
-    assert result.plan == wanted
+    done = compared_plan(files, tmp_path, wanted)
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
     _, memory = planned(tmp_path / "mine")
     assert memory.pools["sram"].size == wanted[3]
@@ -72,9 +66,8 @@ def test_a_step_that_replaces_a_part_keeps_the_rest(tmp_path):
     window = "  if (tvmgen_default_window"
     steps = mains.STEPS.replace(window, mains.call("half", "sid_1_let") + window)
     start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
-    files = mains.changed(mains.usmp(main=mains.lets(0, 128) + steps), (start, HALF + start))
-    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
-    assert result.plan == (4, 2, 512, 416)
+    files = changed(mains.usmp(main=mains.lets(0, 128) + steps), (start, HALF + start))
+    compared_plan(files, tmp_path, (4, 2, 512, 416))
     text = (tmp_path / "mine/manifest.yaml").read_text()
     assert "{name: T_out, dtype: int16, shape: [64], direction: inout}" in text
 
@@ -83,9 +76,7 @@ def test_a_step_that_replaces_a_part_keeps_the_rest(tmp_path):
 def test_casts_of_offsets_leave_with_them(tmp_path):
     """A cast to the type of the old offset could be too small for the new one."""
     name = "global_const_workspace_2_var"
-    files = mains.changed(mains.usmp(), (f"{name}[16]", f"{name}[(int8_t)16]"))
-    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
-    assert result.plan == (3, 2, 512, 416)
+    compared_plan(changed(mains.usmp(), (f"{name}[16]", f"{name}[(int8_t)16]")), tmp_path, (3, 2, 512, 416))
     assert f"{name}[0]" in (tmp_path / "mine/operators/default_lib1.c").read_text()
 
 
@@ -107,12 +98,12 @@ static const uint8_t program[] __attribute__((aligned(16))) = {PROGRAM};
 static const struct opwest_program loaded = {"npu", program, sizeof(program)};
 
 #define HOOKS(name)                                                                                \
-	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev); }             \
-	int32_t TVMDevice##name##Open(void *dev)             \
-	{             \
-		const int32_t rc = opwest_accelerator_open(dev, 1000);             \
-		return rc != 0 ? rc : opwest_accelerator_load(dev, &loaded);             \
-	}             \
+	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev); }  \
+	int32_t TVMDevice##name##Open(void *dev)                                                   \
+	{                                                                                          \
+		const int32_t rc = opwest_accelerator_open(dev, 1000);                             \
+		return rc != 0 ? rc : opwest_accelerator_load(dev, &loaded);                       \
+	}                                                                                          \
 	int32_t TVMDevice##name##Close(void *dev) { return opwest_accelerator_close(dev); }             \
 	int32_t TVMDevice##name##Deactivate(void *dev) { return opwest_accelerator_deactivate(dev); }
 HOOKS(NpuA)
@@ -133,46 +124,35 @@ static void print_counts(const char *who)
 	}
 }
 
+static int run_of_tvm(const int8_t *x, int8_t *y)
+{
+	return tvmgen_default_run(&(struct tvmgen_default_inputs){(void *)x}, &(struct tvmgen_default_outputs){y},
+				  &(struct tvmgen_default_devices){(void *)&npu_a, (void *)&npu_b});
+}
+
 int main(void)
 {
 	const struct mine_devices context = {.npu_a = &npu_a, .npu_b = &npu_b};
-	int8_t wanted[5][64];
-	int different = 0;
+	int8_t x[5][64], wanted[5][64], result[64];
+	int rc = 0, different = 0;
 
 	for (int run = 0; run < 5; run++) {
-		int8_t x[64];
-
 		for (int i = 0; i < 64; i++) {
-			x[i] = (int8_t)(i * 7 + run * 31);
+			x[run][i] = (int8_t)(i * 7 + run * 31);
 		}
-		if (tvmgen_default_run(&(struct tvmgen_default_inputs){x}, &(struct tvmgen_default_outputs){wanted[run]},
-				       &(struct tvmgen_default_devices){(void *)&npu_a, (void *)&npu_b}) != 0) {
-			return 1;
-		}
+		rc |= run_of_tvm(x[run], wanted[run]);
 	}
 	print_counts("TVM");
-	if (mine_open(&workspace, &context) != 0) {
-		return 2;
-	}
+	rc |= mine_open(&workspace, &context);
 	for (int run = 0; run < 5; run++) {
-		for (int i = 0; i < 64; i++) {
-			workspace.input.x[i] = (int8_t)(i * 7 + run * 31);
-		}
-		int8_t result[64];
-
-		const struct mine_inputs inputs = {0};
-		const struct mine_outputs outputs = {.m_Identity = result};
-		if (mine_run(&inputs, &outputs, &workspace, &context) != 0) {
-			return 3;
-		}
+		memcpy(workspace.input.x, x[run], 64);
+		rc |= mine_run(&(struct mine_inputs){0}, &(struct mine_outputs){.m_Identity = result}, &workspace, &context);
 		different += memcmp(result, wanted[run], 64) != 0;
 	}
-	if (mine_close(&workspace, &context) != 0) {
-		return 4;
-	}
+	rc |= mine_close(&workspace, &context);
 	print_counts("opwest");
 	printf("%d different\\n", different);
-	return 0;
+	return rc;
 }
 """
 
@@ -186,12 +166,8 @@ def emulated(folder):
     path = folder / "mine/manifest.yaml"
     text = path.read_text()
     assert text.count("devicetree: {nodelabel: FILL_IN}") == 2
-    text = re.sub(
-        r"  (npu_[ab]):\n    devicetree: \{nodelabel: FILL_IN\}",
-        r"  \1:\n    program: npu.onpu\n    host: {driver: npu-emul}\n    devicetree: {nodelabel: \1}",
-        text,
-    )
-    path.write_text(text)
+    device = r"  \1:\n    program: npu.onpu\n    host: {driver: npu-emul}\n    devicetree: {nodelabel: \1}"
+    path.write_text(re.sub(r"  (npu_[ab]):\n    devicetree: \{nodelabel: FILL_IN\}", device, text))
     program = module.make_program([("add", {"id": 1})])
     (folder / "mine/npu.onpu").write_bytes(program)
     return done, program
@@ -203,21 +179,12 @@ def test_accelerators_are_programmed_once(tmp_path):
     done, program = emulated(tmp_path)
     assert done.steps == 3
     assert not any("TVMDevice" in w for w in done.warnings)
-    app = tmp_path / "app"
-    generate([tmp_path / "mine/manifest.yaml"], app, vendored=True, faults=Diagnostics())
-    (tmp_path / "objects").mkdir()
-    compiler = HostCompiler(tmp_path / "objects", None)
-    headers = tmp_path / "lib/codegen/host/include"
-    for name in ("default_lib0", "default_lib1"):
-        source = tmp_path / f"lib/codegen/host/src/{name}.c"
-        folders = [ROOT / "zephyr_module" / one for one in ("include", "include_tvm")]
-        compiler.compile(source, [headers, *folders], ["-w"])
-    driver = COUNTED.replace("PROGRAM", ", ".join(map(str, program)), 1).replace("tvmgen_", f"{headers}/tvmgen_", 1)
-    (tmp_path / "driver.c").write_text(driver)
-    build_program(app, read_record(app), compiler, [tmp_path / "driver.c"], tmp_path / "driver")
-    printed = subprocess.run([tmp_path / "driver"], check=True, capture_output=True, text=True, timeout=60).stdout
+    lib = tmp_path / "lib/codegen/host"
+    driver = COUNTED.replace("PROGRAM", ", ".join(map(str, program)), 1).replace("tvmgen_", f"{lib}/include/tvmgen_", 1)
+    folders = [lib / "include", *(ROOT / "zephyr_module" / one for one in ("include", "include_tvm"))]
+    program = linked(generated(tmp_path), driver, [lib / "src/default_lib0.c", lib / "src/default_lib1.c"], folders)
     often, once = "activate 5, open 5, close 5, deactivate 5", "activate 1, open 5, close 5, deactivate 1"
-    assert printed.splitlines() == [
+    assert output_of(program).splitlines() == [
         *(f"TVM npu_{n}: {often}" for n in "ab"),
         *(f"opwest npu_{n}: {once}" for n in "ab"),
         "0 different",
@@ -229,57 +196,27 @@ def test_asynchronous_devices_overlap(tmp_path):
     emulated(tmp_path)
     path = tmp_path / "mine/manifest.yaml"
     path.write_text(re.sub(r"(    device: \{type: npu_[ab]\})", r"\1\n    async: true", path.read_text()))
-    [(model, plan)] = check([path], Diagnostics())
+    model, plan = planned(path.parent)
     assert [s.device for s in model.steps] == ["npu_a", "npu_b", None]
     assert [[sync.device for sync in syncs] for syncs in plan.schedule.syncs][:3] == [[], [], ["npu_a", "npu_b"]]
 
 
 def test_devices_without_hooks_are_handles(tmp_path):
-    done = import_mlf(made.unpack(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
-    text = (tmp_path / "mine/manifest.yaml").read_text()
+    done, text = imported(mains.devices(hooks=False), tmp_path)
     assert done.steps == 3
     assert text.count("handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}") == 2
     assert "- {call: npu_b_main, device: npu_b, args: [x, x, sid_2]}" in text
 
 
 def test_several_devices_of_a_main_that_is_kept(tmp_path):
-    files = mains.devices(tail="  for (;;) {\n  }\n")
     with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
-        import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
-
-
-def test_real_directories(tmp_path):
-    """The directories of OPWEST_MLF_MODELS on this host; `make unpacked-models` runs them in QEMU too."""
-    chosen = models([])
-    if not chosen:
-        skip_here(f"{VARIABLE} is not set")
-    elsewhere = []
-    for number, one in enumerate(chosen):
-        work = tmp_path / str(number)
-        work.mkdir()
-        try:
-            compared(one, work, 20)
-        except NotHere as reason:
-            elsewhere.append(f"{one.path}: {reason}")
-    if len(elsewhere) == len(chosen):
-        skip_here("; ".join(elsewhere))
-
-
-def test_names_are_kept(tmp_path):
-    done = import_mlf(made.unpack(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
-    assert "    Identity: {dtype: int8, shape: [64]}\n" in (tmp_path / "mine/manifest.yaml").read_text()
-    assert done.model == "model_default"
-    assert [r for r in done.remarks if "named" in r] == [
-        "the model is named 'model_default': 'default' is a keyword of C; --model selects another name"
-    ]
+        imported(mains.devices(tail="  for (;;) {\n  }\n"), tmp_path)
 
 
 def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
     files = {n: c.replace(b"Identity", b"register").replace(b"->x", b"->union") for n, c in mains.usmp().items()}
-    header = "codegen/host/include/tvmgen_default.h"
-    files[header] = files[header].replace(b"void* x;", b"void* union;")
-    files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"union"')
-    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    files = changed(files, ("void* x;", "void* union;"), name=HEADER)
+    done, _ = imported(changed(files, ('"x"', '"union"'), name="metadata.json"), tmp_path)
     assert done.remarks[:2] == (
         "the input is named 'input_union': 'union' is a keyword of C",
         "the output is named 'output_register': 'register' is a keyword of C",
@@ -291,19 +228,19 @@ def test_metadata_of_several_tvm_devices(tmp_path):
     """metadata.json has one entry of main for each kind of device; their inputs and outputs must agree."""
     files = mains.devices()
     whole = json.loads(files["metadata.json"])
-    [main] = whole["modules"]["default"]["memory"]["functions"]["main"]
-    entries = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
-    whole["modules"]["default"]["memory"]["functions"]["main"] = entries
-    files["metadata.json"] = json.dumps(whole).encode()
-    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    functions = whole["modules"]["default"]["memory"]["functions"]
+    [main] = functions["main"]
+    functions["main"] = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
+    done, _ = imported({**files, "metadata.json": json.dumps(whole).encode()}, tmp_path)
     assert done.steps == 3
-    entries[0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
-    files["metadata.json"] = json.dumps(whole).encode()
+    functions["main"][0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
     with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
-        import_mlf(made.unpack(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
+        imported({**files, "metadata.json": json.dumps(whole).encode()}, tmp_path, "other")
 
 
 def test_allocation_of_unknown_size_is_reported_with_its_file(tmp_path):
-    files = mains.changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
-    with pytest.raises(OpwestError, match=r"default_lib1\.c: error: 'tvmgen_default_window' allocates a workspace of"):
-        import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    files = changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
+    with pytest.raises(
+        OpwestError, match=r"default_lib1\.c\): error: 'tvmgen_default_window' allocates a workspace of"
+    ):
+        imported(files, tmp_path)

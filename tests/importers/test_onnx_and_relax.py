@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX graphs and Relax modules."""
+"""ONNX graphs and Relax modules, and operators of TFLite that TVM's importer rejects or misinterprets."""
 
 import numpy as np
 import pytest
 from importers.importers_support import Built, need_tvm, planned
-from requirements_support import need
 
-need_tvm("onnx")
+need_tvm("onnx", "onnxruntime", "tflite", "ai_edge_litert")
 
 import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 from importers.onnx_made import computed_shape, small_network, two_by_two  # noqa: E402
+from importers.tflite_made import float_operators  # noqa: E402
+from opwest.importers.runtimes import Call, run  # noqa: E402
 from opwest.importers.tvm import Options, import_model, import_module  # noqa: E402
 
 
-def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
-    need("onnxruntime")
-    import onnxruntime
+def saved(model, folder):
+    """Save a model; return the file, and onnxruntime's session of it."""
+    onnx.save(model, folder / "m.onnx")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return folder / "m.onnx", session
 
-    model = two_by_two()
-    onnx.save(model, tmp_path / "two_by_two.onnx")
-    import_model(tmp_path / "two_by_two.onnx", tmp_path / "model")
+
+def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
+    file, session = saved(two_by_two(), tmp_path)
+    import_model(file, tmp_path / "model")
     resolved, plan = planned(tmp_path / "model")
     assert [t.name for t in resolved.inputs] == ["image", "offset"]
     assert [t.name for t in resolved.outputs] == ["probabilities", "flattened"]
@@ -31,7 +36,6 @@ def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
         for _ in range(100)
     ]
     found = Built(tmp_path / "model", tmp_path).run(cases)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     for (image, offset), outputs in zip(cases, found, strict=True):
         expected = session.run(None, {"image": image, "offset": offset})
         for one, other in zip(outputs, expected, strict=True):
@@ -40,16 +44,10 @@ def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
 
 @pytest.mark.parametrize("made", [computed_shape, small_network])
 def test_small_models_equal_onnxruntime(made, tmp_path):
-    need("onnxruntime")
-    import onnxruntime
-
-    model = made()
-    onnx.save(model, tmp_path / "m.onnx")
-    import_model(tmp_path / "m.onnx", tmp_path / "model", Options(vectors=0))
-    shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    file, session = saved(made(), tmp_path)
+    import_model(file, tmp_path / "model", Options(vectors=0))
     random = np.random.default_rng(8)
-    cases = [[random.standard_normal(shape).astype(np.float32)] for _ in range(20)]
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    cases = [[random.standard_normal(session.get_inputs()[0].shape).astype(np.float32)] for _ in range(20)]
     for [data], [found] in zip(cases, Built(tmp_path / "model", tmp_path).run(cases), strict=True):
         np.testing.assert_allclose(found, session.run(None, {"x": data})[0], rtol=2e-5, atol=2e-6)
 
@@ -97,3 +95,16 @@ def test_buffers_between_loops_are_planned(tmp_path):
     for [data], [found] in zip(cases, Built(tmp_path / "model", tmp_path).run(cases), strict=True):
         powers = np.exp(data.astype(np.float64))
         np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_float_operators_of_tflite(tmp_path):
+    """Against LiteRT."""
+    file = tmp_path / "m.tflite"
+    file.write_bytes(float_operators())
+    import_model(file, tmp_path / "model", Options(vectors=0))
+    assert "#include <math.h>" in (tmp_path / "model" / "operators.c").read_text()
+    random = np.random.default_rng(2)
+    cases = [[random.standard_normal((1, 5, 5, 3)).astype(np.float32)] for _ in range(10)]
+    expected = run(Call("tflite"), file.read_bytes(), cases).outputs
+    for [one], [other] in zip(Built(tmp_path / "model", tmp_path).run(cases), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

@@ -7,29 +7,25 @@ from models.made import Model
 
 def average_pool(quantised=False):
     """Return a model that is one average pool, of float32 or int8."""
-    model, kind = Model(), ("int8", 0.5, -3) if quantised else ("float32", None, 0)
-    dtype, scale, zero = kind
-    data = model.input(dtype, (1, 6, 6, 3), scale, zero, name="x")
-    result = model._tensor(dtype, (1, 3, 3, 3), scale, zero, name="y")
     window = {"padding": "VALID", "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
-    model.output(model.operator("AVERAGE_POOL_2D", [data], result, **window))
-    return model.build()
+    kind = ("int8", 0.5, -3) if quantised else ("float32",)
+    return _one("AVERAGE_POOL_2D", (1, 6, 6, 3), (1, 3, 3, 3), *kind, **window)
 
 
 def magnitudes(signature):
     """Return a float model of one input, [1,1,4], with the shape signature `signature`."""
-    model = Model()
-    data = model.input("float32", (1, 1, 4), name="x", signature=signature)
-    model.output(model.operator("ABS", [data], model._tensor("float32", (1, 1, 4), name="y")))
-    return model.build()
+    return _one("ABS", (1, 1, 4), (1, 1, 4), signature=signature)
 
 
 def custom_operator():
     """Return a model with an unknown custom operator."""
+    return _one("MyOwn", (1, 4), (1, 4))
+
+
+def _one(kind, shape, result, dtype="float32", scale=None, zero=0, signature=None, **options):
     model = Model()
-    data = model.input("float32", (1, 4), name="x")
-    model.output(model.operator("MyOwn", [data], model._tensor("float32", (1, 4), name="y")))
-    return model.build()
+    data = model.input(dtype, shape, scale, zero, name="x", signature=signature)
+    return model.ending_with(kind, [data], model._tensor(dtype, result, scale, zero, name="y"), **options).build()
 
 
 def float_operators():

@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))
 
+import pytest
 from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import Options
 from opwest.importers.mlf.draft import TensorOption
@@ -31,16 +31,9 @@ VARIABLE = "OPWEST_MLF_MODELS"
 def real(text: str) -> Real:
     """Return a directory with the shapes of its inputs and outputs."""
     path, *shapes = text.split(",")
-    tensors = {}
-    for one in shapes:
-        name, _, shape = one.partition("=")
-        tensors[name] = TensorOption(None, tuple(int(n) for n in shape.split("x")))
+    pairs = [one.split("=") for one in shapes]
+    tensors = {name: TensorOption(None, tuple(int(n) for n in shape.split("x"))) for name, shape in pairs}
     return Real(Path(path), Options("mine", tensors=tensors))
-
-
-def models(arguments: list[str]) -> list[Real]:
-    """Return the directories of the arguments, or those of the variable."""
-    return [real(text) for text in arguments or os.environ.get(VARIABLE, "").split()]
 
 
 def main() -> int:
@@ -51,7 +44,7 @@ def main() -> int:
     parser.add_argument("--qemu", action="store_true", help="only in QEMU")
     parser.add_argument("--cases", type=int, default=20, help="inputs on the host (default: 20; QEMU: a quarter)")
     options = parser.parse_args()
-    chosen = models(options.directories)
+    chosen = [real(text) for text in options.directories or os.environ.get(VARIABLE, "").split()]
     if not chosen:
         print(f"skipped: no directory given, and {VARIABLE} is not set")
         return 0
@@ -66,12 +59,9 @@ def main() -> int:
                     result = compare(one, Path(work), cases).words()
                 except NotHere as reason:
                     result = f"skipped: {reason}"
-                except OpwestError as error:
+                except (OpwestError, AssertionError, pytest.fail.Exception) as fault:
                     failed += 1
-                    result = f"FAILED: {error}"
-                except AssertionError as different:
-                    failed += 1
-                    result = f"FAILED: {different}"
+                    result = f"FAILED: {fault}"
             print(f"{one.path} {where}: {result}", flush=True)
     return failed > 0
 

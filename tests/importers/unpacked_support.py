@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main of a directory in Model Library Format as TVM wrote it, compiled by the compiler of its import."""
 
-import os
 import re
 import shutil
 import subprocess
-import time
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import mlf_made as made
 import numpy as np
 from cmsis_nn_support import cmsis_nn_modules
-from importers_support import ROOT, Built
-from opwest.diagnostics import Diagnostics
+from importers_support import ROOT, Built, bytes_of, driver, generated, output_of, ports
 from opwest.importers.mlf import Imported, Options, import_mlf
 from opwest.importers.mlf.library import read_library
 from opwest.importers.mlf.metadata import read_metadata
 from opwest.importers.mlf.wrapper import read_header
 from opwest.write.writer import read_record
 from opwest.zephyr.cmsis_nn import uses_cmsis_nn
-from projects import generate
-from zephyr_support import Workspace, find_base, find_west
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))
+from zephyr_support import Workspace, console_of, find_base, find_west
 
 PLAN = re.compile(
     r"main is unpacked: (\d+) steps, (\d+) intermediate tensors; memory: (\d+) bytes in TVM's plan, (\d+)"
@@ -53,94 +53,48 @@ int TVMBackendFreeWorkspace(int type, int id, void *pointer)
 }
 """
 
-_DRIVER = """\
-#include <stdio.h>
-#include <stdint.h>
+_HEAD = """\
 #include "tvmgen_{module}.h"
-
-int32_t tvmgen_{module}_run(struct tvmgen_{module}_inputs *inputs, struct tvmgen_{module}_outputs *outputs);
-static struct {{ {members} }} data;
-
-int main(int argc, char **argv)
-{{
-	FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
-
-	(void)argc;
-	while ({reads}) {{
-		struct tvmgen_{module}_inputs inputs = {{ {inputs} }};
-		struct tvmgen_{module}_outputs outputs = {{ {outputs} }};
-		if (tvmgen_{module}_run(&inputs, &outputs) != 0) {{
-			return 2;
-		}}
-		{writes}
-	}}
-	return fclose(out) != 0;
-}}
-"""
-
-
-def bytes_of(tensor):
-    """Return the bytes of a tensor of a project's record."""
-    return int(np.prod(tensor["shape"], dtype=int)) * np.dtype(tensor["dtype"]).itemsize
+int32_t tvmgen_{module}_run(struct tvmgen_{module}_inputs *inputs, struct tvmgen_{module}_outputs *outputs);"""
 
 
 class Original:
     """The program of the original main."""
 
-    def __init__(self, directory, work, inputs, outputs, module=None):
+    def __init__(self, directory, work, inputs, outputs):
         library = read_library(directory)
-        self.module = read_metadata(library, module).module
-        folder = work / "original"
-        for name, content in library.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        header = read_header((folder / f"codegen/host/include/tvmgen_{self.module}.h").read_text())
-        names = [*header.inputs, *header.outputs]
-        sizes = [bytes_of(t) for t in (*inputs, *outputs)]
-        count = len(inputs)
-        self.outputs, self.work, self.program = outputs, work, work / "original.exe"
-        driver = folder / "driver.c"
-        driver.write_text(
-            _DRIVER.format(
-                module=self.module,
-                members=" ".join(f"_Alignas(64) uint8_t t{n}[{size}];" for n, size in enumerate(sizes)),
-                reads=" && ".join(f"fread(data.t{n}, {sizes[n]}, 1, in) == 1" for n in range(count)),
-                inputs=", ".join(f".{names[n]} = data.t{n}" for n in range(count)),
-                outputs=", ".join(f".{names[n]} = data.t{n}" for n in range(count, len(names))),
-                writes=" ".join(f"fwrite(data.t{n}, {sizes[n]}, 1, out);" for n in range(count, len(names))),
-            )
-        )
-        runtime = folder / "workspace.c"
+        module = read_metadata(library, None).module
+        folder = made.unpack(library.files, work / "original")
+        header = read_header((folder / f"codegen/host/include/tvmgen_{module}.h").read_text())
+        self.work, self.program = work, work / "original.exe"
+        main, runtime = folder / "driver.c", folder / "workspace.c"
+        members = [*header.inputs, *header.outputs]
+        main.write_text(driver(f"tvmgen_{module}", _HEAD.format(module=module), inputs, outputs, members))
         runtime.write_text(RUNTIME)
-        sources = [str(p) for p in sorted((folder / "codegen/host/src").glob("*.c"))]
-        includes = [
-            f"-I{folder}/codegen/host/include",
-            *(f"-I{ROOT}/zephyr_module/{d}" for d in ("include", "include_tvm")),
-        ]
-        command = ["cc", *FLAGS, "-DARENA=8388608", *includes, *sources, str(driver), str(runtime)]
-        subprocess.run([*command, "-o", str(self.program), "-lm"], check=True, capture_output=True, text=True)
+        sources = [*sorted((folder / "codegen/host/src").glob("*.c")), main, runtime]
+        folders = [folder / "codegen/host/include", *(ROOT / "zephyr_module" / d for d in ("include", "include_tvm"))]
+        command = ["cc", *FLAGS, "-DARENA=8388608", *(f"-I{one}" for one in folders), *sources]
+        subprocess.run([*command, "-o", self.program, "-lm"], check=True, capture_output=True, text=True)
 
     def run(self, cases):
         """Return the bytes of all outputs for the bytes of all inputs."""
         data, found = self.work / "original.in", self.work / "original.out"
         data.write_bytes(cases)
-        subprocess.run([self.program, data, found], check=True, timeout=600)
+        output_of(self.program, data, found)
         return found.read_bytes()
 
 
-def random_inputs(inputs, count, seed=7):
+def random_inputs(inputs, count):
     """Return the bytes of `count` cases: any bits of integers, floats from -4 to 4."""
-    random = np.random.default_rng(seed)
-    content = b""
-    for _ in range(count):
-        for tensor in inputs:
-            dtype, size = np.dtype(tensor["dtype"]), int(np.prod(tensor["shape"], dtype=int))
-            if dtype.kind == "f":
-                content += random.uniform(-4, 4, size).astype(dtype).tobytes()
-            else:
-                content += random.integers(0, 256, size * dtype.itemsize, np.uint8).tobytes()
-    return content
+    random = np.random.default_rng(7)
+
+    def values(tensor):
+        dtype, size = np.dtype(tensor["dtype"]), bytes_of(tensor)
+        if dtype.kind == "f":
+            return random.uniform(-4, 4, size // dtype.itemsize).astype(dtype)
+        return random.integers(0, 256, size, np.uint8)
+
+    return b"".join(values(tensor).tobytes() for _ in range(count) for tensor in inputs)
 
 
 @dataclass
@@ -207,9 +161,7 @@ _ON_TARGET = """\
 #include <zephyr/sys/printk.h>
 #include <mine.h>
 #include <mine_devicetree.h>
-#include "tvmgen_{module}.h"
-
-int32_t tvmgen_{module}_run(struct tvmgen_{module}_inputs *inputs, struct tvmgen_{module}_outputs *outputs);
+{head}
 MINE_WORKSPACE_DEFINE(workspace);
 static const struct mine_devices context = MINE_DEVICES_DT_INIT;
 static struct {{ {members} }} data, found;
@@ -272,8 +224,7 @@ def compared_in_qemu(real, work, count):
         raise NotHere(f"missing: {', '.join(missing) or 'a Zephyr workspace with west'}")
     done, plan = _imported(real, work)
     machine = "an386" if _processor(done) else "an385"
-    app = work / "app"
-    generate([work / "mine/manifest.yaml"], app, vendored=True, faults=Diagnostics())
+    app = generated(work)
     [record] = read_record(app)["models"]
     inputs, outputs = ([t for t in record["tensors"] if t["role"] == r] for r in ("input", "output"))
     library = read_library(real.path)
@@ -285,21 +236,17 @@ def compared_in_qemu(real, work, count):
             (folder / Path(name).name).write_bytes(content)
     (folder / "workspace.c").write_text(RUNTIME)
     header = read_header((folder / f"tvmgen_{module}.h").read_text())
-    names, count_in = [*header.inputs, *header.outputs], len(inputs)
-    every = [*inputs, *outputs]
-    sizes = [bytes_of(t) for t in every]
-    ins, outs = range(count_in), range(count_in, len(every))
+    ins, outs = list(enumerate(inputs)), list(enumerate(outputs, len(inputs)))
     (app / "src/main.c").write_text(
         _ON_TARGET.format(
             module=module,
+            head=_HEAD.format(module=module),
             count=count,
-            members=" ".join(f"uint8_t t{n}[{size}] __aligned(64);" for n, size in enumerate(sizes)),
-            inputs=", ".join(f".{names[n]} = data.t{n}" for n in ins),
-            outputs=", ".join(f".{names[n]} = data.t{n}" for n in outs),
-            fills=" ".join(f"fill(data.t{n}, {sizes[n]}, {int('float' in every[n]['dtype'])})," for n in ins),
-            mine_inputs=", ".join(f".{every[n]['member']} = (const void *)data.t{n}" for n in ins),
-            mine_outputs=", ".join(f".{every[n]['member']} = (void *)found.t{n}" for n in outs),
-            equal=" && ".join(f"memcmp(data.t{n}, found.t{n}, {sizes[n]}) == 0" for n in outs),
+            fills=" ".join(f"fill(data.t{n}, {bytes_of(t)}, {int('float' in t['dtype'])})," for n, t in ins),
+            mine_inputs=", ".join(f".{t['member']} = (const void *)data.t{n}" for n, t in ins),
+            mine_outputs=", ".join(f".{t['member']} = (void *)found.t{n}" for n, t in outs),
+            equal=" && ".join(f"memcmp(data.t{n}, found.t{n}, {bytes_of(t)}) == 0" for n, t in outs),
+            **ports(inputs, outputs, [*header.inputs, *header.outputs]),
         )
     )
     folders = [folder, *(ROOT / "zephyr_module" / d for d in ("include", "include_tvm"))]
@@ -318,26 +265,10 @@ def compared_in_qemu(real, work, count):
     options = (*libc, "-DCONFIG_MAIN_STACK_SIZE=65536", *modules)
     code, built = workspace.try_build(app, f"mps2/{machine}", *options)
     assert code == 0, built.log[-3000:]
-    console = _console(machine, built.folder / "zephyr/zephyr.elf")
+    command = ["qemu-system-arm", "-machine", f"mps2-{machine}", "-nographic", "-kernel", str(built.elf)]
+    console = console_of(command, "^END .*|FAILED", SECONDS)
     ended = re.search(r"END (\d+) of (\d+) identical, (\d+) bytes", console)
     assert ended is not None, f"{real.path}: no end in\n{console[-2000:]}"
     assert ended[1] == ended[2] == str(count), f"{real.path}: {ended[0]}"
     assert plan is None or int(ended[3]) == plan[3], f"{real.path}: {ended[3]} bytes in the image"
     return Result(done, plan, count)
-
-
-def _console(machine, image):
-    """Return the output of an image until its end."""
-    command = ["qemu-system-arm", "-machine", f"mps2-{machine}", "-nographic", "-kernel", str(image)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    console, deadline = "", time.monotonic() + SECONDS
-    try:
-        os.set_blocking(process.stdout.fileno(), False)
-        while time.monotonic() < deadline and not re.search(r"^END .*\n|FAILED", console, re.MULTILINE):
-            console += (process.stdout.read() or b"").decode(errors="replace").replace("\r", "")
-            time.sleep(0.05)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-    return console

@@ -39,8 +39,8 @@ class Vela:
         self.offsets[made] = offset
         return made
 
-    def input(self, name, offset, shape=SHAPE):
-        made = self.planned(name, offset, shape=shape)
+    def input(self, name, offset):
+        made = self.planned(name, offset)
         self.model.graph.inputs.append(made)
         return made
 
@@ -59,23 +59,24 @@ class Vela:
         return self.model.build()
 
 
-def whole(stream: bytes | None = None, at: int | None = 16, to: int | None = 48, **keys) -> Vela:
-    """Return a model that is one subgraph for the NPU."""
+def whole(stream=None, at: int | None = 16, to=48, *, dtype="int8", constant=False, **keys) -> Vela:
+    """Return a model that is one subgraph for the NPU; its result has a dtype, its input can be a constant."""
     made = Vela(**keys)
-    x, y = made.input("image", at), made.planned("scores", to)
-    made.npu(step(at or 0, to or 0) if stream is None else stream, [x], y)
+    x = made.model.constant(np.zeros(SHAPE, np.int8), *SCALE) if constant else made.input("image", at)
+    y = made.planned("scores", to, dtype)
+    made.npu(step(at or 0, to) if stream is None else stream, [x], y)
     made.model.output(y)
     return made
 
 
-def mixed() -> Vela:
-    """Return two subgraphs with a RELU for the processor between them."""
+def mixed(kind="RELU", second=(32, 48), shape=SHAPE, parameters=()) -> Vela:
+    """Return two subgraphs with an operator for the processor between them, whose parameters are constants."""
     made = Vela()
-    x, a, b = made.input("image", 0), made.planned("a", 16), made.planned("b", 32)
-    y = made.planned("scores", 48)
+    x, a = made.input("image", 0), made.planned("a", 16)
+    b, y = made.planned("b", second[0], shape=shape), made.planned("scores", second[1])
     made.npu(step(0, 16), [x], a)
-    made.model.operator("RELU", [a], b)
-    made.npu(step(32, 48), [b], y)
+    made.model.operator(kind, [a, *map(made.model.constant, parameters)], b)
+    made.npu(step(*second), [b], y)
     made.model.output(y)
     return made
 

@@ -4,6 +4,8 @@ r"""The tables of invalid manifests, `<area>.cases`.
     base relu: one operator, called once    a valid manifest, which the cases below it change
       version: 1
       ...
+    base pool of relu: a pool               one that differs from a base of bases.cases: its lines are changes
+    base relu                               the cases below change this base of bases.cases
     case bad_dtype: A dtype is unknown.     its id is `<area>/bad_dtype`; `case NAME (2 errors): ...` for several errors
     ~ dtype: int8 => dtype: int9            replaces a text that occurs once in the base
       model: tiny                           a line or several of the base, which occur once there, before added lines
@@ -11,27 +13,27 @@ r"""The tables of invalid manifests, `<area>.cases`.
     + boards: [7]                           adds a line; at the end of the base, if no line of the base is above
     ! model: \xe9{{a# * 3}}                 adds a line with escaped bytes and with repetitions: `\xe9a0a1a2`
     @@                                      ends a change, between removed lines that are not adjacent in the base
-    second:                                 the changes below it make a second manifest
+    second:                                 the changes below it make another manifest, `second.yaml`
     9:30: error: unknown dtype 'int9'       the output of `opwest check`, without `manifest.yaml:` and the last line
       hint: did you mean 'int8'?            with the number of errors
 
-`base empty:` has no lines; its cases add all lines. A line that begins with `#` is a comment, outside of bases and
-cases. An empty line ends a base or a case. `pytest tests/invalid --rewrite` writes the output into the tables.
+`base empty:` has no lines; its cases add all lines. `pytest tests/invalid --rewrite` writes the output into the tables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-FIRST, SECOND = "manifest.yaml", "second.yaml"
-HEADER = re.compile(r"(base|case) (\w+)(?: \((\d+) errors\))?:(?: (.+))?")
+FIRST = "manifest.yaml"
+HEADER = re.compile(r"(base|case) (\w+)(?: of (\w+)| \((\d+) errors\))?:(?: (.+))?|base (\w+)")
 CHANGES = "~ -+!@"
 """The first characters of changes; the output begins with another one."""
+OTHER = re.compile(r"(\w+):")
 
 
 class TableError(Exception):
@@ -59,18 +61,16 @@ class Case(NamedTuple):
     path: Path
     place: str
     base: Base
-    changes: Sequence[Row]
-    second: Sequence[Row] | None
+    changes: Mapping[str, Sequence[Row]]
+    """The changes of each manifest, by file name."""
     errors: int
     output: range
     """The lines of the file with the expected output."""
     expected: str
 
     def manifests(self) -> dict[str, bytes]:
-        """Return the content of the manifest and of the second one, by file name."""
-        texts = {FIRST: changed(self.base.text, self.changes)}
-        if self.second is not None:
-            texts[SECOND] = changed(self.base.text, self.second)
+        """Return the content of each manifest, by file name."""
+        texts = {name: changed(self.base.text, rows) for name, rows in self.changes.items()}
         return {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
 
     def printed(self) -> str:
@@ -92,54 +92,39 @@ def read(path: Path) -> tuple[list[Base], list[Case]]:
     """Return the bases and the cases of a table."""
     bases: list[Base] = []
     cases: list[Case] = []
-    names = set()
+    base = None
     lines = path.read_text(encoding="utf-8").splitlines()
-    index = 0
-    while index < len(lines):
-        place = f"{path.name}:{index + 1}"
-        line = lines[index]
-        index += 1
-        if not line or line.startswith("#"):
-            continue
-        header = HEADER.fullmatch(line)
-        if header is None:
-            raise TableError(f"{place}: neither `base NAME: TEXT` nor `case NAME: TEXT`: {line}")
-        kind, name, errors, text = header.groups()
-        if (kind, name) in names:
-            raise TableError(f"{place}: duplicate {kind} '{name}'")
-        names.add((kind, name))
-        end = next((at for at in range(index, len(lines)) if not lines[at]), len(lines))
-        block = [Row(f"{path.name}:{at + 1}", lines[at]) for at in range(index, end)]
-        index = end
-        for row in block:
-            if HEADER.fullmatch(row.text):
-                raise TableError(f"{row.place}: expected an empty line before this line")
-            if kind == "base" and not row.text.startswith("  "):
-                raise TableError(f"{row.place}: a line of a base is indented by two characters")
-        if kind == "base":
-            bases.append(Base(f"{path.stem}/{name}", "".join(f"{row.text[2:]}\n" for row in block)))
-            continue
-        if not bases or text is None:
-            raise TableError(f"{place}: {'no description' if bases else 'no base above the case'}")
-        rows = list(takewhile(lambda row: row.text[0] in CHANGES or row.text == "second:", block))
-        output = range(end - len(block) + len(rows), end)
-        split = next((at for at, row in enumerate(rows) if row.text == "second:"), None)
-        changes, second = (rows, None) if split is None else (rows[:split], rows[split + 1 :])
-        expected = "".join(f"{lines[at]}\n" for at in output)
-        cases.append(
-            Case(f"{path.stem}/{name}", path, place, bases[-1], changes, second, int(errors or 1), output, expected)
-        )
+    headers = {at: found for at, line in enumerate(lines) if (found := HEADER.fullmatch(line))}
+    for (start, header), end in zip(headers.items(), [*headers, len(lines)][1:], strict=True):
+        place = f"{path.name}:{start + 1}"
+        block = [Row(f"{path.name}:{at + 1}", lines[at]) for at in range(start + 1, end) if lines[at]]
+        kind, name, origin, errors, text, shared = header.groups()
+        if shared is not None:
+            base = SHARED[shared]
+        elif kind == "base":
+            whole = changed(SHARED[origin].text, block) if origin else "".join(f"{row.text[2:]}\n" for row in block)
+            base = Base(f"{path.stem}/{name}", whole)
+            bases.append(base)
+        elif base is None or text is None:
+            raise TableError(f"{place}: {'no description' if base else 'no base above the case'}")
+        else:
+            rows = list(takewhile(lambda row: row.text[0] in CHANGES or OTHER.fullmatch(row.text), block))
+            output = range(start + 1 + len(rows), start + 1 + len(block))
+            expected = "".join(f"{lines[at]}\n" for at in output)
+            id_ = f"{path.stem}/{name}"
+            cases.append(Case(id_, path, place, base, _by_file(rows), int(errors or 1), output, expected))
     return bases, cases
 
 
-TABLES = [read(path) for path in sorted(HERE.glob("*.cases"))]
-BASES = [base for bases, _ in TABLES for base in bases if base.text]
-CASES = [case for _, cases in TABLES for case in cases]
-
-
-def find(name: str) -> Case:
-    """Return the case with an id."""
-    return next(case for case in CASES if case.id == name)
+def _by_file(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the changes of each manifest."""
+    found: dict[str, list[Row]] = {FIRST: []}
+    for row in rows:
+        if OTHER.fullmatch(row.text):
+            found[f"{row.text[:-1]}.yaml"] = []
+        else:
+            found[list(found)[-1]].append(row)
+    return found
 
 
 def changed(base: str, rows: Sequence[Row]) -> str:
@@ -205,3 +190,16 @@ def _escaped(text: str) -> str:
         return "\n" if match[0] == r"\n" else bytes([int(match[1], 16)]).decode("utf-8", "surrogateescape")
 
     return re.sub(r"\\x(..)|\\n", byte, re.sub(r"\{\{(.+?) \* (\d+)\}\}", repeat, text)) + "\n"
+
+
+SHARED = {base.id.partition("/")[2]: base for base in read(HERE / "bases.cases")[0]}
+"""The bases of several tables, by name."""
+TABLES = [read(path) for path in sorted(HERE.glob("*.cases"))]
+BASES = [base for bases, _ in TABLES for base in bases if base.text]
+CASES = [case for _, cases in TABLES for case in cases]
+assert len({case.id for case in CASES}) == len(CASES), "two cases have the same name"
+
+
+def find(name: str) -> Case:
+    """Return the case with an id."""
+    return next(case for case in CASES if case.id == name)

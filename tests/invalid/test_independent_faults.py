@@ -75,16 +75,21 @@ def spoilt(text: str, value: Value) -> str | None:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(("project", "manifest"), MANIFESTS, ids=["/".join(one) for one in MANIFESTS])
-def test_faulty_value_has_no_consequences(project: str, manifest: str, tmp_path: Path) -> None:
+@pytest.fixture(params=MANIFESTS, ids=["/".join(one) for one in MANIFESTS])
+def copied(request, tmp_path: Path) -> tuple[list[Path], Path, str, list[Value]]:
+    project, manifest = request.param
     manifests = copy_project(project, tmp_path / "source")
     path = next(one for one in manifests if one.as_posix().endswith(manifest))
     text = path.read_text()
-    tree = read_yaml(text.encode(), str(path), Diagnostics())
+    return manifests, path, text, list(values(read_yaml(text.encode(), str(path), Diagnostics())))
+
+
+def test_faulty_value_has_no_consequences(copied) -> None:
+    manifests, path, text, found_values = copied
     assert errors(manifests) == []
 
     tried: dict[tuple[str, ...], tuple[int, list[tuple[str, int]]]] = {}
-    for value in values(tree):
+    for value in found_values:
         last = value.kind[-1]
         if value.kind not in tried and (last in RESTRICTED or last == "shape"):
             changed = spoilt(text, value)
@@ -100,14 +105,10 @@ def test_faulty_value_has_no_consequences(project: str, manifest: str, tmp_path:
     assert len(tried) >= 3
 
 
-@pytest.mark.parametrize(("project", "manifest"), MANIFESTS, ids=["/".join(one) for one in MANIFESTS])
-def test_faulty_values_do_not_hide_an_undefined_operator(project: str, manifest: str, tmp_path: Path) -> None:
-    manifests = copy_project(project, tmp_path / "source")
-    path = next(one for one in manifests if one.as_posix().endswith(manifest))
-    text = path.read_text()
-    tree = read_yaml(text.encode(), str(path), Diagnostics())
-    dtype = next(value for value in values(tree) if value.kind[-1] == "dtype")
-    call = [value for value in values(tree) if value.kind[-1] == "call"][-1]
+def test_faulty_values_do_not_hide_an_undefined_operator(copied) -> None:
+    manifests, path, text, found_values = copied
+    dtype = next(value for value in found_values if value.kind[-1] == "dtype")
+    call = [value for value in found_values if value.kind[-1] == "call"][-1]
     for value in (dtype, call):
         text = spoilt(text, value) or text
     path.write_text(text)

@@ -8,18 +8,16 @@ import contextlib
 import re
 
 import pytest
-from invalid_cases import BASES, CASES, Base, Case
+from invalid_cases import BASES, CASES
 from opwest.cli.main import main
-from reached_errors import Reached
 from requirements_support import need
 from tracing import untraced
-from workshop import Workshop
 
 pytestmark = pytest.mark.usefixtures("read_once")
 OUTPUT = "app"
 
 
-def prepare(manifests: dict[str, bytes], workshop: Workshop) -> list[str]:
+def prepare(manifests: dict[str, bytes], workshop):
     """Write manifests into the workshop's directory, with the files they name; return their names."""
     for name, content in manifests.items():
         (workshop.folder / name).write_bytes(content)
@@ -29,14 +27,7 @@ def prepare(manifests: dict[str, bytes], workshop: Workshop) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_invalid_input(
-    case: Case,
-    workshop: Workshop,
-    reached: Reached,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
-) -> None:
+def test_invalid_input(case, workshop, reached, monkeypatch, capsys, request):
     manifests = prepare(case.manifests(), workshop)
     monkeypatch.chdir(workshop.folder)
 
@@ -65,17 +56,13 @@ def test_invalid_input(
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.id)
-def test_base_is_valid(
-    base: Base, workshop: Workshop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_base_is_valid(base, workshop, monkeypatch, capsys):
     monkeypatch.chdir(workshop.folder)
     assert main(["check", *prepare({"base.yaml": base.text.encode()}, workshop)]) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_every_error_is_reached(
-    workshop: Workshop, reached: Reached, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_error_is_reached(workshop, reached, monkeypatch, capsys):
     """Every error of reading, resolving and planning is one of the errors that the cases show."""
     need("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "clang")
     monkeypatch.chdir(workshop.folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the manifest as a file, and faults that a checked-in file cannot contain."""
+"""Faults of the manifest as a file, faults that a checked-in file cannot contain, and judgements on invalid files."""
 
 import io
 import json
@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 from invalid_cases import find
+from judgements import compare_judgements
 from opwest.cli.main import main
 from opwest.manifest.arrays import ArrayError, read_array
 from opwest.manifest.load import MAX_BYTES
 from test_invalid import prepare
-from workshop import Workshop
+from workshop import FILE_NAMES, Workshop
+
+JUDGED = [name for name in FILE_NAMES if name.endswith((".o", ".a", ".so", ".c"))]
 
 
 @pytest.fixture(autouse=True)
@@ -22,33 +25,30 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def check(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+def large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, MAX_BYTES + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "fault"),
+    [
+        ("nowhere.yaml", None, "cannot read the manifest: No such file or directory\n  expected: a YAML file\n"),
+        (
+            "digits",
+            Path.mkdir,
+            "the manifest is a directory\n  expected: a YAML file\n"
+            "  hint: specify the file in it, for example digits/manifest.yaml\n",
+        ),
+        ("pipe.yaml", os.mkfifo, "the manifest is not a regular file\n  expected: a YAML file\n"),
+        ("large.yaml", large, f"the file has {MAX_BYTES + 1} bytes\n  expected: at most {MAX_BYTES} bytes\n"),
+    ],
+)
+def test_files_that_are_no_manifests(name, make, fault, capsys) -> None:
+    if make is not None:
+        make(Path(name))
     assert main(["check", name]) == 1
-    out, printed = capsys.readouterr()
-    assert out == ""
-    return printed
-
-
-def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check("nowhere.yaml", capsys) == (
-        "nowhere.yaml: error: cannot read the manifest: No such file or directory\n  expected: a YAML file\n"
-    )
-
-
-def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "digits").mkdir()
-    assert check("digits", capsys) == (
-        "digits: error: the manifest is a directory\n  expected: a YAML file\n"
-        "  hint: specify the file in it, for example digits/manifest.yaml\n"
-    )
-
-
-def test_too_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with (tmp_path / "large.yaml").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
-    assert check("large.yaml", capsys) == (
-        f"large.yaml: error: the file has {MAX_BYTES + 1} bytes\n  expected: at most {MAX_BYTES} bytes\n"
-    )
+    assert capsys.readouterr() == ("", f"{name}: error: {fault}")
 
 
 def test_constant_without_read_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_constant_without_read_permission(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(workshop.folder)  # the fixture above restores the directory
-    first, second = (find(name).manifests()["manifest.yaml"] for name in ("shape/missing_model", "yaml/empty_file"))
+    first, second = (find(name).manifests()["manifest.yaml"] for name in ("yaml/unclosed_list", "yaml/empty_file"))
     assert main(["check", *prepare({"first.yaml": first, "second.yaml": second}, workshop)]) == 1
     printed = capsys.readouterr().err
     assert "first.yaml" in printed and "second.yaml" in printed
@@ -74,7 +74,7 @@ def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.Ca
 
 def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(workshop.folder)
-    (name,) = prepare(find("shape/missing_model").manifests(), workshop)
+    (name,) = prepare(find("yaml/empty_file").manifests(), workshop)
     assert main(["check", "--json", name]) == 1
     out, err = capsys.readouterr()
     assert err == ""
@@ -96,7 +96,10 @@ def test_command(workshop: Workshop) -> None:
     assert done.stderr == case.printed()
 
 
-def test_named_pipe_as_manifest_is_rejected_without_blocking(tmp_path, capsys):
-    os.mkfifo(tmp_path / "pipe.yaml")
-    assert main(["check", str(tmp_path / "pipe.yaml")]) == 1
-    assert "pipe.yaml: error: the manifest is not a regular file" in capsys.readouterr().err
+@pytest.mark.parametrize("name", JUDGED)
+def test_inspect_and_check_have_one_judgement(workshop: Workshop, name: str) -> None:
+    path = workshop.make(name)
+    if not path.exists():
+        assert path.is_symlink()  # a loop, or a link to nothing: check reports an invalid path
+        return
+    compare_judgements(path)

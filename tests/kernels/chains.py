@@ -3,7 +3,6 @@
 
 import dataclasses
 
-import numpy as np
 from opwest.importers.models.choice.block import Layouts, Part, block_of, part_of
 from opwest.importers.models.choice.choose import scratch_bytes
 from opwest.importers.models.emit.registry import candidates
@@ -80,15 +79,10 @@ def striped(random, program, processor, turn, most):
 
 def has_pool_with_other_divisors(program):
     """Whether an average is over windows that reach outside of rows: such a pool is not computed in stripes."""
-    return any(
-        isinstance(one, Pool)
-        and one.kind == "average"
-        and np.any(
-            [
-                one.window.before[0] > 0,
-                (one.window.result[0] - 1) * one.window.stride[0] - one.window.before[0] + one.window.size[0]
-                > one.inputs[0].shape[1],
-            ]
-        )
-        for one in program.operations
-    )
+
+    def reaches_outside(window, rows):
+        last = (window.result[0] - 1) * window.stride[0] - window.before[0] + window.size[0]
+        return window.before[0] > 0 or last > rows
+
+    pools = [one for one in program.operations if isinstance(one, Pool) and one.kind == "average"]
+    return any(reaches_outside(one.window, one.inputs[0].shape[1]) for one in pools)

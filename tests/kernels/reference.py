@@ -9,7 +9,6 @@ from opwest.importers.models.operators.fixed_point import Rounding, scaled
 
 
 def results_of(operation, *data):
-    """Return the results of a layer."""
     return _LAYERS[type(operation)](operation, *data)
 
 

@@ -3,25 +3,24 @@
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import random_elements
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.emit.registry import candidates
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import Measured, run
+from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES, Machine
+from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
 
 CORES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
-KINDS = ("convolution", "dense", "depthwise", "pool", "addition", "product")
+KINDS = ("convolution", "dense", "depthwise", "pool", "add", "multiply")
 STACK = 300
 """The greatest use of stack, in bytes, with the arguments: docs/importing-models.md."""
 
@@ -31,9 +30,8 @@ def layers_of(core, count):
     found = []
     for number in range(count):
         for place, kind in enumerate(KINDS):
-            make = getattr(random_layers, kind, None) or getattr(random_elements, kind)
             random = np.random.default_rng((21, number, place))
-            made = make(random)
+            made = getattr(random_layers, kind)(random, **({"size": 99} if kind in ("add", "multiply") else {}))
             inputs = random_layers.inputs_of(random, made, number)
             reference = None
             for variant in candidates(made.operations[0], CORES[core]):
@@ -43,25 +41,14 @@ def layers_of(core, count):
     return found
 
 
-@dataclass
-class Layers:
-    """Layers that ran without interrupts."""
-
-    machine: Machine
-    given: list[Candidate]
-    folder: Path
-    measured: list[Measured]
-
-    @property
-    def names(self):
-        return [one.emitted.steps[0].variant for one in self.given]
-
-
 @pytest.fixture(scope="module", params=CORES)
 def layers(request, tmp_path_factory):
+    """Layers that ran without interrupts."""
     given, folder = layers_of(request.param, sized(1, 20)), tmp_path_factory.mktemp(request.param)
-    machine = MACHINES[request.param]
-    return Layers(machine, given, folder, run(given, machine, folder))
+    machine, names = MACHINES[request.param], [one.emitted.steps[0].variant for one in given]
+    return SimpleNamespace(
+        machine=machine, given=given, folder=folder, names=names, measured=run(given, machine, folder)
+    )
 
 
 def test_interrupts_do_not_change_results(layers, tmp_path):

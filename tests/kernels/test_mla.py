@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The variants for Armv7-M without the DSP extension, in QEMU, against numpy: random layers and chosen ones."""
 
+import dataclasses
 import subprocess
 
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import random_elements, reference
+from kernels import reference, variants
+from kernels.variants import check, variant_of
 from opwest.importers.models.emit.emit import Emitted, Step, emit_program
-from opwest.importers.models.ir.operations import Convolution, Depthwise, Sums
+from opwest.importers.models.ir.operations import Sums
 from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
 from requirements_support import need
 
 COUNT = sized(6, 240)
@@ -21,18 +21,9 @@ STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -f
 
 
 def candidate(made, variant, number, case):
-    random = np.random.default_rng((3, number))
-    inputs = random_layers.inputs_of(random, made, case)
-    wanted = [random_elements.results_of(made.operations[0], *inputs)]
-    return Candidate(made, emit_program(made, "test", variant, prefix=f"p{number}_"), inputs, wanted)
-
-
-def wrong(candidates, work, level="-Os"):
-    """Return the numbers of the candidates with a wrong byte."""
-    need("arm-none-eabi-gcc")
-    need("qemu-system-arm")
-    done = run(candidates, MACHINES["cortex-m3"], work, (level,))
-    return [number for number, one in enumerate(done) if one.wrong or one.guards]
+    return variants.candidate(
+        made, variant, number, random_layers.inputs_of(np.random.default_rng((3, number)), made, case)
+    )
 
 
 KINDS = {
@@ -41,8 +32,8 @@ KINDS = {
     ("dense", "mla"): 0,
     ("dense", "mla-bytes"): 0,
     ("depthwise", "mla"): 0,
-    ("addition", "mla"): COUNT // 3,
-    ("product", "mla"): COUNT // 3,
+    ("add", "mla"): COUNT // 3,
+    ("multiply", "mla"): COUNT // 3,
     ("pool", "mla"): 0,
 }
 """The greatest number of layers that stay portable."""
@@ -53,11 +44,16 @@ LEVELS = [(("-Os", "-O0", "-O2")[number % 3], *kind) for number, kind in enumera
     ("level", "kind", "variant"), sized(LEVELS, [(level, *kind) for level in ("-O0", "-Os", "-O2") for kind in KINDS])
 )
 def test_random_layers(level, kind, variant, tmp_path):
-    make = getattr(random_layers, kind, None) or getattr(random_elements, kind)
-    made = [make(np.random.default_rng((level == "-O2", number, 77))) for number in range(COUNT)]
+    made = []
+    for number in range(COUNT):
+        random = np.random.default_rng((level == "-O2", number, 77))
+        if kind in ("add", "multiply"):
+            made.append(random_layers.elements(random, (1, 14 + 27 * number % 400), kind))
+        else:
+            made.append(getattr(random_layers, kind)(random))
     candidates = [candidate(one, variant, number, number) for number, one in enumerate(made)]
-    assert sum(one.emitted.steps[0].variant == "portable" for one in candidates) <= KINDS[kind, variant]
-    assert wrong(candidates, tmp_path, level) == []
+    assert sum(variant_of(one) == "portable" for one in candidates) <= KINDS[kind, variant]
+    check(candidates, "cortex-m3", tmp_path, (level,))
 
 
 def test_bytes_are_copied_only_if_results_can_replace_a_part_of_the_data():
@@ -78,10 +74,6 @@ def test_bytes_are_copied_only_if_results_can_replace_a_part_of_the_data():
     assert {(False, True), (False, False)} <= found
 
 
-def small_weights(random, shape):
-    return np.clip(np.rint(random.normal(0, 25, shape)), -127, 127).astype(np.int8)
-
-
 @pytest.mark.parametrize("way", ["known", "patched", "rounded"])
 def test_ways_to_know_the_low_lane(way, monkeypatch, tmp_path):
     """Layers with small weights, with few large ones, with many large ones."""
@@ -92,15 +84,18 @@ def test_ways_to_know_the_low_lane(way, monkeypatch, tmp_path):
         return np.where(large, random.choice([-127, 126], shape), found).astype(np.int8)
 
     monkeypatch.setattr(random_layers, "weights_of", weights_of)
+    layers = (
+        ((1, 5, 5, 32), (1, 1), 16),
+        ((1, 5, 7, 8), (3, 3), 7),
+        ((1, 9, 6, 3), (3, 3), 8),
+        ((1, 12, 5, 1), (7, 4), 5),
+    )
     candidates = []
-    for number, (shape, size, results) in enumerate(
-        [((1, 5, 5, 32), (1, 1), 16), ((1, 5, 7, 8), (3, 3), 7), ((1, 9, 6, 3), (3, 3), 8), ((1, 12, 5, 1), (7, 4), 5)]
-    ):
-        for case in range(4):
-            made = random_layers.convolution(np.random.default_rng((number, case)), shape, size, results)
-            candidates.append(candidate(made, "mla", len(candidates), case))
+    for number, case in np.ndindex(len(layers), 4):
+        made = random_layers.convolution(np.random.default_rng((number, case)), *layers[number])
+        candidates.append(candidate(made, "mla", len(candidates), case))
     assert sum(f"mla_{way}_" in one.emitted.source for one in candidates) >= len(candidates) // 2
-    assert wrong(candidates, tmp_path) == []
+    check(candidates, "cortex-m3", tmp_path, ("-Os",))
 
 
 def test_channels_with_constant_results(tmp_path):
@@ -113,10 +108,10 @@ def test_channels_with_constant_results(tmp_path):
     bias = np.asarray([1 << 30, -(1 << 30), 5, 100, -100, 0])
     shifts = [-27, -26, -3, -8, -8, -8]
     finish = Requantisation(tuple(Multiplier(1320764593, one) for one in shifts), Rounding.TWICE, -128, -128, 127)
-    changed = Convolution("layer", layer.inputs, layer.results, layer.window, 1, weights, bias, layer.zero, 0, finish)
+    changed = dataclasses.replace(layer, weights=weights, bias=bias, finish=finish)
     emitted = candidate(random_layers.program(changed), "mla", 0, 2)
     assert "_sums" not in emitted.emitted.source
-    assert wrong([emitted], tmp_path) == []
+    check([emitted], "cortex-m3", tmp_path, ("-Os",))
 
 
 def test_sums_are_results(tmp_path):
@@ -127,7 +122,7 @@ def test_sums_are_results(tmp_path):
         made = random_layers.convolution(random, (1, 5, 5, 7), (1, 1) if number < 2 else (3, 2), 5)
         [one] = made.operations
         result = random_layers.value("output", "int32", one.results[0].shape)
-        layer = Convolution("layer", one.inputs, (result,), one.window, 1, one.weights, one.bias, one.zero, 0, Sums())
+        layer = dataclasses.replace(one, results=(result,), finish=Sums())
         made = random_layers.program(layer)
         data = random_layers.inputs_of(random, made, 2)
         sums = reference.patches(data[0].astype(np.float64) - layer.zero, layer.window, 0)
@@ -137,7 +132,7 @@ def test_sums_are_results(tmp_path):
         emitted = emit_program(made, "test", variant, prefix=f"p{number}_")
         assert emitted.steps[0].variant.startswith("mla")
         candidates.append(Candidate(made, emitted, data, [wanted.astype(np.int32).reshape(result.shape)]))
-    assert wrong(candidates, tmp_path) == []
+    check(candidates, "cortex-m3", tmp_path, ("-Os",))
 
 
 def test_results_replace_data(tmp_path):
@@ -162,7 +157,7 @@ def test_results_replace_data(tmp_path):
         assert "restrict result" not in source.split(step.symbol)[1]
         candidates.append(in_place(one, data, result))
     assert len(candidates) > 10
-    assert wrong(candidates, tmp_path) == []
+    check(candidates, "cortex-m3", tmp_path, ("-Os",))
 
 
 def in_place(one, data, result):
@@ -187,9 +182,8 @@ def test_sources_compile_without_warnings(words, level, tmp_path):
     (tmp_path / "string.h").write_text(
         "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
     )
-    for number, (kind, variant) in enumerate(
-        [("convolution", "mla"), ("convolution", "mla-bytes"), ("dense", "mla"), ("depthwise", "mla")] * 2
-    ):
+    layers = [("convolution", "mla"), ("convolution", "mla-bytes"), ("dense", "mla"), ("depthwise", "mla")]
+    for number, (kind, variant) in enumerate(layers * 2):
         made = getattr(random_layers, kind)(np.random.default_rng((4, number)))
         source = tmp_path / f"{number}.c"
         source.write_text(emit_program(made, "test", variant).source)
@@ -198,22 +192,16 @@ def test_sources_compile_without_warnings(words, level, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-def test_layers_of_equal_shapes_share_functions():
+@pytest.mark.parametrize(("make", "results"), [(random_layers.convolution, 8), (random_layers.depthwise, 1)])
+def test_layers_of_equal_shapes_share_functions(make, results):
     """Two layers with other weights and multipliers are one function."""
-    emitted = []
-    for make, shape in ((random_layers.convolution, (1, 5, 5, 8)), (random_layers.depthwise, (1, 5, 5, 8))):
-        for seed in range(2):
-            random = np.random.default_rng(seed)
-            made = make(random, shape, (3, 3), 1 if make is random_layers.depthwise else 8, stride=(1, 1))
-            [one] = made.operations
-            weights = np.clip(one.weights, -40, 40)
-            fixed = tuple(Multiplier((1 << 30) + seed * 977 + place, -9 - seed) for place in range(8))
-            finish = Requantisation(fixed, Rounding.TWICE, -128, -128, 127)
-            other = [one.window, weights, one.bias, -128, 0, finish]
-            if isinstance(one, Depthwise):
-                changed = Depthwise("layer", one.inputs, one.results, *other)
-            else:
-                changed = Convolution("layer", one.inputs, one.results, other[0], 1, *other[1:])
-            emitted.append(emit_program(random_layers.program(changed), "test", "mla").steps[0].function)
-    assert emitted[0] == emitted[1]
-    assert emitted[2] == emitted[3]
+    functions = set()
+    for seed in range(2):
+        made = make(np.random.default_rng(seed), (1, 5, 5, 8), (3, 3), results, stride=(1, 1))
+        [one] = made.operations
+        fixed = tuple(Multiplier((1 << 30) + seed * 977 + place, -9 - seed) for place in range(8))
+        finish = Requantisation(fixed, Rounding.TWICE, -128, -128, 127)
+        keys = {"label": "layer", "weights": np.clip(one.weights, -40, 40), "zero": -128, "finish": finish}
+        changed = dataclasses.replace(one, **keys)
+        functions.add(emit_program(random_layers.program(changed), "test", "mla").steps[0].function)
+    assert len(functions) == 1

@@ -8,8 +8,19 @@ from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from requirements_support import need
 
 FLAGS = ("-Os", "-Wconversion", "-Werror")
+
+
+def candidate(program, variant, prefix, inputs):
+    expected = reference.results_of(program.operations[0], *inputs)
+    prefix = f"layer_{prefix}_".replace("-", "_")
+    return Candidate(program, emit_program(program, "made by a test", variant, prefix=prefix), inputs, [expected])
+
+
+def variant_of(one):
+    return one.emitted.steps[0].variant
 
 
 def candidates_of(make, variant, count, seed, accepts_portable=False, most=None, **keys):
@@ -21,16 +32,17 @@ def candidates_of(make, variant, count, seed, accepts_portable=False, most=None,
         random = np.random.default_rng((seed, number))
         program = make(random, **keys)
         inputs = random_layers.inputs_of(random, program, number)
-        outputs = [reference.results_of(program.operations[0], *inputs)]
-        prefix = f"{variant}_{make.__name__}_{number}_".replace("-", "_")
-        emitted = emit_program(program, "made by a test", variant, prefix=prefix)
-        if accepts_portable or emitted.steps[0].variant != "portable":
-            found.append(Candidate(program, emitted, inputs, outputs))
+        one = candidate(program, variant, f"{variant}_{make.__name__}_{number}", inputs)
+        if accepts_portable or variant_of(one) != "portable":
+            found.append(one)
     return found
 
 
 def check(candidates, core, folder, flags=FLAGS):
-    """Run candidates; every result and every byte around it must be right."""
-    for one, measured in zip(candidates, run(candidates, MACHINES[core], folder, flags), strict=True):
-        operation = one.program.operations[0]
-        assert (measured.wrong, measured.guards) == (0, 0), (measured, one.emitted.steps[0].variant, operation)
+    """Run candidates; every result and every byte around it must be right. Return what was measured."""
+    need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
+    found = run(candidates, MACHINES[core], folder, flags)
+    for one, measured in zip(candidates, found, strict=True):
+        operations = [getattr(operation, "layers", operation) for operation in one.program.operations]
+        assert (measured.wrong, measured.guards) == (0, 0), (measured, variant_of(one), operations)
+    return found

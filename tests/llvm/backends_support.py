@@ -120,7 +120,6 @@ def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS, count: int | 
 
 
 def target_abi(name: str) -> TargetAbi:
-    """Return the reference for the objects of a named target."""
     return targets.target_abi(targets.make_target(name, named_targets()[name]))
 
 
@@ -220,7 +219,6 @@ def _fault_of_compiler(compiler: str, flags: tuple[str, ...], *, bare: bool) -> 
 
 
 def read_record(app: Path) -> dict:
-    """Return the record of the project from its lock."""
     return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
 
 
@@ -236,7 +234,6 @@ _FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections
 
 
 def compile_sources(machine: Machine, work: Path, sources: list[Path], options: list[str]) -> list[Path]:
-    """Compile sources in a new directory and return the objects."""
     work.mkdir(parents=True)
     bare = ["-ffreestanding"] if machine.memory else []
     # Own headers if the compiler has none.

@@ -16,7 +16,7 @@ for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
 _NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_metadata_objects")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Mark the tests that need llvmlite."""
     for item in items:
         if item.path.stem in _NEED_LLVMLITE:
@@ -25,7 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def apps():
-    """The application of each back end."""
     from backends_support import BACK_ENDS, applications
 
     shared = made_once("backends", applications)

@@ -10,8 +10,6 @@ from hashlib import sha256
 import numpy as np
 import pytest
 import streams
-import yaml
-import yamlcore
 from backends_support import (
     BACK_ENDS,
     MODULE,
@@ -28,7 +26,6 @@ from backends_support import (
     read_record,
 )
 from campaign import sized
-from golden_support import GOLDEN
 from opwest.render.records import layout
 from show_support import ROOTS, reachable, read_records, show_header
 
@@ -119,34 +116,6 @@ def test_walk_writes_every_structure_of_the_metadata():
     shown = {struct.name for root in ROOTS for struct in reachable(root)}
     # Private to the code of open, run and close.
     assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set", "opwest_device_use"}
-
-
-def test_walked_metadata_equals_the_manifest(reference):
-    """The output is also correct: names, types, shapes and directions against the manifest."""
-    text = (GOLDEN / "many_kinds" / "manifest.yaml").read_text()
-    manifest = yaml.load(text, Loader=yamlcore.CoreLoader)
-    (model,) = [record for record in read_records(reference) if record.get("name") == ["many_kinds"]]
-    operators = {item["name"][0]: item for item in model["operators"][0] if isinstance(item, dict)}
-    for name, operator in manifest["operators"].items():
-        args, found = operator["args"], operators[name]
-        assert found["arg_count"] == [len(args)]
-        assert found["description"] == [operator.get("description", "NULL")]
-        is_status, is_stateful = operator.get("returns") != "void", bool(operator.get("stateful"))
-        assert found["flags"] == [layout.OPERATOR_FLAGS.bits(status=is_status, stateful=is_stateful)]
-        for arg, tensor in zip(args, found["args"][0], strict=True):
-            shape = arg.get("shape", [])
-            assert tensor["name"] == [arg["name"]]
-            assert tensor["dtype"] == [layout.DTYPE.code(arg["dtype"])]
-            assert tensor["direction"] == [layout.DIRECTION.code(arg.get("direction", "in"))]
-            (flags,) = tensor["flags"]
-            scalar, align = flags & 1, 1 << (flags >> layout.TENSOR_ALIGN_SHIFT)
-            assert scalar == bool(arg.get("scalar")) and (align == arg["align"] if "align" in arg else align <= 8)
-            assert tensor["rank"] == [len(shape)] and tensor["shape"][-1] == shape
-    tensors = [*model["inputs"][0], *model["outputs"][0], *(t for o in operators.values() for t in o["args"][0])]
-    quantizations = [t["quantization"][-1] for t in tensors if isinstance(t["quantization"][-1], dict)]
-    counts = {(q["scale_count"][0], q["zero_point_count"][0], q["axis"][0]) for q in quantizations}
-    assert {(8, 8, 0), (3, 1, 1), (1, 1, -1)} <= counts
-    assert all(len(q["scales"][0]) == q["scale_count"][0] for q in quantizations)
 
 
 def test_walked_states_and_views_equal_the_manifest(reference):

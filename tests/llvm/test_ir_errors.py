@@ -2,7 +2,6 @@
 """Errors in IR: one error with its line for signatures, targets, damage and assembly."""
 
 import re
-from pathlib import Path
 
 import projects
 import pytest
@@ -147,7 +146,7 @@ CASES = {
 }  # fmt: skip
 
 
-def check(folder: Path, content: str | bytes, changes: dict):
+def check(folder, content, changes):
     target = changes.get("targets", "x86-64")
     text = MANIFEST.format(
         targets="" if target is None else f", targets: [{target}]",

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are reported before a linker runs: debug information, relocations, constructors in IR."""
-
-from pathlib import Path
+"""Faults that are reported before a linker runs: signatures, debug information, relocations, constructors in IR."""
 
 import pytest
 from objects_factory import compile_object
@@ -14,7 +12,7 @@ model: m
 objects: [{objects}]
 operators:
   op:
-    args:
+{convention}    args:
       - {{name: data, dtype: {dtype}, shape: [4]}}
       - {{name: result, dtype: int8, shape: [4], direction: out}}
 run:
@@ -27,8 +25,9 @@ OP += "int32_t op(const int8_t *x, int8_t *y);\n"
 OP += "int32_t op(const int8_t *x, int8_t *y) { for (int i = 0; i < 4; i++) { y[i] = x[i] + table[i]; } return 0; }\n"
 
 
-def errors(folder: Path, objects: str, capsys: pytest.CaptureFixture[str], dtype: str = "int8") -> str:
-    (folder / "manifest.yaml").write_text(MANIFEST.format(objects=objects, dtype=dtype))
+def errors(folder, objects, capsys, *, dtype="int8", convention=""):
+    convention = convention and f"    convention: {convention}\n"
+    (folder / "manifest.yaml").write_text(MANIFEST.format(objects=objects, dtype=dtype, convention=convention))
     code = main(["check", str(folder / "manifest.yaml")])
     found = capsys.readouterr().err
     assert code == (1 if "error:" in found else 0)
@@ -92,13 +91,13 @@ int32_t op(struct filter *s, const int8_t *x, int8_t *y) { s->primed = 1; y[0] =
         ("shape: [24], align: 8", "is uint8 tensor (uint8_t *), the function takes struct filter *"),
     ],
 )
-def test_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, fault: str | None) -> None:
+def test_structures(tmp_path, capsys, given, fault):
     """Name, size and alignment of a structure are compared with the debug information, the name also with C."""
     compile_object(tmp_path, CONTEXT, flags=["-g"], name="op.o")
     argument = f"{{{{name: s, dtype: uint8, direction: scratch, {given}}}}}"
     text = MANIFEST.replace("    args:\n", f"    args:\n      - {argument}\n")
     for objects in ("{target: x86-64, files: [op.o]}", "{files: [op.c]}"):
-        (tmp_path / "manifest.yaml").write_text(text.format(objects=objects, dtype="int8"))
+        (tmp_path / "manifest.yaml").write_text(text.format(objects=objects, dtype="int8", convention=""))
         main(["check", str(tmp_path / "manifest.yaml")])
         found = capsys.readouterr().err
         if objects.endswith(".o]}") and fault:
@@ -107,3 +106,75 @@ def test_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: s
             assert "has the parameter `struct filter *s`, operator 'op' passes `struct biquad *`" in found
         else:
             assert "error" not in found
+
+
+# --- Functions of TVM's conventions against the manifest: by debug information, by IR, by C source
+
+# As C programmers write them, and as TVM does.
+HEAD = "#include <stdint.h>\ntypedef union { int64_t v_int64; void *v_handle; } TVMValue;\n"
+HEAD += "typedef struct { int32_t type_index; int64_t v_int64; } TVMFFIAny;\n"
+FITTING = {
+    "packed": (
+        "int op(TVMValue *args, int *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",
+        "int32_t op(void* args, int32_t* type_codes, int32_t num_args, void* ret, int32_t* ret_code, void* resource)",
+    ),
+    "ffi": (
+        "int op(void *self, const TVMFFIAny *args, int32_t num_args, TVMFFIAny *result)",
+        "int32_t op(void* self_handle, void* args, int32_t num_args, void* result)",
+    ),
+    "unpacked": ("int32_t op(const int8_t *data, int8_t *result)",),
+}
+IR = {
+    "packed": "define i32 @op(ptr %a, ptr %c, i32 %n, ptr %r, ptr %rc, ptr %h)",
+    "ffi": "define i32 @op(ptr %s, ptr %a, i32 %n, ptr %r)",
+    "unpacked": "define i32 @op(ptr %x, ptr %y)",
+}
+CONVENTIONS = tuple(FITTING)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("made", ["object", "source", "ir"])
+def test_every_convention_against_every_function(made, convention, tmp_path, capsys):
+    if made == "ir":
+        need("llvmlite")
+    for other in CONVENTIONS:
+        for prototype in FITTING[other] if made != "ir" else [IR[other]]:
+            text = f"{HEAD}{prototype};\n{prototype} {{ return 0; }}\n"
+            if made == "object":
+                compile_object(tmp_path, text, flags=["-m64", "-g", "-fPIC"], name="op.o")
+                objects = "{target: x86-64, files: [op.o]}"
+            elif made == "source":
+                (tmp_path / "op.c").write_text(text)
+                objects = "{files: [op.c]}"
+            else:
+                (tmp_path / "op.ll").write_text(f"{prototype} {{\n  ret i32 0\n}}\n")
+                objects = "{target: x86-64, files: [op.ll]}"
+            found = errors(tmp_path, objects, capsys, convention=convention)
+            assert found.count("error:") == (other != convention), found
+            if other != convention:
+                assert "'op'" in found and "manifest.yaml:6:3: error: " in found
+
+
+@pytest.mark.parametrize(
+    ("prototype", "said"),
+    [
+        (
+            "int op(TVMValue *args, int *type_codes, int64_t num_args, TVMValue *ret, int *ret_code, void *resource)",
+            "argument 3 'num_args' is int32_t, the function takes",
+        ),
+        (
+            "int op(TVMValue *args, float *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",
+            "argument 2 'type_codes' is int32_t *, the function takes",
+        ),
+        (
+            "void op(TVMValue *args, int *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",
+            "declared to return a status (int32_t), the function returns void",
+        ),
+    ],
+)
+def test_debug_information_of_a_packed_function(prototype, said, tmp_path, capsys):
+    body = "{ }" if prototype.startswith("void") else "{ return 0; }"
+    compile_object(tmp_path, f"{HEAD}{prototype};\n{prototype} {body}\n", flags=["-m64", "-g", "-fPIC"], name="op.o")
+    found = errors(tmp_path, "{target: x86-64, files: [op.o]}", capsys, convention="packed")
+    assert found.count("error:") == 1 and said in found
+    assert "expected: int32_t (void *, int32_t *, int32_t, void *, int32_t *, void *)" in found

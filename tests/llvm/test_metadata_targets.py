@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from campaign import sized
+from golden_support import copy_project
 from in_process import opwest
-from requirements_support import need_x86_64
+from opwest.cli.main import main
+from requirements_support import need, need_x86_64
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -187,3 +189,36 @@ def test_option_without_effect(manifest, tmp_path):
         "opwest: error: --target has no effect: the objects of every model name their targets\n"
         "  hint: use it for models that have only C sources\n"
     )
+
+
+# --- A model with variants: each target has its object in one directory
+
+
+@pytest.fixture
+def variants(tmp_path):
+    need("llvmlite")
+    (path,) = copy_project("variants", tmp_path / "source")
+    return path
+
+
+def test_a_variant_has_its_targets_and_the_base_the_others(variants, tmp_path):
+    assert main(["generate", str(variants), "-o", str(tmp_path / "app"), "--metadata=llvm"]) == 0
+    model = tmp_path / "app/models/adder"
+    found = [path.relative_to(model).as_posix() for path in model.rglob("adder_metadata.o")]
+    assert sorted(found) == sorted(
+        f"{folder}objects/{target}/adder_metadata.o"
+        for folder, targets in (
+            ("", ("x86-64", "aarch64-host", "cortex-m55", "cortex-m55f")),
+            ("variants/mla/", ("cortex-m3",)),
+            ("variants/dsp/", ("cortex-m4", "cortex-m4f", "cortex-m4f-softfp")),
+            ("variants/dsp/", ("cortex-m7", "cortex-m7f", "cortex-m7f-double")),
+            ("variants/mve/", ("cortex-m55f-mvei", "cortex-m55f-mve")),
+        )
+        for target in targets
+    )
+
+
+def test_a_base_without_a_target(variants, tmp_path, capsys):
+    command = ["generate", str(variants), "-o", str(tmp_path / "app"), "--metadata=llvm", "--target", "cortex-m4"]
+    assert main(command) == 1
+    assert "--metadata=llvm: no target for the base of model 'adder'" in capsys.readouterr().err

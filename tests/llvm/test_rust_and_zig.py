@@ -4,9 +4,7 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
 import yaml
 from opwest.cli.main import main
 from opwest.objects.elf import parse_elf
@@ -46,30 +44,29 @@ RUN = "run: {inputs: {x: {dtype: int8, shape: [8]}}, outputs: {y: {dtype: int8, 
 RUN += "steps: [{call: zig_scale, args: [x, y, 8, 2]}]}"
 
 
-def run(folder: Path, *command: str | Path) -> None:
+def run(folder, *command):
     caches = {f"ZIG_{kind}_CACHE_DIR": str(folder.parent / "zig-cache") for kind in ("GLOBAL", "LOCAL")}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | caches)
     assert done.returncode == 0, done.stderr
 
 
-def zig(folder: Path, output: str, *flags: str) -> None:
+def zig(folder, output, *flags):
     (folder / "scale.zig").write_text(ZIG)
     run(folder, sys.executable, "-m", "ziglang", "build-obj", "scale.zig", f"-femit-bin={output}", *flags)
 
 
-def rust(folder: Path, output: str, *flags: str) -> None:
+def rust(folder, output, *flags):
     (folder / "scale.rs").write_text(RUST)
     run(folder, "rustc", "-C", "panic=abort", "scale.rs", "-o", output, *flags)
 
 
-def check(manifest: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the errors of a manifest."""
+def check(manifest, text, capsys):
     manifest.write_text(text)
     main(["check", str(manifest)])
     return capsys.readouterr().err
 
 
-def test_drafts_of_rust_and_zig(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drafts_of_rust_and_zig(tmp_path, capsys):
     """Drafts list the exported functions, with types from debug information and constness from names of types."""
     need_x86_64()
     need("rustc", "ziglang", "llvmlite")

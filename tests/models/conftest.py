@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from models.records import aligned, summary, take
+from models.bounds import aligned, summary, take
 
 SUMMARY = Path(__file__).resolve().parents[2] / "build" / "models.txt"
 DAMAGED = ("format", "stage", "files", "accepted", "refused", "longest s", "largest MiB")
@@ -14,12 +14,19 @@ BOARDS = ("board and C library", "results", "greatest float error")
 
 @pytest.fixture(autouse=True)
 def recorded(record_property):
-    """Attach the comparisons of a test to its report."""
     take()
     yield
     rows = take()
     if rows:
         record_property("operators", rows)
+
+
+@pytest.fixture(scope="module")
+def file(request, tmp_path_factory):
+    """The file of a module's MODEL, a function that returns its content."""
+    path = tmp_path_factory.mktemp("model") / "m.tflite"
+    path.write_bytes(request.module.MODEL())
+    return path
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -48,7 +55,6 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _properties(terminalreporter, wanted):
-    """Return the values of a property of all tests."""
     found = {}
     for reports in terminalreporter.stats.values():
         for report in reports:

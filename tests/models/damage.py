@@ -1,28 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damage to model files."""
 
-import random
 import struct
-from collections.abc import Callable
 
 _EXTREME = [0, 1, -1, 2**31 - 1, -(2**31), 0x7F, 0xFFFF, 1 << 24]
-
 _KINDS = ["Add", "MatMul", "Reshape", "Concat", "Transpose", "Gather", "Softmax", "LSTM"]
 
 
-def flip(data: bytearray, source: random.Random) -> bytearray:
-    """Change single bytes."""
+def flip(data, source):
     for _ in range(source.randint(1, 8)):
         data[source.randrange(len(data))] = source.randrange(256)
     return data
 
 
-def cut(data: bytearray, source: random.Random) -> bytearray:
-    """Keep the beginning."""
+def cut(data, source):
     return data[: source.randrange(len(data))]
 
 
-def extreme(data: bytearray, source: random.Random) -> bytearray:
+def extreme(data, source):
     """Write limits of ranges to offsets and sizes of flatbuffers."""
     for _ in range(source.randint(1, 4)):
         at = source.randrange(max(len(data) // 4 - 1, 1)) * 4
@@ -30,21 +25,21 @@ def extreme(data: bytearray, source: random.Random) -> bytearray:
     return data
 
 
-def head(data: bytearray, source: random.Random) -> bytearray:
+def head(data, source):
     """Change bytes of tables, not of weights."""
     for _ in range(source.randint(1, 4)):
         data[source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
     return data
 
 
-def tail(data: bytearray, source: random.Random) -> bytearray:
+def tail(data, source):
     """Change bytes at the end: TFLite's writer puts operators there, ONNX's the interface."""
     for _ in range(source.randint(1, 4)):
         data[-1 - source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
     return data
 
 
-def move(data: bytearray, source: random.Random) -> bytearray:
+def move(data, source):
     """Copy one part over another."""
     size = source.randint(1, min(64, len(data)))
     begin, end = source.randrange(len(data) - size + 1), source.randrange(len(data) - size + 1)
@@ -52,15 +47,14 @@ def move(data: bytearray, source: random.Random) -> bytearray:
     return data
 
 
-MUTATIONS: list[Callable[[bytearray, random.Random], bytearray]] = [flip, cut, extreme, head, tail, move]
+MUTATIONS = [flip, cut, extreme, head, tail, move]
 
 
-def damaged(content: bytes, source: random.Random) -> bytes:
-    """Return a damaged file."""
+def damaged(content, source):
     return bytes(source.choice(MUTATIONS)(bytearray(content), source))
 
 
-def damaged_onnx(content: bytes, source: random.Random) -> bytes:
+def damaged_onnx(content, source):
     """Return an ONNX file with other attributes, sizes, dtypes or connections: most damaged bytes end the parse."""
     import onnx
 
@@ -83,9 +77,7 @@ def damaged_onnx(content: bytes, source: random.Random) -> bytes:
         elif kind == 3 and node.input:
             del node.input[source.randrange(len(node.input))]
         elif kind == 4:
-            node.op_type = source.choice(
-                ["Add", "MatMul", "Reshape", "Concat", "Transpose", "Gather", "Softmax", "LSTM"]
-            )
+            node.op_type = source.choice(_KINDS)
         elif graph.initializer:
             tensor = source.choice(graph.initializer)
             if tensor.dims and source.random() < 0.5:

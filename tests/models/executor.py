@@ -10,9 +10,14 @@ import subprocess
 import numpy as np
 import pytest
 from campaign import SANITIZED_LEVEL
+from opwest.diagnostics import Diagnostics
 from opwest.importers.models.emit.emit import emit_program, source_of
 from opwest.importers.models.execute.run import run_program
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.ir.verify import verify
+from opwest.importers.models.lower.lower import lower_graph, with_passes
+from requirements_support import need
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")
 DEFINED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
@@ -29,6 +34,21 @@ def equal(one, other):
     return np.allclose(one.reshape(-1), other.reshape(-1), 1e-3, limit, equal_nan=True)
 
 
+def checked(graph, *fold):
+    """Return a graph without faults, whose shapes are known."""
+    check_graph(graph, "made", faults := Diagnostics(), *fold)
+    assert not faults.has_errors, "\n".join(map(str, faults))
+    return graph
+
+
+def interpreted(graph, inputs, states=None):
+    return outputs_of(graph, run_graph(graph, inputs, states))
+
+
+def program_of(graph):
+    return with_passes(lower_graph(graph, "made", Diagnostics()))
+
+
 def joined(emitted):
     """Return the C file of several programs, as that of one model, and the symbols of their functions."""
     symbols = {}
@@ -39,9 +59,8 @@ def joined(emitted):
 
 
 class Library:
-    """Programs compiled together."""
-
     def __init__(self, programs, folder, flags=(), kernels="portable"):
+        need("cc")
         self.emitted = []
         self.programs = programs
         for number, program in enumerate(programs):
@@ -105,8 +124,6 @@ class Library:
             rows = value.size // value.shape[-1] if value.pitch else 1
             return whole[value.offset : value.offset + (rows - 1) * value.pitch + value.size // rows]
         if value not in memory:
-            content = value.content
-            memory[value] = (
-                np.full(value.shape, 85).astype(value.dtype) if content is None else np.array(content, order="C")
-            )
+            content = np.full(value.shape, 85, value.dtype) if value.content is None else value.content
+            memory[value] = np.array(content, order="C")
         return memory[value]

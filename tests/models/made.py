@@ -1,28 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """TFLite files that tests make: tensors by Python objects, operators by name."""
 
-import re
 from dataclasses import dataclass, field
 
-import flatbuffers
 import numpy as np
-import tflite
+from requirements_support import need
+
+need("tflite")
+
+import flatbuffers  # noqa: E402
+import tflite  # noqa: E402
 
 TYPES = {
-    "float32": tflite.TensorType.FLOAT32,
-    "float16": tflite.TensorType.FLOAT16,
-    "float64": tflite.TensorType.FLOAT64,
-    "int4": tflite.TensorType.INT4,
-    "int8": tflite.TensorType.INT8,
-    "int16": tflite.TensorType.INT16,
-    "int32": tflite.TensorType.INT32,
-    "int64": tflite.TensorType.INT64,
-    "uint8": tflite.TensorType.UINT8,
-    "uint16": tflite.TensorType.UINT16,
-    "uint32": tflite.TensorType.UINT32,
-    "bool": tflite.TensorType.BOOL,
-    "string": tflite.TensorType.STRING,
-    "resource": tflite.TensorType.RESOURCE,
+    name: getattr(tflite.TensorType, name.upper())
+    for name in "float16 float32 float64 int4 int8 int16 int32 int64 uint8 uint16 uint32 bool string resource".split()
 }
 
 
@@ -55,7 +46,7 @@ class Model:
     """A file in the making: one subgraph, further ones with `subgraph()`."""
 
     def __init__(self):
-        self.subgraphs = [Subgraph()]
+        self.subgraphs, self.current = [Subgraph()], None
         self.data_after = False
         """Whether constants are stored after the flatbuffer."""
         self.signatures = []
@@ -65,12 +56,10 @@ class Model:
 
     @property
     def graph(self):
-        return self.subgraphs[-1]
+        return self.current or self.subgraphs[-1]
 
     def subgraph(self):
-        """Start another subgraph; return its number."""
         self.subgraphs.append(Subgraph())
-        return len(self.subgraphs) - 1
 
     def _tensor(self, *args, **keys):
         made = Made(*args, **keys)
@@ -91,6 +80,9 @@ class Model:
     def variable(self, dtype, shape, scale=None, zero=0, **keys):
         return self._tensor(dtype, tuple(shape), scale, zero, variable=True, **keys)
 
+    def inner(self, dtype, scale, zero=0):
+        return self._tensor(dtype, (), scale, zero)
+
     def operator(self, kind, inputs, *results, **options):
         """Add an operator; `results` are (dtype, scale, zero) or tensors. Options have the names of the schema."""
         outputs = [one if isinstance(one, Made) else self._tensor(one[0], (), *one[1:]) for one in results]
@@ -99,9 +91,14 @@ class Model:
 
     def output(self, *tensors):
         self.graph.outputs.extend(tensors)
+        return self
+
+    def ending_with(self, kind, inputs, *results, **options):
+        """Add an operator whose results are outputs; return the model."""
+        found = self.operator(kind, inputs, *results, **options)
+        return self.output(*(found if len(results) > 1 else [found]))
 
     def build(self):
-        """Return the file."""
         if not self.data_after:
             return _Writer(self).write()
         # The size of the tables does not depend on the offsets.
@@ -109,9 +106,17 @@ class Model:
         return writer.write() + b"".join(writer.buffers)
 
     def save(self, path):
-        """Write the file; return its path."""
         path.write_bytes(self.build())
         return path
+
+
+def of_one(kind, inputs, *results, **options):
+    """Return a model of one operator; inputs are (dtype, shape, scale, zero), or (array, scale, zero) of constants."""
+    model = Model()
+    inputs = [
+        one if one is None else (model.input if isinstance(one[0], str) else model.constant)(*one) for one in inputs
+    ]
+    return model.ending_with(kind, inputs, *results, **options)
 
 
 class _Writer:
@@ -124,53 +129,38 @@ class _Writer:
         self.codes = []
 
     def write(self):
-        b, m = self.b, self.model
-        graphs = [self.subgraph(one) for one in m.subgraphs]
+        model = self.model
+        graphs = [self.subgraph(one) for one in model.subgraphs]
         metadata = []
-        for name, content in m.metadata.items():
+        for name, content in model.metadata.items():
             self.buffers.append(content)
-            text = b.CreateString(name)
-            tflite.MetadataStart(b)
-            tflite.MetadataAddName(b, text)
-            tflite.MetadataAddBuffer(b, len(self.buffers) - 1)
-            metadata.append(tflite.MetadataEnd(b))
+            metadata.append(self.table("Metadata", Name=self.text(name), Buffer=len(self.buffers) - 1))
         buffers = []
         place = self.after
         for content in self.buffers:
-            data = None
             if content and place is not None:
-                tflite.BufferStart(b)
-                tflite.BufferAddOffset(b, place)
-                tflite.BufferAddSize(b, len(content))
-                buffers.append(tflite.BufferEnd(b))
+                buffers.append(self.table("Buffer", Offset=place, Size=len(content)))
                 place += len(content)
-                continue
-            if content:
-                b.StartVector(1, len(content), 16)
-                b.head -= len(content)
-                b.Bytes[b.head : b.head + len(content)] = content
-                data = b.EndVector()
-            tflite.BufferStart(b)
-            if data is not None:
-                tflite.BufferAddData(b, data)
-            buffers.append(tflite.BufferEnd(b))
-        signatures = [self.signature(*one) for one in m.signatures]
-        codes = [self.code(one) for one in self.codes]
-        vectors = [self.vector(one) for one in (graphs, codes, buffers, metadata, signatures)]
-        description = b.CreateString(m.description) if m.description is not None else None
-        tflite.ModelStart(b)
-        tflite.ModelAddVersion(b, 3)
-        tflite.ModelAddSubgraphs(b, vectors[0])
-        tflite.ModelAddOperatorCodes(b, vectors[1])
-        tflite.ModelAddBuffers(b, vectors[2])
-        if description is not None:
-            tflite.ModelAddDescription(b, description)
-        if metadata:
-            tflite.ModelAddMetadata(b, vectors[3])
-        if signatures:
-            tflite.ModelAddSignatureDefs(b, vectors[4])
-        b.Finish(tflite.ModelEnd(b), b"TFL3")
-        return bytes(b.Output())
+            else:
+                buffers.append(self.table("Buffer", Data=self.aligned(content) if content else None))
+        signatures = [self.signature(*one) for one in model.signatures]
+        codes = [self.code(*one) for one in self.codes]
+        graphs, codes, buffers, *ends = map(self.vector, (graphs, codes, buffers, metadata, signatures))
+        metadata, signatures = ends[0] if metadata else None, ends[1] if signatures else None
+        found = self.table(
+            "Model", Version=3, Subgraphs=graphs, OperatorCodes=codes, Buffers=buffers,
+            Description=self.text(model.description), Metadata=metadata, SignatureDefs=signatures,
+        )  # fmt: skip
+        self.b.Finish(found, b"TFL3")
+        return bytes(self.b.Output())
+
+    def table(self, kind, **fields):
+        """Write a table, without the fields that are None."""
+        getattr(tflite, f"{kind}Start")(self.b)
+        for name, value in fields.items():
+            if value is not None:
+                getattr(tflite, f"{kind}Add{name}")(self.b, value)
+        return getattr(tflite, f"{kind}End")(self.b)
 
     def vector(self, items):
         self.b.StartVector(4, len(items), 4)
@@ -178,56 +168,47 @@ class _Writer:
             self.b.PrependUOffsetTRelative(one)
         return self.b.EndVector()
 
-    def numbers(self, values, dtype):
-        return self.b.CreateNumpyVector(np.asarray(values, dtype))
+    def aligned(self, content):
+        self.b.StartVector(1, len(content), 16)
+        self.b.head -= len(content)
+        self.b.Bytes[self.b.head : self.b.head + len(content)] = content
+        return self.b.EndVector()
 
-    def code(self, key):
-        kind, _ = key
+    def numbers(self, values, dtype=np.int32):
+        return None if values is None else self.b.CreateNumpyVector(np.asarray(values, dtype))
+
+    def text(self, words):
+        return None if words is None else self.b.CreateString(words)
+
+    def code(self, kind, version):
         number = getattr(tflite.BuiltinOperator, kind, None)
-        custom = self.b.CreateString(kind) if number is None else None
+        custom = self.text(kind if number is None else None)
         number = tflite.BuiltinOperator.CUSTOM if number is None else number
-        tflite.OperatorCodeStart(self.b)
-        tflite.OperatorCodeAddDeprecatedBuiltinCode(self.b, min(number, 127))
-        tflite.OperatorCodeAddBuiltinCode(self.b, number)
-        tflite.OperatorCodeAddVersion(self.b, key[1])
-        if custom is not None:
-            tflite.OperatorCodeAddCustomCode(self.b, custom)
-        return tflite.OperatorCodeEnd(self.b)
+        return self.table(
+            "OperatorCode", DeprecatedBuiltinCode=min(number, 127), BuiltinCode=number, Version=version,
+            CustomCode=custom,
+        )  # fmt: skip
 
     def signature(self, key, inputs, outputs, number):
-        b, graph, parts = self.b, self.model.subgraphs[number], []
+        tensors = self.model.subgraphs[number].tensors
+        ends = []
         for given in (inputs, outputs):
-            maps = []
-            for name, tensor in given.items():
-                text = b.CreateString(name)
-                tflite.TensorMapStart(b)
-                tflite.TensorMapAddName(b, text)
-                tflite.TensorMapAddTensorIndex(b, graph.tensors.index(tensor))
-                maps.append(tflite.TensorMapEnd(b))
-            parts.append(self.vector(maps))
-        text = b.CreateString(key)
-        tflite.SignatureDefStart(b)
-        tflite.SignatureDefAddInputs(b, parts[0])
-        tflite.SignatureDefAddOutputs(b, parts[1])
-        tflite.SignatureDefAddSignatureKey(b, text)
-        tflite.SignatureDefAddSubgraphIndex(b, number)
-        return tflite.SignatureDefEnd(b)
+            maps = [
+                self.table("TensorMap", Name=self.text(name), TensorIndex=tensors.index(tensor))
+                for name, tensor in given.items()
+            ]
+            ends.append(self.vector(maps))
+        key = self.text(key)
+        return self.table("SignatureDef", Inputs=ends[0], Outputs=ends[1], SignatureKey=key, SubgraphIndex=number)
 
     def subgraph(self, graph):
-        b = self.b
         tensors = self.vector([self.tensor(one) for one in graph.tensors])
         operators = self.vector([self.operator(graph, *one) for one in graph.operators])
-        inputs = self.numbers([graph.tensors.index(t) for t in graph.inputs], np.int32)
-        outputs = self.numbers([graph.tensors.index(t) for t in graph.outputs], np.int32)
-        tflite.SubGraphStart(b)
-        tflite.SubGraphAddTensors(b, tensors)
-        tflite.SubGraphAddOperators(b, operators)
-        tflite.SubGraphAddInputs(b, inputs)
-        tflite.SubGraphAddOutputs(b, outputs)
-        return tflite.SubGraphEnd(b)
+        ends = [self.numbers([graph.tensors.index(t) for t in some]) for some in (graph.inputs, graph.outputs)]
+        return self.table("SubGraph", Tensors=tensors, Operators=operators, Inputs=ends[0], Outputs=ends[1])
 
     def tensor(self, made):
-        b, index = self.b, 0
+        index = 0
         if made.raw is not None or made.content is not None:
             self.buffers.append(made.raw if made.raw is not None else np.ascontiguousarray(made.content).tobytes())
             index = len(self.buffers) - 1
@@ -236,29 +217,15 @@ class _Writer:
             each = np.atleast_1d(np.asarray(made.scale, np.float32))
             zeros = np.broadcast_to(np.asarray(made.zero, np.int64), each.shape)
             scales, zeros = self.numbers(each, np.float32), self.numbers(zeros, np.int64)
-            tflite.QuantizationParametersStart(b)
-            tflite.QuantizationParametersAddScale(b, scales)
-            tflite.QuantizationParametersAddZeroPoint(b, zeros)
-            tflite.QuantizationParametersAddQuantizedDimension(b, made.axis)
-            quantization = tflite.QuantizationParametersEnd(b)
-        text = b.CreateString(made.name) if made.name is not None else None
-        shape = self.numbers(made.shape, np.int32)
-        fixed = self.numbers(made.signature, np.int32) if made.signature is not None else None
-        tflite.TensorStart(b)
-        if text is not None:
-            tflite.TensorAddName(b, text)
-        tflite.TensorAddShape(b, shape)
-        tflite.TensorAddType(b, TYPES[made.dtype])
-        tflite.TensorAddBuffer(b, index)
-        tflite.TensorAddIsVariable(b, made.variable)
-        if fixed is not None:
-            tflite.TensorAddShapeSignature(b, fixed)
-        if quantization is not None:
-            tflite.TensorAddQuantization(b, quantization)
-        return tflite.TensorEnd(b)
+            quantization = self.table(
+                "QuantizationParameters", Scale=scales, ZeroPoint=zeros, QuantizedDimension=made.axis
+            )
+        return self.table(
+            "Tensor", Name=self.text(made.name), Shape=self.numbers(made.shape), Type=TYPES[made.dtype], Buffer=index,
+            IsVariable=made.variable, ShapeSignature=self.numbers(made.signature), Quantization=quantization,
+        )  # fmt: skip
 
     def operator(self, graph, kind, inputs, outputs, options):
-        b = self.b
         options = dict(options)
         table = options.pop("options", None) or options_table(kind)
         key = (kind, options.pop("version", 1))
@@ -266,31 +233,23 @@ class _Writer:
         inner = options.pop("intermediates", None)
         if key not in self.codes:
             self.codes.append(key)
-        built = None
+        built = {}
         if table is not None:
-            encoded = {name: self.option(name, value) for name, value in options.items()}
-            getattr(tflite, f"{table}Start")(b)
-            for name, value in encoded.items():
-                camel = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-                getattr(tflite, f"{table}Add{camel}")(b, value)
-            built = getattr(tflite, f"{table}End")(b)
-        reads = self.numbers([-1 if t is None else graph.tensors.index(t) for t in inputs], np.int32)
-        writes = self.numbers([graph.tensors.index(t) for t in outputs], np.int32)
-        kept = self.numbers([graph.tensors.index(t) for t in inner], np.int32) if inner is not None else None
-        data = b.CreateByteVector(custom) if custom else None
-        tflite.OperatorStart(b)
-        tflite.OperatorAddOpcodeIndex(b, self.codes.index(key))
-        tflite.OperatorAddInputs(b, reads)
-        tflite.OperatorAddOutputs(b, writes)
-        if kept is not None:
-            tflite.OperatorAddIntermediates(b, kept)
-        if built is not None:
+            fields = {
+                "".join(part[:1].upper() + part[1:] for part in name.split("_")): self.option(name, value)
+                for name, value in options.items()
+            }
             union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, table) else "BuiltinOptions2"
-            getattr(tflite, f"OperatorAdd{union}Type")(b, getattr(getattr(tflite, union), table))
-            getattr(tflite, f"OperatorAdd{union}")(b, built)
-        if data is not None:
-            tflite.OperatorAddCustomOptions(b, data)
-        return tflite.OperatorEnd(b)
+            built = {f"{union}Type": getattr(getattr(tflite, union), table), union: self.table(table, **fields)}
+        reads, writes, kept = (
+            some if some is None else self.numbers([-1 if t is None else graph.tensors.index(t) for t in some])
+            for some in (inputs, outputs, inner)
+        )
+        data = self.b.CreateByteVector(custom) if custom else None
+        return self.table(
+            "Operator", OpcodeIndex=self.codes.index(key), Inputs=reads, Outputs=writes, Intermediates=kept, **built,
+            CustomOptions=data,
+        )  # fmt: skip
 
     def option(self, name, value):
         if isinstance(value, str):
@@ -303,45 +262,22 @@ class _Writer:
             }.get(name)
             if enumeration is not None:
                 return getattr(getattr(tflite, enumeration), value)
-            if value in TYPES:
-                return TYPES[value]
-            return self.b.CreateString(value)
+            return TYPES[value] if value in TYPES else self.text(value)
         if isinstance(value, (list, tuple)):
-            return self.numbers(value, np.int32)
+            return self.numbers(value)
         return self.b.CreateByteVector(value) if isinstance(value, bytes) else value
 
 
 _TABLES = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), "Pool2DOptions"),
+    **dict.fromkeys(("MEAN", "SUM"), "ReducerOptions"),
+    **dict.fromkeys((f"REDUCE_{what}" for what in ("MAX", "MIN", "PROD", "ANY", "ALL")), "ReducerOptions"),
+    **dict.fromkeys(("MINIMUM", "MAXIMUM"), "MaximumMinimumOptions"),
     "L2_NORMALIZATION": "L2NormOptions",
-    "MEAN": "ReducerOptions",
-    "SUM": "ReducerOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "BATCH_MATMUL": "BatchMatMulOptions",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
-    "SVDF": "SVDFOptions",
-    "SPACE_TO_BATCH_ND": "SpaceToBatchNDOptions",
-    "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
-    "TOPK_V2": "TopKV2Options",
-    "PADV2": "PadV2Options",
-    "SELECT_V2": "SelectV2Options",
-    "REVERSE_V2": "ReverseV2Options",
-    "SPLIT_V": "SplitVOptions",
-    "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions",
 }
-_OTHERS = re.compile(r"REDUCE_(MAX|MIN|PROD|ANY|ALL)")
+_OTHERS = {name.lower(): name for name in map(str, vars(tflite)) if f"{name}Start" in vars(tflite)}
 
 
 def options_table(kind):
     """Return the name of the options table of an operator; None if it has none."""
-    if kind in _TABLES:
-        return _TABLES[kind]
-    if _OTHERS.fullmatch(kind):
-        return "ReducerOptions"
-    name = "".join(part.capitalize() for part in kind.split("_")) + "Options"
-    return name if hasattr(tflite, f"{name}Start") else None
+    return _TABLES.get(kind) or _OTHERS.get(f"{kind.replace('_', '')}options".lower())

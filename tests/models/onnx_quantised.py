@@ -4,9 +4,11 @@
 import logging
 
 import onnx
-from models.onnx_support import cases_of
+from models.onnx_support import cases_of, check
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+
+TYPES = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
 
 
 class Reader(CalibrationDataReader):
@@ -17,34 +19,23 @@ class Reader(CalibrationDataReader):
         return next(self.cases, None)
 
 
-def quantised(model, folder, random, form="QDQ", data="int8", weights="int8", per_channel=False, **options):
-    """Return the content of a statically quantised model."""
+def _tool(quantize, model, folder, *words, weights, **options):
+    """Return the content that a function of the tool writes for a model."""
     logging.getLogger().setLevel(logging.ERROR)
     folder.mkdir(exist_ok=True)
     onnx.save(model, folder / "float.onnx")
-    types = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
-    cases = cases_of(model.SerializeToString(), random, 8)
-    quantize_static(
-        folder / "float.onnx",
-        folder / "quantised.onnx",
-        Reader(cases),
-        quant_format=getattr(QuantFormat, form),
-        activation_type=types[data],
-        weight_type=types[weights],
-        per_channel=per_channel,
-        **options,
-    )
+    quantize(folder / "float.onnx", folder / "quantised.onnx", *words, weight_type=TYPES[weights], **options)
     return (folder / "quantised.onnx").read_bytes()
 
 
+def quantised(model, folder, random, form="QDQ", data="int8", weights="int8", per_channel=False):
+    cases = Reader(cases_of(model.SerializeToString(), random, 8))
+    options = {"quant_format": getattr(QuantFormat, form), "activation_type": TYPES[data], "per_channel": per_channel}
+    return _tool(quantize_static, model, folder, cases, weights=weights, **options)
+
+
 def dynamic(model, folder, weights="int8", per_channel=False):
-    """Return the content of a dynamically quantised model."""
-    logging.getLogger().setLevel(logging.ERROR)
-    folder.mkdir(exist_ok=True)
-    onnx.save(model, folder / "float.onnx")
-    kind = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}[weights]
-    quantize_dynamic(folder / "float.onnx", folder / "dynamic.onnx", weight_type=kind, per_channel=per_channel)
-    return (folder / "dynamic.onnx").read_bytes()
+    return _tool(quantize_dynamic, model, folder, weights=weights, per_channel=per_channel)
 
 
 def scale_of(content):
@@ -55,3 +46,12 @@ def scale_of(content):
         if node.op_type == "DequantizeLinear" and node.output[0] == model.graph.output[0].name:
             return float(numpy_helper.to_array(constants[node.input[1]]))
     return 0.0
+
+
+def check_exact_and_fixed(contents, folder, random, bound=1e-6):
+    """Compare with --exact, and with at most one step without; return the graphs.
+
+    The results are float32: a step is the scale of the last DequantizeLinear.
+    """
+    check(contents, folder / "exact", random, bound, exact=True)
+    return check(contents, folder / "fixed", random, bound, 1.001, scales=[scale_of(content) for content in contents])

@@ -1,44 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX files that tests make, against onnxruntime, the interpreter and the emitted C.
 
-The session of onnxruntime has one thread, no memory patterns and no optimisation: operators run as the file has them.
-Integer weights are uint8: int8 ones have saturating products on processors without VNNI.
+Its session has one thread, no memory patterns and no optimisation: operators run as the file has them. Integer weights
+are uint8: int8 ones have saturating products on processors without VNNI.
 """
 
 import numpy as np
-import onnx
-import onnxruntime as ort
 from campaign import sized
-from models.executor import Library
-from models.records import compare, record
-from onnx import TensorProto, helper, numpy_helper
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.graph.types import Rules
-from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.lower.lower import lower_graph, with_passes
-from opwest.importers.models.onnx.read import read_onnx
-from opwest.importers.models.onnx.unsigned import with_unsigned_weights
-from opwest.importers.models.simplify.folding import Folding
-from opwest.importers.models.simplify.simplify import simplify
+from models.bounds import ONNX, compare, record
+from models.executor import Library, checked, interpreted, program_of
+from requirements_support import need
+
+need("onnx", "onnxruntime")
+
+import onnx  # noqa: E402
+import onnxruntime as ort  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from opwest.importers.models.graph.types import Rules  # noqa: E402
+from opwest.importers.models.onnx.read import read_onnx  # noqa: E402
+from opwest.importers.models.onnx.unsigned import with_unsigned_weights  # noqa: E402
+from opwest.importers.models.simplify.folding import Folding  # noqa: E402
+from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
 
 CONFIGURATIONS = sized(2, 50)
 """The number of random models of one operator."""
 CASES = 2
-DTYPES = {
-    "float32": TensorProto.FLOAT,
-    "int64": TensorProto.INT64,
-    "bool": TensorProto.BOOL,
-    "int32": TensorProto.INT32,
-    "int8": TensorProto.INT8,
-    "uint8": TensorProto.UINT8,
+DTYPES = {"float32": TensorProto.FLOAT} | {
+    name: getattr(TensorProto, name.upper()) for name in ("int64", "bool", "int32", "int8", "uint8")
 }
 ort.set_default_logger_severity(3)
 
 
 class Made:
-    """An ONNX model in the making."""
-
     def __init__(self, opset=13):
         self.opset = opset
         self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
@@ -61,6 +54,12 @@ class Made:
 
     def output(self, *names):
         self.outputs.extend(names)
+        return self
+
+    def ending_with(self, kind, *inputs, **options):
+        """Add an operator whose results are outputs; return the model."""
+        found = self.add(kind, *inputs, **options)
+        return self.output(*([found] if isinstance(found, str) else found))
 
     def model(self):
         results = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
@@ -74,6 +73,10 @@ class Made:
             kind = known[one.name].type.tensor_type.elem_type if one.name in known else 0
             one.type.tensor_type.elem_type = kind or TensorProto.FLOAT
         return made
+
+
+def opset_of(random, least=11):
+    return int(random.integers(least, 22))
 
 
 def floats(random, *shape, scale=1.0):
@@ -92,41 +95,34 @@ def graph_of(content, exact=False):
     """Return the checked graph of a file, whose shapes are those of the operators' own inference."""
     [graph] = read_onnx(content, Rules(float_requantization=exact))
     shapes = [(one, one.shape) for node in graph.nodes for one in node.outputs]
-    faults = Diagnostics()
-    check_graph(graph, "made.onnx", faults, Folding(graph.rules))
-    assert not faults.has_errors, "\n".join(map(str, faults))
+    checked(graph, Folding(graph.rules))
     for tensor, shape in shapes:
         assert tensor.shape == shape, tensor
     return graph
 
 
 def cases_of(content, random, count=CASES, limits=(0, 3)):
-    """Return random inputs by name."""
-    found = []
-    for _ in range(count):
-        case = {}
-        for one in session(content).get_inputs():
-            shape = [n if isinstance(n, int) else 1 for n in one.shape]
-            if one.type == "tensor(float)":
-                case[one.name] = floats(random, *shape, scale=float(random.choice([0.5, 1, 2])))
-            elif one.type == "tensor(bool)":
-                case[one.name] = random.integers(0, 2, shape).astype(bool)
-            else:
-                dtype = {"tensor(int8)": np.int8, "tensor(uint8)": np.uint8}.get(one.type)
-                low, high = limits if dtype is None else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
-                case[one.name] = random.integers(low, high, shape).astype(dtype or one.type[7:-1])
-        found.append(case)
-    return found
+    inputs = session(content).get_inputs()
+
+    def array(one):
+        shape = [n if isinstance(n, int) else 1 for n in one.shape]
+        if one.type == "tensor(float)":
+            return floats(random, *shape, scale=float(random.choice([0.5, 1, 2])))
+        if one.type == "tensor(bool)":
+            return random.integers(0, 2, shape).astype(bool)
+        dtype = {"tensor(int8)": np.int8, "tensor(uint8)": np.uint8}.get(one.type)
+        low, high = limits if dtype is None else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+        return random.integers(low, high, shape).astype(dtype or one.type[7:-1])
+
+    return [{one.name: array(one) for one in inputs} for _ in range(count)]
 
 
 def check(contents, folder, random, bound, steps=0, exact=False, limits=(0, 3), scales=None):
-    """Compare the models; |found - expected| <= bound * max(1, |expected|), or `steps` times a scale for float results.
-
-    Integers differ by at most `steps`. The graphs are returned.
-    """
+    """Compare the models as bounds.compare() does, with `steps` times the scale of a model; return the graphs."""
     contents = [one.model().SerializeToString() if isinstance(one, Made) else one for one in contents]
     graphs = [graph_of(content, exact) for content in contents]
-    library = compiled(graphs, folder)
+    folder.mkdir(exist_ok=True)
+    library = Library([program_of(simplify(graph)) for graph in graphs], folder)
     for number, (content, graph) in enumerate(zip(contents, graphs, strict=True)):
         oracle, key = session(content), key_of(content, exact)
         cases = cases_of(content, random, limits=limits)
@@ -134,11 +130,10 @@ def check(contents, folder, random, bound, steps=0, exact=False, limits=(0, 3), 
         for case in cases:
             expected = oracle.run(None, case)
             given = [case[one.name] for one in oracle.get_inputs()]
-            interpreted = outputs_of(graph, run_graph(graph, given))
-            runs = [("interpreter", interpreted)]
-            if library is not None:
-                runs.append(("emitted C", library.run(number, given)))
-            for name, results in runs:
+            for name, results in (
+                ("interpreter", interpreted(graph, given)),
+                ("emitted C", library.run(number, given)),
+            ):
                 for wanted, found in zip(expected, results, strict=True):
                     assert wanted.size == found.size and wanted.dtype == found.dtype, (name, wanted.shape, found.shape)
                     allowed = steps * scales[number] if scales else steps
@@ -146,14 +141,11 @@ def check(contents, folder, random, bound, steps=0, exact=False, limits=(0, 3), 
     return graphs
 
 
-def compiled(graphs, folder):
-    """Return the library of the graphs, simplified as by an import."""
-    programs = []
-    for graph in graphs:
-        faults = Diagnostics()
-        programs.append(with_passes(lower_graph(simplify(graph), "made.onnx", faults)))
-    folder.mkdir(exist_ok=True)
-    return Library(programs, folder)
+def check_family(folder, make, kind, count=1):
+    """Compare `count` times as many models of make(random, kind) as configured; return the graphs."""
+    random = np.random.default_rng([ord(c) for c in kind])
+    models = [make(random, kind) for _ in range(count * CONFIGURATIONS)]
+    return check(models, folder, random, ONNX[kind])
 
 
 def key_of(content, exact):

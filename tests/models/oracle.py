@@ -2,6 +2,7 @@
 """LiteRT as the reference."""
 
 import numpy as np
+from requirements_support import need
 
 
 def litert(content, cases, resolver="BUILTIN_REF", steps=False):
@@ -9,15 +10,12 @@ def litert(content, cases, resolver="BUILTIN_REF", steps=False):
 
     All tensors have memory of their own: LiteRT 2.3 otherwise lets RESHAPE and ADD share a tensor that is read later.
     """
+    need("ai_edge_litert")
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kernels = getattr(OpResolverType, resolver)
-    interpreter = Interpreter(
-        model_content=content,
-        experimental_op_resolver_type=kernels,
-        experimental_preserve_all_tensors=True,
-        num_threads=1,
-    )
+    options = {"experimental_op_resolver_type": kernels, "experimental_preserve_all_tensors": True, "num_threads": 1}
+    interpreter = Interpreter(model_content=content, **options)
     interpreter.allocate_tensors()
     outputs = []
     for case in cases:

@@ -4,20 +4,18 @@
 from dataclasses import dataclass
 
 import numpy as np
-from models.bounds import bound_of
+from models.bounds import bound_of, distances
 from models.campaigns import cases_of, graph_of
-from models.layers import convolution, dense, depthwise
-from models.lstms import byte_lstm, float_lstm
+from models.layers import KINDS as LAYERS
+from models.layers import byte_lstm, float_lstm
 from models.made import Model
 from models.oracle import litert
-from models.records import distances
 from models.test_arithmetic import activation, binary, shifted
 from models.test_control import condition, loop, variables
-from models.test_hybrid import layer, some_zeros
 from models.test_moves import KINDS as MOVES
 from models.test_moves import Limited
 from models.test_pools import normalisation, pool
-from models.test_products import product, transposed
+from models.test_products import hybrid_layer, product, some_zeros, transposed
 from models.test_recurrent import svdf
 from models.test_reductions import few_values, greatest, position, reduction, running_sum
 from models.test_unary import positive_cases, unary
@@ -32,16 +30,12 @@ LEAST, MOST = 4, 0.7
 
 @dataclass(frozen=True)
 class Part:
-    """One operator of the sample."""
+    """One operator of the sample: after its name, whatever else distinguishes it; the bound of its float results."""
 
     kind: str
-    """The operator; after a space, whatever else distinguishes it."""
     build: object
-    """function(random) -> made.Model."""
     cases: object = cases_of
-    """function(graph, random) -> inputs of each run."""
     bound: float = 0.0
-    """That of float results."""
 
 
 def _part(kind, make, *rest, **options):
@@ -54,8 +48,12 @@ def _unary(kind, dtype, **options):
     return Part(f"{kind} {dtype}", lambda random: unary(kind, random, dtype), bound=bound_of(kind), **options)
 
 
-def _binary(kind, dtype, factor=2.0, **options):
-    return Part(f"{kind} {dtype}", lambda random: binary(kind, random, dtype, factor, **options))
+def _binary(kind, dtype, factor=2.0):
+    return Part(f"{kind} {dtype}", lambda random: binary(kind, random, dtype, factor))
+
+
+def _normalised(kind, dtype):
+    return _part(f"{kind} {dtype}", normalisation, kind, dtype, dtype)
 
 
 def _move(kind, dtype):
@@ -66,8 +64,7 @@ def _move(kind, dtype):
 
 def _floor_mod(random):
     model = Model()
-    model.output(model.operator("FLOOR_MOD", [model.input("int64", (3, 5)) for _ in range(2)], ("int64",)))
-    return model
+    return model.ending_with("FLOOR_MOD", [model.input("int64", (3, 5)) for _ in range(2)], ("int64",))
 
 
 def _odd(graph, random):
@@ -75,11 +72,9 @@ def _odd(graph, random):
 
 
 def groups():
-    """Return the parts of each file by its name."""
-    layers = {"CONV_2D": convolution, "DEPTHWISE_CONV_2D": depthwise, "FULLY_CONNECTED": dense}
-    weighted = [(kind, dtype) for kind in layers for dtype in ("int8", "uint8", "int16")]
+    weighted = [(kind, dtype) for kind in LAYERS for dtype in ("int8", "uint8", "int16")]
     return {
-        "layers": [_part(f"{kind} {dtype}", layers[kind], dtype) for kind, dtype in weighted]
+        "layers": [_part(f"{kind} {dtype}", LAYERS[kind], dtype) for kind, dtype in weighted]
         + [
             _part("TRANSPOSE_CONV int8", transposed, "int8"),
             _part("BATCH_MATMUL int8", product, "int8", "int8"),
@@ -96,8 +91,7 @@ def groups():
             _unary("GELU", "int8"),
             _unary("LEAKY_RELU", "int16"),
             _unary("HARD_SWISH", "uint8"),
-            _part("SOFTMAX int8", normalisation, "SOFTMAX", "int8", "int8"),
-            _part("SOFTMAX int16", normalisation, "SOFTMAX", "int16", "int16"),
+            *(_normalised("SOFTMAX", dtype) for dtype in ("int8", "int16")),
             _binary("MUL", "int64"),
             Part("FLOOR_MOD int64", _floor_mod, cases=_odd),
             _part("CUMSUM int64", running_sum, "int64"),
@@ -115,15 +109,13 @@ def groups():
             }.items()
         ],
         "floats": [
-            _part("CONV_2D float32", convolution, "float32"),
-            _part("SOFTMAX float32", normalisation, "SOFTMAX", "float32", "float32"),
-            _part("LOG_SOFTMAX float32", normalisation, "LOG_SOFTMAX", "float32", "float32"),
-            _part("L2_NORMALIZATION float32", normalisation, "L2_NORMALIZATION", "float32", "float32"),
+            _part("CONV_2D float32", LAYERS["CONV_2D"], "float32"),
+            *(_normalised(kind, "float32") for kind in ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")),
             *(_unary(kind, "float32") for kind in ("TANH", "LOGISTIC", "EXP", "GELU", "SIN", "COS")),
             *(_unary(kind, "float32", cases=positive_cases) for kind in ("LOG", "RSQRT")),
         ],
         "hybrid": [
-            _part(f"{kind} hybrid", layer, kind, bounded=f"{kind} hybrid", cases=some_zeros)
+            _part(f"{kind} hybrid", hybrid_layer, kind, bounded=f"{kind} hybrid", cases=some_zeros)
             for kind in ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D")
         ],
         "recurrent": [
@@ -166,7 +158,6 @@ class Sampled:
 
 
 def sample(name, parts, seed=11):
-    """Return the file of a group."""
     random, models, cases = np.random.default_rng(seed), [], []
     kinds, bounds = [], []
     for part in parts:
@@ -209,8 +200,4 @@ def _joined(models):
 
 
 def samples():
-    """Return all files."""
     return [sample(name, parts) for name, parts in groups().items()]
-
-
-OPERATORS = {part.kind.split()[0] for parts in groups().values() for part in parts}

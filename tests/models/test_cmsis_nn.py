@@ -13,54 +13,41 @@ from in_process import fail, succeed
 from kernels.padded_layers import padded_layer
 from kernels.reference import results_of
 from models.campaigns import CASES, CONFIGURATIONS, cases_of, graph_of
-from models.executor import Library
+from models.executor import Library, interpreted
 from models.layers import KINDS, quantised
-from models.made import Model
+from models.made import of_one
 from opwest.diagnostics import Diagnostics
 from opwest.importers.models.emit.cmsis_nn import sizes
 from opwest.importers.models.emit.cmsis_nn.extensions import EXTENSIONS, VARIANTS
 from opwest.importers.models.emit.emit import emit_program
 from opwest.importers.models.graph.types import Rules
-from opwest.importers.models.interpret.run import outputs_of, run_graph
 from opwest.importers.models.ir.operations import Convolution, Depthwise
 from opwest.importers.models.lower.lower import lower_graph
 from opwest.importers.models.operators.windows import Window
 from opwest.tuning import random_layers
 from opwest.zephyr.cmsis_nn import required_sources
-from requirements_support import need
-
-need("cc", "tflite")
 
 
 def pool(random, dtype):
-    model = Model()
-    data = model.input(
-        dtype, (int(random.integers(1, 3)), 9, 8, int(random.integers(1, 40))), *quantised(random, dtype)
-    )
-    options = {
-        "padding": str(random.choice(["SAME", "VALID"])),
-        "stride_h": int(random.integers(1, 4)),
-        "stride_w": int(random.integers(1, 4)),
-        "filter_height": int(random.integers(1, 6)),
-        "filter_width": int(random.integers(1, 6)),
-        "fused_activation_function": str(random.choice(["NONE", "RELU", "RELU6"])),
-    }
+    shape = (int(random.integers(1, 3)), 9, 8, int(random.integers(1, 40)))
+    numbers = quantised(random, dtype)
+    limits = {"stride_h": 4, "stride_w": 4, "filter_height": 6, "filter_width": 6}
+    options = {"padding": str(random.choice(["SAME", "VALID"]))}
+    options |= {name: int(random.integers(1, most)) for name, most in limits.items()}
+    options["fused_activation_function"] = str(random.choice(["NONE", "RELU", "RELU6"]))
     kind = str(random.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"]))
-    model.output(model.operator(kind, [data], (dtype, data.scale, data.zero), **options))
-    return model
+    return of_one(kind, [(dtype, shape, *numbers)], (dtype, *numbers), **options)
 
 
 def element(random, dtype):
-    model = Model()
     shape = (1, int(random.integers(1, 50)))
-    one, other = (model.input(dtype, shape, *quantised(random, dtype)) for _ in range(2))
+    one, other = (quantised(random, dtype) for _ in range(2))
     kind = str(random.choice(["ADD", "MUL"]))
-    wide = one.scale + other.scale if kind == "ADD" else one.scale * other.scale * 90
+    wide = one[0] + other[0] if kind == "ADD" else one[0] * other[0] * 90
     scale, zero = wide * random.uniform(0.6, 2), int(random.integers(-128, 128))
     activation = str(random.choice(["NONE", "RELU", "RELU6"]))
-    result = model.operator(kind, [one, other], (dtype, scale, zero), fused_activation_function=activation)
-    model.output(result)
-    return model
+    inputs = [(dtype, shape, *one), (dtype, shape, *other)]
+    return of_one(kind, inputs, (dtype, scale, zero), fused_activation_function=activation)
 
 
 FAMILIES = {**KINDS, "POOL": pool, "ELEMENTS": element}
@@ -107,7 +94,7 @@ def test_results(kind, dtype, variant, tmp_path, archive):
     for number, graph in enumerate(graphs):
         called += sum(step.variant == variant for step in emitted[number].steps)
         for case in cases_of(graph, random, CASES):
-            wanted = outputs_of(graph, run_graph(graph, case, None))
+            wanted = interpreted(graph, case)
             found = library.run(number, case)
             for one, two in zip(wanted, found, strict=True):
                 assert np.array_equal(one, two.reshape(one.shape)), f"configuration {number}"
@@ -138,7 +125,6 @@ def test_windows_in_the_padding(kind, dtype, tmp_path, archive):
 
 
 def _has_data(program):
-    """Whether a window of a layer has a part that is not in the padding."""
     [operation] = program.operations
     return operation.window.has_data(operation.inputs[0].shape[1:3])
 

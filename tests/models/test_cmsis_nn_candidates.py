@@ -2,31 +2,21 @@
 """`opwest import --with cmsis-nn`, and `opwest tune --cmsis-nn`: CMSIS-NN as one more candidate for each layer."""
 
 import json
-import re
 
 import pytest
 import yaml
 from campaign import sized
 from cmsis_nn_support import VARIANTS, cmsis_nn_directory, planted_table
 from in_process import fail, opwest, succeed
+from models.commands import CLASSES, chosen, dense
+from models.test_max_ram import convolutions
 from opwest.cli.import_kinds import with_kind
 from opwest.tuning.check import check
 from requirements_support import need
 
-need("tflite")
-
-from models.test_commands import dense  # noqa: E402
-from models.test_max_ram import convolutions  # noqa: E402
-
-CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
+PREFERRED = ["--with", "cmsis-nn", "--prefer", "cmsis-nn"]
 CONVOLVE = "arm_convolve_wrapper_s8"
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("candidates") / "m.tflite"
-    path.write_bytes(convolutions())
-    return path
+MODEL = convolutions
 
 
 @pytest.fixture(scope="module")
@@ -35,41 +25,20 @@ def table(file):
     return planted_table(file, 1, ["cortex-m3", "cortex-m55"], file.parent / "planted.yaml")
 
 
-def imported(file, folder, *words):
-    """Return the variants of the layers by class, and the manifest."""
-    out = succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
-    found = {}
-    for line in out.splitlines():
-        head = re.match(r"(\w+) \(cycles of", line)
-        row = re.match(r"  \d+ \(\w+\) +(\S+)", line)
-        if head:
-            found[head[1]] = []
-        elif row:
-            list(found.values())[-1].append(row[1])
-    return found, yaml.safe_load((folder / "manifest.yaml").read_text())
-
-
 def externals(part):
     return [one["symbol"] for one in part.get("externals", ())]
 
 
 def test_cmsis_nn_is_chosen_where_a_table_says_so(file, table, tmp_path):
-    found, manifest = imported(file, tmp_path / "with", "--with", "cmsis-nn", "--tuning", table)
-    assert {name: [i for i, one in enumerate(rows) if one.startswith("cmsis-nn")] for name, rows in found.items()} == {
-        "mla": [1],
-        "dsp": [],
-        "mve": [1],
-    }
-    assert (found["mla"][1], found["mve"][1]) == ("cmsis-nn-none", "cmsis-nn-mve")
+    found, manifest = chosen(file, tmp_path / "with", "--with", "cmsis-nn", "--tuning", table)
+    calls = {name: {i: one for i, one in enumerate(rows) if "cmsis" in one} for name, rows in found.items()}
+    assert calls == {"mla": {1: "cmsis-nn-none"}, "dsp": {}, "mve": {1: "cmsis-nn-mve"}}
     assert externals(manifest) == externals(manifest["variants"]["dsp"]) == []
     assert "application" not in manifest
+    kconfig = [f"CONFIG_CMSIS_NN{part}" for part in ("", "_NNSUPPORT", "_CONVOLUTION")]
     for name in ("mla", "mve"):
         assert externals(manifest["variants"][name]) == [CONVOLVE, f"{CONVOLVE}_get_buffer_size"]
-        assert manifest["variants"][name]["externals"][0]["kconfig"] == [
-            "CONFIG_CMSIS_NN",
-            "CONFIG_CMSIS_NN_NNSUPPORT",
-            "CONFIG_CMSIS_NN_CONVOLUTION",
-        ]
+        assert manifest["variants"][name]["externals"][0]["kconfig"] == kconfig
         assert CONVOLVE in (tmp_path / "with" / name / "operators.c").read_text()
     for path in ("operators.c", "dsp/operators.c"):
         assert "arm_" not in (tmp_path / "with" / path).read_text()
@@ -77,7 +46,7 @@ def test_cmsis_nn_is_chosen_where_a_table_says_so(file, table, tmp_path):
 
 
 def test_cmsis_nn_is_never_chosen_without_the_option(file, table, tmp_path):
-    found, manifest = imported(file, tmp_path / "without", "--tuning", table)
+    found, manifest = chosen(file, tmp_path / "without", "--tuning", table)
     assert not any(one.startswith("cmsis-nn") for rows in found.values() for one in rows)
     assert "CMSIS" not in json.dumps(manifest)
 
@@ -85,7 +54,7 @@ def test_cmsis_nn_is_never_chosen_without_the_option(file, table, tmp_path):
 def test_a_host_needs_no_cmsis_nn(file, table, tmp_path, monkeypatch):
     monkeypatch.delenv("CMSIS_NN", raising=False)
     monkeypatch.setenv("ZEPHYR_BASE", str(tmp_path))
-    imported(file, tmp_path / "model", "--with", "cmsis-nn", "--tuning", table)
+    chosen(file, tmp_path / "model", "--with", "cmsis-nn", "--tuning", table)
     succeed("generate", tmp_path / "model/manifest.yaml", "-o", tmp_path / "app")
     kconfig = (tmp_path / "app/models/m/Kconfig").read_text()
     parts = {part.split("\n")[0]: part for part in kconfig.split("config OPWEST_MODEL_")}
@@ -101,8 +70,7 @@ def test_a_host_needs_no_cmsis_nn(file, table, tmp_path, monkeypatch):
 def test_preferred_cmsis_nn(rounding, tmp_path):
     """int8 FULLY_CONNECTED calls it only with its rounding, even where it is preferred."""
     file = dense("int8", results=40, layers=2).save(tmp_path / "m.tflite")
-    words = ["--with", "cmsis-nn", "--prefer", "cmsis-nn", "--rounding", rounding]
-    found, _ = imported(file, tmp_path / "model", *words)
+    found, _ = chosen(file, tmp_path / "model", *PREFERRED, "--rounding", rounding)
     for core, name in CLASSES.items():
         assert [one == VARIANTS[core] for one in found[name]] == [rounding == "cmsis-nn"] * 2
 
@@ -115,7 +83,7 @@ def test_values_of_options_are_no_kinds_and_no_models(tmp_path, monkeypatch):
 
 
 def test_preferred_convolutions(file, tmp_path):
-    found, _ = imported(file, tmp_path / "model", "--with", "cmsis-nn", "--prefer", "cmsis-nn")
+    found, _ = chosen(file, tmp_path / "model", *PREFERRED)
     assert found == {name: [VARIANTS[core]] * 3 for core, name in CLASSES.items()}
 
 
@@ -128,16 +96,12 @@ def test_preferred_convolutions(file, tmp_path):
             ["--with", "cmsis-nn", "--kernels", "portable"],
             "--with cmsis-nn and --kernels portable: the second one chooses no variants\n  expected: one of them",
         ),
-        (
-            ["--with", "cmsis-nn", "--prefer", "cmsis-nn-dsp"],
-            "--prefer: unknown variant 'cmsis-nn-dsp'\n  hint: variants: cmsis-nn, dsp-",
-        ),
+        ([*PREFERRED[:-1], "cmsis-nn-dsp"], "unknown variant 'cmsis-nn-dsp'\n  hint: variants: cmsis-nn, dsp-"),
     ],
 )
 def test_faults_of_options(words, message, file, tmp_path):
     code, _, err = opwest("import", file, "-o", tmp_path / "model", *words)
-    assert code != 0
-    assert message in err
+    assert code != 0 and message in err
     assert not (tmp_path / "model").exists()
 
 
@@ -146,18 +110,16 @@ def test_tune_measures_cmsis_nn(core, file, tmp_path):
     """A difference from the portable variant would be an error; the import then uses the measurements."""
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
     root = cmsis_nn_directory()
-    imported(file, tmp_path / "model")
+    chosen(file, tmp_path / "model")
     out = succeed("tune", tmp_path / "model", "--core", core, "--cmsis-nn", root).stdout
     measured = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())["cores"][core]
-    for costs in measured["layers"].values():
-        assert costs[VARIANTS[core]][0] > 1000
-        assert "portable" in costs
     assert len(measured["layers"]) == 3
+    assert all("portable" in costs and costs[VARIANTS[core]][0] > 1000 for costs in measured["layers"].values())
     assert 2000 < measured["functions"][CONVOLVE] < 20000
     assert measured["functions"][f"{CONVOLVE}_get_buffer_size"] < 1000
     assert VARIANTS[core] in out
     assert " -o NEW --with cmsis-nn --tuning " in out or " --with" not in out
-    words = ["--with", "cmsis-nn", "--prefer", "cmsis-nn", "--tuning", tmp_path / "model/tuning.yaml"]
+    words = [*PREFERRED, "--tuning", tmp_path / "model/tuning.yaml"]
     out = succeed("import", file, "-o", tmp_path / "tuned", "--vectors", "0", *words).stdout
     part = out.partition(f"{CLASSES[core]} (")[2]
     cycles = [costs[VARIANTS[core]][0] for costs in measured["layers"].values()]
@@ -175,7 +137,7 @@ def test_random_layers_in_qemu(core, tmp_path):
 
 def test_tune_without_cmsis_nn_does_not_measure_it(file, tmp_path):
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
-    imported(file, tmp_path / "model", "--with", "cmsis-nn")
+    chosen(file, tmp_path / "model", "--with", "cmsis-nn")
     out = succeed("tune", tmp_path / "model", "--core", "cortex-m4").stdout
     assert "cmsis-nn" not in (tmp_path / "model/tuning.yaml").read_text()
     assert VARIANTS["cortex-m4"] not in out
@@ -183,7 +145,7 @@ def test_tune_without_cmsis_nn_does_not_measure_it(file, tmp_path):
 
 def test_faults_of_tune(file, table, tmp_path):
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
-    imported(file, tmp_path / "model", "--with", "cmsis-nn", "--tuning", table)
+    chosen(file, tmp_path / "model", "--with", "cmsis-nn", "--tuning", table)
     err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--cmsis-nn", tmp_path).stderr
     assert f"--cmsis-nn: '{tmp_path}' is not CMSIS-NN\n  expected: a directory with Include/arm_nnfunctions.h" in err
     err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--wait-states", "2").stderr

@@ -12,7 +12,7 @@ from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
-from models.made import Model  # noqa: E402
+from models.made import of_one  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/writing-kernels.md"
 EXAMPLE = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
@@ -20,14 +20,7 @@ EXAMPLE = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
 
 @pytest.fixture
 def installed(tmp_path):
-    """Return a function that installs a module with an entry point, and one that runs Python with it."""
-
-    def install(text):
-        info = tmp_path / "site/acme_kernels-1.0.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-kernels\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[opwest.kernels]\nacme = acme_kernels\n")
-        (tmp_path / "site/acme_kernels.py").write_text(text)
+    """Return a function that installs a module with an entry point, and returns one that runs Python with it."""
 
     def run(*words):
         paths = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -35,20 +28,25 @@ def installed(tmp_path):
         command = [sys.executable, "-m", *map(str, words)]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
-    return install, run
+    def install(text):
+        info = tmp_path / "site/acme_kernels-1.0.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-kernels\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[opwest.kernels]\nacme = acme_kernels\n")
+        (tmp_path / "site/acme_kernels.py").write_text(text)
+        return run
+
+    return install
 
 
 def pool_model(path):
-    model = Model()
-    data = model.input("int8", (1, 8, 8, 6), 0.1, 3)
     options = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
-    model.output(model.operator("MAX_POOL_2D", [data], ("int8", 0.1, 3), fused_activation_function="RELU", **options))
-    return model.save(path)
+    options["fused_activation_function"] = "RELU"
+    return of_one("MAX_POOL_2D", [("int8", (1, 8, 8, 6), 0.1, 3)], ("int8", 0.1, 3), **options).save(path)
 
 
 def test_the_example_is_exact_and_measured(installed, tmp_path):
-    install, run = installed
-    install(EXAMPLE)
+    run = installed(EXAMPLE)
     done = run("opwest.tuning.check", "--core", "cortex-m4", "--layers", "4", "dsp-acme-pool")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("dsp-acme-pool on cortex-m4: 4 layers, 0 wrong; ")
@@ -65,8 +63,7 @@ def test_the_example_is_exact_and_measured(installed, tmp_path):
 
 
 def test_a_wrong_variant_is_found(installed, tmp_path):
-    install, run = installed
-    install(EXAMPLE.replace("int32_t most = -128;", "int32_t most = -127;"))
+    run = installed(EXAMPLE.replace("int32_t most = -128;", "int32_t most = -127;"))
     done = run("opwest.tuning.check", "--core", "cortex-m4", "--layers", "40", "dsp-acme-pool")
     assert done.returncode == 1
     assert re.search(r"40 layers, [1-9]\d* wrong; ", done.stdout), done.stdout
@@ -88,8 +85,7 @@ def test_a_wrong_variant_is_found(installed, tmp_path):
     ],
 )
 def test_faults_name_the_package(text, message, installed, tmp_path):
-    install, run = installed
-    install(text)
+    run = installed(text)
     done = run("opwest", "import", pool_model(tmp_path / "m.tflite"), "-o", tmp_path / "m")
     assert done.returncode == 1
     assert "error: " + message.format("package 'acme-kernels' (entry point 'acme' of opwest.kernels)") in done.stderr
@@ -98,7 +94,6 @@ def test_faults_name_the_package(text, message, installed, tmp_path):
 
 
 def test_an_unknown_variant(installed):
-    _, run = installed
-    done = run("opwest.tuning.check", "--core", "cortex-m4", "dsp-none")
+    done = installed("")("opwest.tuning.check", "--core", "cortex-m4", "dsp-none")
     assert done.returncode == 2
     assert "error: unknown variant 'dsp-none'" in done.stderr

@@ -21,8 +21,7 @@ def dense(kind):
     data = model.input("float32", (1, 4))
     weights = model.constant(np.ones((3, 4), np.float32))
     found = model.operator(kind, [data, weights, None] if kind == "FULLY_CONNECTED" else [data], ("float32",))
-    model.output(model.operator("TANH", [found], ("float32",)))
-    return model.build()
+    return model.ending_with("TANH", [found], ("float32",)).build()
 
 
 def measured(files, tmp_path):

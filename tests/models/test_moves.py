@@ -7,30 +7,25 @@ import numpy as np
 import pytest
 from campaign import sized
 from in_process import succeed
+from models.campaigns import cases_of, check_configurations, check_models, graph_of, seed_of
+from models.executor import Library, program_of
+from models.made import Model, of_one
+from models.moves import KINDS, numbers
+from models.oracle import litert
+from opwest.diagnostics import Diagnostics
+from opwest.importers.models.choice.geometry import key_of
+from opwest.importers.models.convert import import_model
+from opwest.importers.models.emit.emit import emit_program
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.graph.faults import Damaged
+from opwest.importers.models.interpret.run import run_graph
+from opwest.importers.models.simplify.folding import Folding
+from opwest.importers.models.simplify.simplify import simplify
+from opwest.importers.models.tflite.read import read_tflite
+from opwest.importers.models.vectors import make_vectors
 from requirements_support import need
 
-need("cc", "tflite", "ai_edge_litert")
-
-from models import indexed, moves  # noqa: E402
-from models.bounds import bound_of  # noqa: E402
-from models.campaigns import cases_of, check_configurations, graph_of  # noqa: E402
-from models.executor import Library  # noqa: E402
-from models.made import Model  # noqa: E402
-from models.oracle import litert  # noqa: E402
-from opwest.diagnostics import Diagnostics  # noqa: E402
-from opwest.importers.models.choice.geometry import key_of  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.emit.emit import emit_program  # noqa: E402
-from opwest.importers.models.graph.check import check_graph  # noqa: E402
-from opwest.importers.models.graph.faults import Damaged  # noqa: E402
-from opwest.importers.models.interpret.run import run_graph  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
-from opwest.importers.models.simplify.folding import Folding  # noqa: E402
-from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
-from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
-from opwest.importers.models.vectors import make_vectors  # noqa: E402
-
-KINDS = {**moves.KINDS, **indexed.KINDS}
+RESULT = ("int8", 0.2, 0)
 
 
 class Limited:
@@ -61,35 +56,26 @@ def test_moves(kind, tmp_path):
     make, dtypes = KINDS[kind]
     each, limited = itertools.cycle(dtypes), Limited()
     check_configurations(
-        lambda random: limited.build(make, random, next(each)),
-        tmp_path,
-        seed=[ord(c) for c in kind],
-        count=sized(max(5, len(dtypes)), 50 * len(dtypes)),
-        bound=bound_of(kind),
-        cases=limited.cases,
-    )
+        lambda random: limited.build(make, random, next(each)), tmp_path, seed_of(kind),
+        count=sized(max(5, len(dtypes)), 50 * len(dtypes)), bound=None, cases=limited.cases,
+    )  # fmt: skip
 
 
 def _indexed(kind, dtype):
-    """Return a model with computed indices, and the limit of the first."""
-    model = Model()
-    indices = model.input(dtype, (3, 2) if kind in ("GATHER_ND", "SCATTER_ND") else (3,))
-    data = model.input("int8", (5, 4, 2), 0.1, 3)
+    """Return a model of an operator with computed indices, the first input."""
+    indices, data = (dtype, (3, 2) if kind.endswith("_ND") else (3,)), ("int8", (5, 4, 2), 0.1, 3)
     if kind == "SCATTER_ND":
-        updates = model.input("int8", (3, 2))
-        model.graph.inputs.remove(data)
-        inputs, result = [indices, updates, model.constant(np.asarray([5, 4, 2], np.int32))], ("int8",)
-    else:
-        inputs, result = ([indices, data] if kind == "EMBEDDING_LOOKUP" else [data, indices]), ("int8", 0.1, 3)
-    model.output(model.operator(kind, inputs, result))
-    return model.build()
+        return of_one(kind, [indices, ("int8", (3, 2)), (np.int32([5, 4, 2]),)], ("int8",))
+    model = of_one(kind, [indices, data] if kind == "EMBEDDING_LOOKUP" else [data, indices], ("int8", 0.1, 3))
+    model.graph.inputs.sort(key=lambda one: one.dtype == "int8")
+    return model
 
 
 @pytest.mark.parametrize("kind", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP", "SCATTER_ND"])
 def test_indices_outside_of_their_dimension_are_an_error(kind, tmp_path):
     dtype = "int32" if kind in ("EMBEDDING_LOOKUP", "SCATTER_ND") else "int64"
-    graph = graph_of(_indexed(kind, dtype))
-    library = Library([with_passes(lower_graph(graph, "made.tflite", Diagnostics()))], tmp_path)
+    graph = graph_of(_indexed(kind, dtype).build())
+    library = Library([program_of(graph)], tmp_path)
     [case] = cases_of(graph, np.random.default_rng(1), 1)
     case[0] = np.zeros(case[0].shape, dtype)
     library.run(0, case)
@@ -102,70 +88,53 @@ def test_indices_outside_of_their_dimension_are_an_error(kind, tmp_path):
 
 
 def _program(model):
-    return with_passes(lower_graph(graph_of(model.build()), "made.tflite", Diagnostics()))
+    return program_of(graph_of(model.build()))
 
 
-def _twice(model, data, count=1):
-    """Return the results of operators that write memory of their own."""
-    found = [model.operator("ADD", [data, data], ("int8", 0.2, 0)) for _ in range(count)]
-    return found if count > 1 else found[0]
+def _twice(model, data):
+    """Return the result of an operator that writes memory of its own."""
+    return model.operator("ADD", [data, data], RESULT)
 
 
 def test_parts_that_are_contiguous_are_views():
     model = Model()
-    data = model.input("int8", (1, 6, 4), 0.1, 0)
-    inner = _twice(model, data)
-    result = ("int8", 0.2, 0)
-    parts = [*model.operator("SPLIT", [moves.numbers(model, [1]), inner], result, result, num_splits=2)]
-    masks = {"begin_mask": 1, "end_mask": 7}
-    indices = [moves.numbers(model, v) for v in ([0, 2, 0], [0, 0, 0], [1, 1, 1])]
-    parts.append(model.operator("STRIDED_SLICE", [inner, *indices], result, **masks))
-    sizes = [moves.numbers(model, v) for v in ([0, 1, 1], [1, 1, 3])]
-    parts.append(model.operator("SLICE", [inner, *sizes], result))
-    for part in parts:
-        model.output(_twice(model, part))
-    program = _program(model)
+    inner = _twice(model, model.input("int8", (1, 6, 4), 0.1, 0))
+    parts = [*model.operator("SPLIT", [numbers(model, [1]), inner], RESULT, RESULT, num_splits=2)]
+    indices = [numbers(model, v) for v in ([0, 2, 0], [0, 0, 0], [1, 1, 1])]
+    parts.append(model.operator("STRIDED_SLICE", [inner, *indices], RESULT, begin_mask=1, end_mask=7))
+    sizes = [numbers(model, v) for v in ([0, 1, 1], [1, 1, 3])]
+    parts.append(model.operator("SLICE", [inner, *sizes], RESULT))
+    program = _program(model.output(*(_twice(model, part) for part in parts)))
     assert [type(one).__name__ for one in program.operations] == ["Elementwise"] * 5
     assert [one.inputs[0].offset for one in program.operations[1:]] == [0, 12, 8, 5]
 
 
 def test_producers_write_into_the_concatenation(tmp_path):
     """Also into a concatenation of concatenations; inputs, outputs and constants are copied."""
-    result = ("int8", 0.2, 0)
     model = Model()
     data = model.input("int8", (1, 2, 3), 0.1, 0)
-    a, b, c, d = _twice(model, data, 4)
-    inner = model.operator("CONCATENATION", [a, b], result, axis=1)
+    a, b, c, d = (_twice(model, data) for _ in range(4))
+    inner = model.operator("CONCATENATION", [a, b], RESULT, axis=1)
     constant = model.constant(np.arange(6, dtype=np.int8).reshape(1, 2, 3), 0.2)
-    outer = model.operator("CONCATENATION", [c, inner, constant, d], result, axis=1)
-    last = _twice(model, c)
-    model.output(outer, d, last)
-    program = _program(model)
+    outer = model.operator("CONCATENATION", [c, inner, constant, d], RESULT, axis=1)
+    program = _program(model.output(outer, d, _twice(model, c)))
     names = [type(one).__name__ for one in program.operations]
     assert names == ["Elementwise"] * 4 + ["Move", "Move", "Elementwise"]
-    whole = program.outputs[0]
-    assert [(one.results[0].root is whole, one.results[0].offset) for one in program.operations[:3]] == [
-        (True, 6),
-        (True, 12),
-        (True, 0),
-    ]
-    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+    places = [(one.results[0].root, one.results[0].offset) for one in program.operations[:3]]
+    assert places == [(program.outputs[0], offset) for offset in (6, 12, 0)]
+    check_models([model], tmp_path, seed=1)
 
 
 def test_producers_write_into_the_concatenation_of_reshaped_results(tmp_path):
     """The heads of detectors: results as rows, then joined."""
-    result = ("int8", 0.2, 0)
     model = Model()
     data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
-    rows = [model.operator("RESHAPE", [one, moves.numbers(model, [1, 6, 4])], result) for one in _twice(model, data, 2)]
-    joined = model.operator("CONCATENATION", rows, result, axis=1)
-    model.output(joined)
-    program = _program(model)
-    assert [(type(one).__name__, one.results[0].offset) for one in program.operations] == [
-        ("Elementwise", 0),
-        ("Elementwise", 24),
-    ]
-    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+    shape = numbers(model, [1, 6, 4])
+    rows = [model.operator("RESHAPE", [_twice(model, data), shape], RESULT) for _ in range(2)]
+    program = _program(model.ending_with("CONCATENATION", rows, RESULT, axis=1))
+    found = [(type(one).__name__, one.results[0].offset) for one in program.operations]
+    assert found == [("Elementwise", 0), ("Elementwise", 24)]
+    check_models([model], tmp_path, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -178,27 +147,24 @@ def test_producers_write_into_the_concatenation_of_reshaped_results(tmp_path):
 )
 def test_the_producer_writes_between_the_edges_of_padding(tmp_path, amounts, offset, fills):
     model = Model()
-    data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
-    inner = _twice(model, data)
-    padded = model.operator("PAD", [inner, moves.numbers(model, amounts)], ("int8", 0.2, 0))
+    inner = _twice(model, model.input("int8", (1, 2, 3, 4), 0.1, 0))
+    padded = model.operator("PAD", [inner, numbers(model, amounts)], RESULT)
     # The data has another reader.
     model.output(_twice(model, inner), _twice(model, padded))
     producer, *edges = _program(model).operations[: 1 + len(fills)]
     assert producer.results[0].offset == offset
-    assert [(one.results[0].offset, one.results[0].size) for one in edges] == fills
-    assert all(one.inputs == () for one in edges)
+    assert [(one.results[0].offset, one.results[0].size, one.inputs) for one in edges] == [(*one, ()) for one in fills]
     assert key_of(edges[0]) == f"move int8 to {fills[0][1]}"
     assert {one.results[0].root for one in (producer, *edges)} == {producer.results[0].base}
-    check_configurations(lambda _: model, tmp_path, seed=1, count=1)
+    check_models([model], tmp_path, seed=1)
 
 
 @pytest.mark.parametrize("amounts", [[[0, 0], [0, 0], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 0], [0, 1]]])
 def test_padding_of_rows_is_a_copy(amounts):
     model = Model()
-    data = model.input("int8", (1, 2, 3, 4), 0.1, 0)
-    padded = model.operator("PAD", [_twice(model, data), moves.numbers(model, amounts)], ("int8", 0.2, 0))
-    model.output(_twice(model, padded))
-    producer, copied, _ = _program(model).operations
+    inner = _twice(model, model.input("int8", (1, 2, 3, 4), 0.1, 0))
+    padded = model.operator("PAD", [inner, numbers(model, amounts)], RESULT)
+    producer, copied, _ = _program(model.output(_twice(model, padded))).operations
     assert producer.results[0].root is None
     assert copied.inputs == producer.results
 
@@ -210,24 +176,22 @@ def test_views_and_indices_in_a_generated_application(tmp_path):
     data = model.input("int8", (1, 4, 6), 0.1, 3, name="data")
     which = model.input("int32", (3,), name="which")
     first = model.operator("ADD", [data, data], result)
-    second = model.operator("PAD", [data, moves.numbers(model, [[0, 0], [1, 0], [0, 0]])], ("int8", 0.1, 3))
+    second = model.operator("PAD", [data, numbers(model, [[0, 0], [1, 0], [0, 0]])], ("int8", 0.1, 3))
     second = model.operator("ADD", [second, second], result)
     joined = model.operator("CONCATENATION", [first, second], result, axis=1)
-    rows = model.operator("RESHAPE", [joined, moves.numbers(model, [18, 3])], result)
+    rows = model.operator("RESHAPE", [joined, numbers(model, [18, 3])], result)
     taken = model.operator("GATHER", [rows, which], result)
     last = model.operator("ADD", [first, first], result)
-    turned = model.operator("TRANSPOSE", [taken, moves.numbers(model, [1, 0])], result)
-    for tensor, name in ((turned, "turned"), (last, "last")):
-        tensor.name = name
+    turned = model.operator("TRANSPOSE", [taken, numbers(model, [1, 0])], result)
+    turned.name, last.name = "turned", "last"
     model.output(turned, last)
-    content = model.build()
-    file, app = tmp_path / "m.tflite", tmp_path / "app"
-    file.write_bytes(content)
+    file, app = model.save(tmp_path / "m.tflite"), tmp_path / "app"
     import_model(file, tmp_path / "model")
     succeed("generate", tmp_path / "model/manifest.yaml", "-o", app)
     given = [random.integers(-128, 128, (1, 4, 6)).astype(np.int8), np.asarray([17, 0, 9], np.int32)]
     np.savez(tmp_path / "in.npz", data=given[0], which=given[1])
-    np.savez(tmp_path / "out.npz", **dict(zip(("turned", "last"), litert(content, [given])[0], strict=True)))
+    results = litert(file.read_bytes(), [given])[0]
+    np.savez(tmp_path / "out.npz", turned=results[0], last=results[1])
     succeed("run", "--host", app, "--input", tmp_path / "in.npz", "--reference", tmp_path / "out.npz")
 
 
@@ -270,28 +234,24 @@ def test_contradictory_operators_are_refused():
             check_graph(graph, "made.tflite", faults, Folding(graph.rules, 1 << 20))
             (refused if faults.has_errors else passed).add(kind)
             if not faults.has_errors and all(one.size < 1 << 16 for node in graph.nodes for one in node.outputs):
-                emit_program(with_passes(lower_graph(simplify(graph), "made.tflite", faults)), "made by a test")
+                emit_program(program_of(simplify(graph)), "made by a test")
     assert len(refused) > 25 and len(passed) > 25
 
 
 def test_models_whose_indices_fail_have_no_vectors():
+    need("ai_edge_litert")
     model = Model()
     data = model.input("float32", (1, 3))
     # A number from 3 on: no index of three elements.
     number = model.operator("EXP", [model.input("float32", (2,))], ("float32",))
-    three, plain = model.constant(np.float32([3])), {"fused_activation_function": "NONE"}
-    above = model.operator("ADD", [number, three], ("float32",), **plain)
+    above = model.operator("ADD", [number, model.constant(np.float32([3]))], ("float32",))
     which = model.operator("CAST", [above], ("int32",))
-    model.output(model.operator("GATHER", [data, which], ("float32",)))
-    content = model.build()
+    content = model.ending_with("GATHER", [data, which], ("float32",)).build()
     vectors, [remark] = make_vectors(graph_of(content), content, 6)
     assert vectors is None
     assert remark.startswith("there are no golden vectors: each input that was tried fails: ")
     assert "is outside of 0 to 0" in remark
-    model = Model()
-    data = model.input("float32", (1, 3))
-    model.output(model.operator("GATHER", [data, model.input("int32", (2,))], ("float32",)))
-    content = model.build()
+    content = of_one("GATHER", [("float32", (1, 3)), ("int32", (2,))], ("float32",)).build()
     vectors, remarks = make_vectors(graph_of(content), content, 6)
     assert not remarks
     assert "LiteRT" in vectors.remark and not any(case[1].any() for case in vectors.inputs)

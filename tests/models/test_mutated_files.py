@@ -12,19 +12,15 @@ import time
 import numpy as np
 import pytest
 from campaign import sized
-from requirements_support import need
-
-need("tflite", "onnx", "onnxruntime", "ai_edge_litert")
-
-from models import sampled, test_onnx_float  # noqa: E402
-from models.damage import damaged, damaged_onnx  # noqa: E402
-from models.onnx_quantised import quantised  # noqa: E402
-from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
-from opwest.importers.models.control import resolve_control  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.graph.check import check_graph  # noqa: E402
-from opwest.importers.models.read import read_model  # noqa: E402
-from opwest.importers.models.request import Options  # noqa: E402
+from models import sampled, test_onnx_float
+from models.damage import damaged, damaged_onnx
+from models.onnx_quantised import quantised
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.importers.models.control import resolve_control
+from opwest.importers.models.convert import import_model
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.read import read_model
+from opwest.importers.models.request import Options
 
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)
@@ -42,7 +38,6 @@ def tflite_files(folder):
 
 
 def onnx_files(folder):
-    """Return float and quantised models."""
     generator = np.random.default_rng(5)
     kinds = dict.fromkeys(("convolution", "dense", "resize", "transposed"), ())
     kinds |= {"pool": ("MaxPool",), "normalisation": ("LayerNormalization",)}
@@ -56,7 +51,6 @@ FORMATS = {"tflite": tflite_files, "onnx": onnx_files}
 
 @contextlib.contextmanager
 def little_memory():
-    """Limit the address space of this process."""
     with open("/proc/self/statm") as stream:  # noqa: PTH123
         used = int(stream.read().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)

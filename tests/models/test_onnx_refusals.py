@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX files that cannot be imported: every reason with what was found, and damaged files."""
+"""ONNX files that cannot be imported: every reason with what was found, shapes of parameters, and damaged files."""
 
 import numpy as np
 import pytest
-from requirements_support import need
-
-need("onnx", "onnxruntime")
-
-import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
-from models.onnx_support import Made, floats  # noqa: E402
-from onnx import TensorProto, helper  # noqa: E402
-from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
-from opwest.importers.models.graph.check import check_graph  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph  # noqa: E402
-from opwest.importers.models.read import read_model  # noqa: E402
+from models.onnx_support import Made
+from onnx import ModelProto, TensorProto, helper
+from onnxruntime import InferenceSession
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.importers.models.graph.check import check_graph
+from opwest.importers.models.lower.lower import lower_graph
+from opwest.importers.models.read import read_model
 
 
 def refused(model):
-    """Return the messages for a model."""
     content = model if isinstance(model, bytes) else model.SerializeToString()
     faults = Diagnostics()
     try:
@@ -30,9 +24,19 @@ def refused(model):
 
 
 def one(kind, *inputs, opset=17, shape=(1, 2, 4, 4), data="float32", **options):
+    """Return a model of one operator; inputs are constants, or functions that add to the model."""
     made = Made(opset)
-    made.output(made.add(kind, made.input(*shape, dtype=data), *inputs, **options))
-    return made.model()
+    x = made.input(*shape, dtype=data)
+    inputs = [given(made) if callable(given) else given for given in inputs]
+    return made.ending_with(kind, x, *inputs, **options).model()
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def integers(*shape):
+    return np.zeros(shape, np.uint8)
 
 
 def test_all_operators_are_reported_at_once():
@@ -66,7 +70,7 @@ def test_constant_quotients_by_zero_are_not_folded(kind, dtype):
     model = made.model()
     content = model.SerializeToString()
     with pytest.raises(Exception, match=r"zero|initialization"):
-        onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        InferenceSession(content, providers=["CPUExecutionProvider"])
     text = refused(model)
     if dtype == "int64" and kind == "Div":
         assert "operator 0 (Div)" in text and "unsupported dtypes int64, int64" in text
@@ -78,27 +82,14 @@ def test_constant_quotients_by_zero_are_not_folded(kind, dtype):
     assert f"operator 0 ({kind})" in text and "contains 0" in text
 
 
-def runtime_weights():
-    made = Made(17)
-    x = made.input(1, 2, 4, 4)
-    made.output(made.add("Conv", x, made.add("Relu", made.input(3, 2, 1, 1))))
-    return made.model()
-
-
 def dynamic_shape(*shape):
     model = one("Relu")
-    del model.graph.input[0].type.tensor_type.shape.dim[:]
-    for n in shape:
-        dim = model.graph.input[0].type.tensor_type.shape.dim.add()
-        if isinstance(n, str):
-            dim.dim_param = n
-        else:
-            dim.dim_value = n
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape))
     return model
 
 
 def external():
-    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
+    model = one("Add", zeros(1, 2, 4, 4))
     tensor = model.graph.initializer[0]
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
@@ -106,25 +97,29 @@ def external():
     return model
 
 
-def computed_shape():
-    made = Made(17)
-    x = made.input(1, 8)
-    made.output(made.add("Reshape", x, made.input(2, dtype="int64")))
-    return made.model()
+def with_opset(version):
+    model = one("Relu")
+    model.opset_import[0].version = version
+    return model
+
+
+def rnn(**options):
+    return one("RNN", zeros(1, 4, 3), zeros(1, 4, 4), opset=13, shape=(2, 1, 3), results=2, hidden_size=4, **options)
 
 
 def resized_integers(size, **options):
     made = Made(18)
     y = made.add("QuantizeLinear", made.input(1, 2, 4, 4), np.float32(0.1), np.uint8(3))
-    made.output(made.add("Resize", y, "", "", np.asarray([1, 2, size, size], np.int64), **options))
-    return made.model()
+    return made.ending_with("Resize", y, "", "", np.asarray([1, 2, size, size], np.int64), **options).model()
 
 
 REFUSED = {
-    "the weights 't0_0' are computed when the model runs": runtime_weights,
+    "the weights 't0_0' are computed when the model runs": lambda: one(
+        "Conv", lambda made: made.add("Relu", made.input(3, 2, 1, 1))
+    ),
     "the input 'x0' has the shape [1, 2, height, 4]": lambda: dynamic_shape(1, 2, "height", 4),
     "the tensor 'c0' is in another file": external,
-    "the shape of 't0_0' is unknown": computed_shape,
+    "the shape of 't0_0' is unknown": lambda: one("Reshape", lambda made: made.input(2, dtype="int64"), shape=(1, 8)),
     "opset 99 of ai.onnx": lambda: with_opset(99),
     "dilations [2, 2]": lambda: one("AveragePool", opset=19, kernel_shape=[2, 2], dilations=[2, 2]),
     "data [1, 2, 2, 2, 2, 2]": lambda: one("MaxPool", shape=(1, 2, 2, 2, 2, 2), kernel_shape=[2, 2, 2, 2]),
@@ -143,68 +138,109 @@ REFUSED = {
         "Resize", "", np.asarray([1, 1, 0.5, 0.5], np.float32), opset=18, mode="nearest", antialias=1
     ),
     "scale 0": lambda: one("QuantizeLinear", np.float32(0), np.int8(0)),
+    "alpha=0": lambda: one("Celu", alpha=0.0),
+    "blocksize 2, data [1, 2, 4, 4]": lambda: one("DepthToSpace", blocksize=2),
+    "blocksize 3, data [1, 2, 4, 4]": lambda: one("SpaceToDepth", blocksize=3),
 }
-
-
-def with_opset(version):
-    model = one("Relu")
-    model.opset_import[0].version = version
-    return model
-
-
-def rnn(**options):
-    made = Made(13)
-    random = np.random.default_rng(0)
-    x = made.input(2, 1, 3)
-    weights = floats(random, 1, 4, 3), floats(random, 1, 4, 4)
-    made.output(made.add("RNN", x, *weights, results=2, hidden_size=4, **options)[0])
-    return made.model()
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_reasons(reason):
     text = refused(REFUSED[reason]())
-    assert reason in text and "damaged" not in text, text
+    assert reason in text and "damaged" not in text and text.count("error: ") == 1, text
 
 
-def cyclic():
-    model = one("Relu")
-    model.graph.node[0].input[0] = "t0_0"
-    return model
+def recurrent(kind, gates, hidden=4, **shapes):
+    """Return a layer [steps 2, batch 3, width 5], in which some parameters have other shapes."""
+    right = {
+        "W": (1, gates * hidden, 5), "R": (1, gates * hidden, hidden), "B": (1, 2 * gates * hidden),
+        "initial": (1, 3, hidden),
+    }  # fmt: skip
+    if kind == "LSTM":
+        right |= {"cell": (1, 3, hidden), "P": (1, 3 * hidden)}
+    found = [zeros(*shapes.get(name, shape)) for name, shape in right.items()]
+    found.insert(3, "")
+    return one(kind, *found, shape=(2, 3, 5), results=2, hidden_size=hidden)
 
 
-def twice():
-    model = one("Relu")
-    model.graph.node.append(model.graph.node[0])
-    return model
+def grouped(count, opset):
+    return one("GroupNormalization", zeros(count), zeros(count), opset=opset, shape=(1, 4, 2, 2), num_groups=2)
 
 
-def short():
-    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
-    model.graph.initializer[0].raw_data = b"1234"
-    return model
+def normalised_layer(*parameters):
+    """Return two operators of which the first has a second reader, so that they stay two."""
+    made = Made(13)
+    y = made.add("Conv", made.input(1, 2, 4, 4), zeros(2, 2, 1, 1))
+    return made.output(made.add("BatchNormalization", y, *parameters), made.add("Relu", y)).model()
 
 
-def mismatched():
-    return one("Conv", np.ones((3, 5, 1, 1), np.float32))
+FOUND = {
+    "LSTM weights": (lambda: recurrent("LSTM", 4, W=(1, 16, 6)), "'c0' with the shape [1, 16, 6]", "[1, 16, 5]"),
+    "LSTM directions": (lambda: recurrent("LSTM", 4, R=(2, 16, 4)), "with the shape [2, 16, 4]", "[1, 16, 4]"),
+    "LSTM bias": (lambda: recurrent("LSTM", 4, B=(32,)), "with the shape [32]", "[1, 32]"),
+    "LSTM peepholes": (lambda: recurrent("LSTM", 4, P=(1, 11)), "with the shape [1, 11]", "[1, 12]"),
+    "LSTM cell": (lambda: recurrent("LSTM", 4, cell=(1, 2, 4)), "with the shape [1, 2, 4]", "[1, 3, 4]"),
+    "GRU": (lambda: recurrent("GRU", 3, R=(1, 12, 5)), "with the shape [1, 12, 5]", "[1, 12, 4]"),
+    "RNN": (lambda: recurrent("RNN", 1, W=(4, 5)), "with the shape [4, 5]", "[1, 4, 5]"),
+    "batch normalisation": (
+        lambda: one("BatchNormalization", zeros(2), zeros(2), zeros(3), zeros(2), opset=13),
+        "input 3 'c2' with the shape [3]", "[2]",
+    ),
+    "batch normalisation after a layer": (
+        lambda: normalised_layer(zeros(2), zeros(2), zeros(2, 1), zeros(2)), "with the shape [2, 1]", "[2]",
+    ),
+    "instance normalisation": (lambda: one("InstanceNormalization", zeros(3), zeros(2)), "the shape [3]", "[2]"),
+    "group normalisation 18": (lambda: grouped(4, opset=18), "with the shape [4]", "[2]"),
+    "group normalisation 21": (lambda: grouped(2, opset=21), "with the shape [2]", "[4]"),
+    "layer normalisation": (lambda: one("LayerNormalization", zeros(3)), "'c0' with the shape [3]", "[4]"),
+    "convolution": (lambda: one("Conv", zeros(3, 2, 1, 1), zeros(2)), "input 2 'c1' with the shape [2]", "[3]"),
+    "transposed convolution": (
+        lambda: one("ConvTranspose", zeros(2, 3, 1, 1), zeros(3), group=2), "with the shape [3]", "[6]"
+    ),
+    "quantised convolution": (
+        lambda: one("ConvInteger", integers(3, 2, 1, 1), np.uint8(0), integers(2), data="uint8"),
+        "with the shape [2]", "[] or [1] or [3]",
+    ),
+    "quantised product": (
+        lambda: one("MatMulInteger", integers(4, 3), np.uint8(0), integers(4), data="uint8"),
+        "with the shape [4]", "[] or [1] or [3]",
+    ),
+    "quantised product of several matrices": (
+        lambda: one("MatMulInteger", integers(1, 2, 4, 3), data="uint8"),
+        "with the shape [1, 2, 4, 3]", "[depth, results] or [depth]",
+    ),
+}  # fmt: skip
 
 
-def huge():
-    model = one("Add", np.ones((1, 2, 4, 4), np.float32))
-    model.graph.initializer[0].dims[0] = 1 << 40
-    return model
-
-
-def exploding():
-    made = Made(17)
-    x = made.input(1, 1)
-    made.output(made.add("Add", x, made.add("ConstantOfShape", np.asarray([1 << 20, 1 << 20], np.int64))))
-    return made.model()
-
-
-@pytest.mark.parametrize("make", [cyclic, twice, short, mismatched, huge, exploding])
-def test_damaged(make):
+@pytest.mark.parametrize("name", FOUND)
+def test_shapes_of_parameters(name):
+    make, found, expected = FOUND[name]
     text = refused(make())
+    assert f"{found}\n  expected: {expected}\n" in f"{text}\n" and "error: operator " in text, text
+    assert text.count("error: ") == 1
+
+
+def damaged(how):
+    if how == "mismatched":
+        return one("Conv", zeros(3, 5, 1, 1))
+    if how == "exploding":
+        return one("Add", lambda made: made.add("ConstantOfShape", np.asarray([1 << 20] * 2, np.int64)), shape=(1, 1))
+    model = one("Add", zeros(1, 2, 4, 4))
+    node, constant = model.graph.node[0], model.graph.initializer[0]
+    if how == "cyclic":
+        node.input[0] = "t0_0"
+    elif how == "twice":
+        model.graph.node.append(node)
+    elif how == "short":
+        constant.raw_data = b"1234"
+    else:
+        constant.dims[0] = 1 << 40
+    return model
+
+
+@pytest.mark.parametrize("how", ["cyclic", "twice", "short", "mismatched", "huge", "exploding"])
+def test_damaged(how):
+    text = refused(damaged(how))
     assert "m.onnx: error: " in text, text
 
 
@@ -216,7 +252,7 @@ def test_unknown_batch_is_one():
 
 def test_other_content():
     assert "not a TFLite or ONNX model" in refused(b"PK\x03\x04 not a model")
-    assert "no graph" in refused(onnx.ModelProto(ir_version=8).SerializeToString())
+    assert "no graph" in refused(ModelProto(ir_version=8).SerializeToString())
     assert "no graph" in refused(helper.make_model(helper.make_graph([], "g", [], [])).SerializeToString())
 
 
@@ -234,7 +270,5 @@ def test_training_mode():
     for kind, inputs in (("BatchNormalization", numbers), ("Dropout", [])):
         assert f"{kind} in training mode" in refused(one(kind, *inputs, opset=6))
         assert refused(one(kind, *inputs, opset=6, is_test=1)) == ""
-    made = Made(17)
-    first, *_ = made.add("BatchNormalization", made.input(1, 2, 4, 4), *numbers, results=3, training_mode=1)
-    made.output(first)
-    assert "BatchNormalization in training mode" in refused(made.model())
+    training = one("BatchNormalization", *numbers, results=3, training_mode=1)
+    assert "BatchNormalization in training mode" in refused(training)

@@ -3,23 +3,12 @@
 
 import json
 
-import numpy as np
-import pytest
 import yaml
 from in_process import fail, succeed
-from requirements_support import need
-
-need("cc", "tflite", "ai_edge_litert")
-
-from importers.importers_support import Built  # noqa: E402
-from models.test_commands import dense  # noqa: E402
+from models.commands import check_vectors, dense
 
 REGION = "dtcm=nucleo_h743zi/stm32h743xx:dtcm"
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return dense("int8", results=40, layers=3).save(tmp_path_factory.mktemp("placement") / "m.tflite")
+MODEL = dense("int8", results=40, layers=3).build
 
 
 def test_constants_of_layers_are_in_pools(file, tmp_path):
@@ -33,22 +22,17 @@ def test_constants_of_layers_are_in_pools(file, tmp_path):
             # The first constant of each layer has its weights. Layers share some of the other constants.
             weights = next(name for name in step["args"] if name in section["constants"])
             assert section["constants"][weights]["pool"] == pool
-    with np.load(tmp_path / "model/vectors.npz") as vectors:
-        cases, expected = (vectors[name] for name in vectors.files)
-    found = Built(tmp_path / "model", tmp_path).run([[one] for one in cases])
-    assert all(np.array_equal(one[0], wanted) for one, wanted in zip(found, expected, strict=True))
+    check_vectors(tmp_path / "model")
 
 
 def test_the_plan_contains_the_constants(file, tmp_path):
-    sizes = []
-    for number, words in enumerate(((), ("--place", "0,1,2=sram"))):
-        folder = tmp_path / str(number)
-        succeed("import", file, "-o", folder, "--kernels", "portable", *words)
-        out = succeed("check", "--json", folder / "manifest.yaml").stdout
-        [model] = json.loads(out)["result"]
-        sizes.append(model["pools"]["sram"]["size"])
+    def size(name, *words):
+        succeed("import", file, "-o", tmp_path / name, "--kernels", "portable", *words)
+        [model] = json.loads(succeed("check", "--json", tmp_path / name / "manifest.yaml").stdout)["result"]
+        return model["pools"]["sram"]["size"]
+
     weights = 3 * 40 * 40
-    assert weights <= sizes[1] - sizes[0] <= weights * 1.5
+    assert weights <= size("placed", "--place", "0,1,2=sram") - size("plain") <= weights * 1.5
 
 
 def test_faults_are_reported_together(file, tmp_path):
@@ -63,17 +47,12 @@ def test_faults_are_reported_together(file, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_a_layer_without_constants(tmp_path):
+def test_layers_that_cannot_be_placed(tmp_path):
     model = dense("float32", layers=1)
     [scores] = model.graph.outputs
     model.graph.outputs.clear()
-    model.output(model.operator("ABS", [scores], ("float32",)))
-    model.save(tmp_path / "m.tflite")
-    err = fail("import", tmp_path / "m.tflite", "-o", tmp_path / "model", "--place", "0,1=sram").stderr
-    assert "error: --place: layer 1 has no constants\n  expected: one of: 0" in err
-
-
-def test_a_layer_that_does_not_exist(file, tmp_path):
-    err = fail("import", file, "-o", tmp_path / "model", "--place", "1,7=sram").stderr
-    assert "error: --place: the model has no layer '7'\n  expected: one of: 0, 1, 2" in err
+    file = model.ending_with("ABS", [scores], ("float32",)).save(tmp_path / "m.tflite")
+    for place, fault in (("0,1", "layer 1 has no constants"), ("0,7", "the model has no layer '7'")):
+        err = fail("import", file, "-o", tmp_path / "model", "--place", f"{place}=sram").stderr
+        assert f"error: --place: {fault}\n  expected: one of: 0\n" in f"{err}\n"
     assert not (tmp_path / "model").exists()

@@ -8,30 +8,36 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from in_process import succeed
+from models.commands import arrays_of
+from models.made import Model, of_one
+from models.test_user_operators import custom_model, given
+from opwest.diagnostics import OpwestError
+from opwest.importers import runtimes
+from opwest.importers.models.convert import import_model
+from opwest.importers.models.request import Options
 from requirements_support import need
-
-need("cc", "tflite", "ai_edge_litert")
-
-from models.made import Model  # noqa: E402
-from models.test_user_operators import custom_model, flex, given  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers import runtimes  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.request import Options  # noqa: E402
 
 ENDED = "LiteRT 9.9 was terminated by SIGABRT"
 
 
 def long_softmax():
     """Return int8 SOFTMAX of 1,000 elements: LiteRT 2.3 aborts if their exponentials have a sum of 512 and more."""
-    model = Model()
-    data = model.input("int8", (1, 1000), 0.05, 3)
-    model.output(model.operator("SOFTMAX", [data], ("int8", 1 / 256, -128), beta=1.0))
-    return model.build()
+    return of_one("SOFTMAX", [("int8", (1, 1000), 0.05, 3)], ("int8", 1 / 256, -128), beta=1.0)
+
+
+def onnx_model(kind, dtype, **options):
+    need("onnx", "onnxruntime")
+    from onnx import TensorProto, helper
+
+    ends = ("x", TensorProto.FLOAT), ("y", getattr(TensorProto, dtype))
+    ends = [[helper.make_tensor_value_info(name, kind, (2,))] for name, kind in ends]
+    graph = helper.make_graph([helper.make_node(kind, ["x"], ["y"], **options)], "g", *ends)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
 
 def planted(monkeypatch, code):
@@ -42,15 +48,14 @@ def planted(monkeypatch, code):
 
 
 def test_kernels_that_abort_do_not_end_an_import(tmp_path):
-    (tmp_path / "m.tflite").write_bytes(long_softmax())
-    err = succeed("import", tmp_path / "m.tflite", "-o", tmp_path / "model").stderr
+    file = long_softmax().save(tmp_path / "m.tflite")
+    err = succeed("import", file, "-o", tmp_path / "model").stderr
     text = (tmp_path / "model/manifest.yaml").read_text()
     if "SIGABRT" in err:  # LiteRT 2.3
         words = "was terminated by SIGABRT: the golden vectors are from opwest's own interpreter of the model"
-        assert f"{tmp_path / 'm.tflite'}: note: LiteRT " in err and words in err
+        assert f"{file}: note: LiteRT " in err and words in err
         assert "# The outputs in vectors.npz are from opwest's own interpreter of the model, because LiteRT" in text
-    with np.load(tmp_path / "model/vectors.npz") as vectors:
-        [data, result] = (vectors[name] for name in vectors.files)
+    data, result = arrays_of(tmp_path / "model/vectors.npz").values()
     powers = np.exp(0.05 * (data.astype(float) - data.max(axis=-1, keepdims=True)))
     real = np.round(256 * powers / powers.sum(axis=-1, keepdims=True)) - 128
     assert np.abs(result - np.minimum(real, 127)).max() <= 1
@@ -58,27 +63,28 @@ def test_kernels_that_abort_do_not_end_an_import(tmp_path):
     succeed("run", tmp_path / "app", "--host")
 
 
-def test_termination_is_a_note(monkeypatch, tmp_path):
-    planted(monkeypatch, -signal.SIGABRT)
-    (tmp_path / "m.tflite").write_bytes(long_softmax())
-    done = import_model(tmp_path / "m.tflite", tmp_path / "model")
-    assert done.remarks == (f"{ENDED}: the golden vectors are from opwest's own interpreter of the model",)
+@pytest.mark.parametrize(
+    ("code", "name", "reason"),
+    [
+        (-signal.SIGABRT, "m.tflite", "was terminated by SIGABRT"),
+        (3, "m.tflite", "failed with exit code 3"),
+        (-signal.SIGSEGV, "m.onnx", "was terminated by SIGSEGV"),
+    ],
+)
+def test_the_end_of_a_runtime_is_a_note(code, name, reason, monkeypatch, tmp_path):
+    planted(monkeypatch, code)
+    (tmp_path / name).write_bytes(long_softmax().build() if name == "m.tflite" else onnx_model("Relu", "FLOAT"))
+    done = import_model(tmp_path / name, tmp_path / "model")
+    assert done.remarks == (f"LiteRT 9.9 {reason}: the golden vectors are from opwest's own interpreter of the model",)
     assert (tmp_path / "model/vectors.npz").exists()
-
-
-def test_exit_code_of_a_runtime(monkeypatch, tmp_path):
-    planted(monkeypatch, 3)
-    (tmp_path / "m.tflite").write_bytes(long_softmax())
-    done = import_model(tmp_path / "m.tflite", tmp_path / "model")
-    assert done.remarks[0].startswith("LiteRT 9.9 failed with exit code 3: the golden vectors")
 
 
 def test_termination_refuses_a_comparison(monkeypatch, tmp_path):
     planted(monkeypatch, -signal.SIGABRT)
-    (tmp_path / "m.tflite").write_bytes(long_softmax())
+    file = long_softmax().save(tmp_path / "m.tflite")
     options = Options(compare=2, vectors=0, arrays=str(tmp_path / "arrays.npz"))
     with pytest.raises(OpwestError) as caught:
-        import_model(tmp_path / "m.tflite", tmp_path / "model", options)
+        import_model(file, tmp_path / "model", options)
     [found] = caught.value.diagnostics
     assert found.message == f"--compare: there is nothing to compare with: {ENDED}"
     assert found.hint == "import without --compare; golden vectors are then those of opwest's interpreter"
@@ -87,30 +93,15 @@ def test_termination_refuses_a_comparison(monkeypatch, tmp_path):
 
 def test_termination_with_operators_of_the_user(monkeypatch, tmp_path):
     planted(monkeypatch, -signal.SIGABRT)
-    _, file, _, folder, _, operator = given(tmp_path, custom_model(lambda gain: flex(gain=gain)))
+    _, file, _, folder, _, operator = given(tmp_path, custom_model())
     done = import_model(file, folder, Options(operators=[operator.split("=")]))
     assert done.remarks == (f"there are no golden vectors: {ENDED}",)
     assert not (folder / "vectors.npz").exists()
 
 
-def test_termination_of_onnxruntime(monkeypatch, tmp_path):
-    need("onnx")
-    from onnx import TensorProto, helper
-
-    planted(monkeypatch, -signal.SIGSEGV)
-    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 4)) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ports[:1], ports[1:])
-    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
-    done = import_model(tmp_path / "m.onnx", tmp_path / "model")
-    assert done.remarks[0].startswith("LiteRT 9.9 was terminated by SIGSEGV: the golden vectors are from opwest's own")
-
-
 def test_manifest_has_the_reason_of_a_runtime(tmp_path):
-    model = Model()
-    data = model.input("int8", (1, 4), 0.5, 0)
-    axes = model.constant(np.int32([1]))
-    model.output(model.operator("SUM", [data, axes], ("int8", 0.5, 0), keep_dims=False))
-    model.save(tmp_path / "m.tflite")
+    inputs = [("int8", (1, 4), 0.5, 0), (np.int32([1]),)]
+    of_one("SUM", inputs, ("int8", 0.5, 0), keep_dims=False).save(tmp_path / "m.tflite")
     done = import_model(tmp_path / "m.tflite", tmp_path / "model")
     assert not done.remarks
     text = " ".join((tmp_path / "model/manifest.yaml").read_text().replace("#", "").split())
@@ -137,9 +128,8 @@ def test_process_ends_with_the_import(tmp_path):
     command = [sys.executable, "-P", "-m", runtimes.__name__]
     where = {**os.environ, "TMPDIR": str(tmp_path)}
     for request in (begin, begin + b"12345"):
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=where
-        ) as process:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(command, env=where, **pipes) as process:
             process.stdin.write(request)
             process.stdin.close()
             assert process.wait(60) in (0, 1)
@@ -161,8 +151,7 @@ def test_process_that_cannot_be_started(monkeypatch):
 
 def test_output_of_libraries_is_no_answer(monkeypatch):
     """Words on standard output, from Python or from a library in C, do not reach the answer."""
-    model = Model()
-    model.output(model.operator("NEG", [model.input("float32", (2,))], ("float32",)))
+    content = of_one("NEG", [("float32", (2,))], ("float32",)).build()
     noisy = (
         "import os, runpy, sys, ai_edge_litert.interpreter as litert\n"
         "right = litert.Interpreter.invoke\n"
@@ -173,33 +162,22 @@ def test_output_of_libraries_is_no_answer(monkeypatch):
     )
     right = runtimes._run
     monkeypatch.setattr(runtimes, "_run", lambda command, request: right([sys.executable, "-c", noisy], request))
-    found = runtimes.run(runtimes.Call("tflite"), model.build(), [[np.float32([1, -2])]])
+    found = runtimes.run(runtimes.Call("tflite"), content, [[np.float32([1, -2])]])
     assert found.outputs[0][0].tolist() == [-1, 2]
 
 
 def test_result_without_a_portable_type():
     """A string of ONNX: a reason, not the end of the process."""
-    need("onnx", "onnxruntime")
-    from onnx import TensorProto, helper
-
-    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2,))]
-    text = [helper.make_tensor_value_info("y", TensorProto.STRING, (2,))]
-    graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING)], "g", ports, text)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    with pytest.raises(
-        runtimes.UnavailableError, match="cannot run the model: Object arrays cannot be saved"
-    ) as caught:
-        runtimes.run(runtimes.Call("onnx"), model.SerializeToString(), [[np.float32([1, 2])]])
+    model = onnx_model("Cast", "STRING", to=8)
+    reason = "cannot run the model: Object arrays cannot be saved"
+    with pytest.raises(runtimes.UnavailableError, match=reason) as caught:
+        runtimes.run(runtimes.Call("onnx"), model, [[np.float32([1, 2])]])
     assert not isinstance(caught.value, runtimes.TerminatedError)
 
 
 def test_variant_of_a_package(monkeypatch):
     """Distributions such as onnxruntime-gpu have the module of another name."""
-
-    def version(name):
-        raise runtimes.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(runtimes.metadata, "version", version)
+    monkeypatch.setattr(runtimes.metadata, "version", Mock(side_effect=runtimes.metadata.PackageNotFoundError("x")))
     assert runtimes.name_of("tflite") == "LiteRT"
 
 
@@ -230,12 +208,10 @@ def test_interrupted_import_leaves_nothing(tmp_path):
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "runpy.run_module('opwest', run_name='__main__')\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", command, *words], stderr=subprocess.PIPE, text=True, env=where, start_new_session=True
-    ) as process:
-        for line in process.stderr:
-            if "running a reference" in line:
-                break
+    command = [sys.executable, "-c", command, *words]
+    options = {"stderr": subprocess.PIPE, "text": True, "env": where, "start_new_session": True}
+    with subprocess.Popen(command, **options) as process:
+        next(line for line in process.stderr if "running a reference" in line)
         end = time.monotonic() + 60
         while len(session(process.pid)) < 3 and time.monotonic() < end:  # the command, the import, the runtime
             time.sleep(0.01)

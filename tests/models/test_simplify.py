@@ -3,36 +3,31 @@
 
 import numpy as np
 import pytest
-from requirements_support import need
-
-need("cc", "tflite", "ai_edge_litert")
-
-from models.bounds import bound_of  # noqa: E402
-from models.campaigns import check_configurations, graph_of  # noqa: E402
-from models.executor import Library  # noqa: E402
-from models.layers import operands, quantised  # noqa: E402
-from models.made import Model  # noqa: E402
-from models.moves import numbers  # noqa: E402
-from opwest.diagnostics import Diagnostics  # noqa: E402
-from opwest.importers.models.graph.check import check_graph  # noqa: E402
-from opwest.importers.models.graph.types import Graph, Node, Tensor  # noqa: E402
-from opwest.importers.models.lower.lower import lower_graph, with_passes  # noqa: E402
-from opwest.importers.models.simplify.folding import Folding  # noqa: E402
-from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
+from models.bounds import bound_of
+from models.campaigns import check_models, graph_of, refusal
+from models.executor import Library, checked, program_of
+from models.layers import operands, quantised
+from models.made import Model, of_one
+from models.moves import numbers
+from opwest.importers.models.graph.types import Graph, Node, Tensor
+from opwest.importers.models.simplify.folding import Folding
+from opwest.importers.models.simplify.simplify import simplify
 
 
 def kinds(model):
     return [node.kind for node in graph_of(model.build(), simplified=True).nodes]
 
 
-def check(builders, folder, bound=0.0):
-    """Compare the simplified graphs with LiteRT."""
-    each = iter(builders)
-    check_configurations(lambda _: next(each), folder, seed=3, count=len(builders), bound=bound, simplified=True)
+def check(models, folder, bound=0.0):
+    check_models(models, folder, seed=3, bound=bound, simplified=True)
 
 
-def chain():
-    """Return what exporters write for x.reshape(x.shape[0], -1, 2): a shape that is computed."""
+def around(*edges):
+    return [[0, 0], *edges, [0, 0]]
+
+
+def test_computed_shapes_are_folded(tmp_path):
+    """What exporters write for x.reshape(x.shape[0], -1, 2)."""
     model = Model()
     data = model.input("float32", (3, 4, 2, 2))
     shape = model.operator("SHAPE", [data], ("int32",), out_type="int32")
@@ -43,14 +38,7 @@ def chain():
     shaped = model.operator("RESHAPE", [data, wanted], ("float32",))
     twice = model.operator("CONCATENATION", [shape, shape], ("int32",), axis=0)
     filled = model.operator("FILL", [twice, model.constant(np.float32(2.5))], ("float32",))
-    model.operator("TILE", [shaped, wanted], ("float32",))  # without a user, with a negative multiple
     model.output(model.operator("ADD", [shaped, shaped], ("float32",)), filled, shape)
-    return model
-
-
-def test_computed_shapes_are_folded(tmp_path):
-    model = chain()
-    model.graph.operators.pop(-2)
     assert kinds(model) == ["RESHAPE", "ADD"]
     check([model], tmp_path)
 
@@ -75,39 +63,32 @@ def test_folding_is_bounded():
     assert [node.kind for node in simplify(graph).nodes] == ["ADD"]
 
 
-def padded(random, dtype, kind, **changes):
-    """Return PAD, then an operator with windows."""
+def padded(random, dtype, kind, image=None, amounts=None, value=None, size=None, is_read=False):
     model = Model()
-    scale, zero = quantised(random, dtype)
+    scale = quantised(random, dtype)
     channels = int(random.integers(1, 4))
-    image = changes.get("image", tuple(map(int, random.integers(4, 9, 2))))
-    data = model.input(dtype, (2, *image, channels), scale, zero)
-    amounts = np.asarray([[0, 0], *random.integers(0, 4, (2, 2)), [0, 0]])
-    amounts[1, 0] = 1
-    paddings = numbers(model, changes.get("amounts", amounts))
-    value = changes.get("value")
-    if value is None:
-        wide = model.operator("PAD", [data, paddings], (dtype, scale, zero))
-    else:
-        wide = model.operator(
-            "PADV2", [data, paddings, model.constant(np.asarray([value], dtype), scale, zero)], (dtype, scale, zero)
-        )
-    size = changes.get("size", [int(n) for n in random.integers(2, 4, 2)])
+    image = image or tuple(map(int, random.integers(4, 9, 2)))
+    data = model.input(dtype, (2, *image, channels), *scale)
+    drawn = np.asarray(around(*random.integers(0, 4, (2, 2))))
+    drawn[1, 0] = 1
+    inputs = [data, numbers(model, drawn if amounts is None else amounts)]
+    if value is not None:
+        inputs.append(model.constant(np.asarray([value], dtype), *scale))
+    wide = model.operator("PAD" if value is None else "PADV2", inputs, (dtype, *scale))
+    size = size or [int(n) for n in random.integers(2, 4, 2)]
     options = {"padding": str(random.choice(["SAME", "VALID"])), "fused_activation_function": "NONE"}
     options["stride_h"] = options["stride_w"] = int(random.integers(1, 3))
+    inputs, result = [wide], scale
     if kind == "MAX_POOL_2D":
-        options.update(filter_height=size[0], filter_width=size[1])
-        model.output(model.operator(kind, [wide], (dtype, scale, zero), **options))
+        options |= {"filter_height": size[0], "filter_width": size[1]}
     elif kind == "CONV_2D":
         weights, bias, *result = operands(model, random, dtype, (3, *size, channels), 3, channels * 6, 0)
-        model.output(model.operator(kind, [wide, weights, bias], (dtype, *result), **options))
+        inputs += [weights, bias]
     else:
         weights, bias, *result = operands(model, random, dtype, (1, *size, channels), channels, 6, 3)
+        inputs += [weights, bias]
         options["depth_multiplier"] = 1
-        model.output(model.operator(kind, [wide, weights, bias], (dtype, *result), **options))
-    if changes.get("is_read"):
-        model.output(wide)
-    return model
+    return model.ending_with(kind, inputs, (dtype, *result), **options).output(*([wide] if is_read else []))
 
 
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
@@ -125,19 +106,16 @@ def test_padding_of_one_pixel(kind, tmp_path):
     models = []
     for dtype in ("int8", "float32", "uint8", "int16"):
         for size in ([1, 1], [2, 1], [1, 3]):
-            edges = [[0, 0], [int(random.integers(1, 4)), 2], [2, int(random.integers(0, 3))], [0, 0]]
+            edges = around([int(random.integers(1, 4)), 2], [2, int(random.integers(0, 3))])
             models.append(padded(random, dtype, kind, image=(1, 1), size=size, amounts=edges))
     assert all(kinds(model) == [kind] for model in models)
     check(models, tmp_path, bound_of(kind))
 
 
 def test_padding_with_the_least_value_is_absorbed_by_the_greatest(tmp_path):
-    random = np.random.default_rng(6)
-    edges = [[0, 0], [1, 1], [1, 1], [0, 0]]
-    models = [
-        padded(random, "int8", "MAX_POOL_2D", value=-128, amounts=edges),
-        padded(random, "float32", "MAX_POOL_2D", value=-np.inf, amounts=edges),
-    ]
+    random, values = np.random.default_rng(6), {"int8": -128, "float32": -np.inf}
+    keys = {"amounts": around([1, 1], [1, 1])}
+    models = [padded(random, dtype, "MAX_POOL_2D", value=value, **keys) for dtype, value in values.items()]
     assert all(kinds(model) == ["MAX_POOL_2D"] for model in models)
     check(models, tmp_path)
 
@@ -150,74 +128,70 @@ def test_padding_with_the_stored_number_0_is_kept(tmp_path):
     check(models, tmp_path)
 
 
-def test_padding_is_not_absorbed():
-    random = np.random.default_rng(7)
-    for changes in ({"value": 7.0}, {"is_read": True}, {"amounts": [[0, 0], [1, 0], [0, 0], [0, 1]]}):
-        if "amounts" in changes:
-            assert kinds(padded(random, "float32", "MAX_POOL_2D", **changes)) == ["PAD", "MAX_POOL_2D"]
-        else:
-            assert kinds(padded(random, "float32", "CONV_2D", **changes))[1:] == ["CONV_2D"]
-    # Windows without an element of the image have the value of the padding.
-    edges = [[0, 0], [4, 0], [0, 0], [0, 0]]
-    assert kinds(padded(random, "int8", "MAX_POOL_2D", value=-128, amounts=edges)) == ["PADV2", "MAX_POOL_2D"]
+@pytest.mark.parametrize(
+    ("dtype", "expected", "changes"),
+    [
+        ("float32", ["PADV2", "CONV_2D"], {"value": 7.0}),
+        ("float32", ["PAD", "CONV_2D"], {"is_read": True}),
+        ("float32", ["PAD", "MAX_POOL_2D"], {"amounts": [[0, 0], [1, 0], [0, 0], [0, 1]]}),
+        # Windows without an element of the image have the value of the padding.
+        ("int8", ["PADV2", "MAX_POOL_2D"], {"value": -128, "amounts": around([4, 0], [0, 0])}),
+    ],
+)
+def test_padding_is_not_absorbed(dtype, expected, changes):
+    assert kinds(padded(np.random.default_rng(7), dtype, expected[1], **changes)) == expected
+
+
+def pooled(dtype, zero, activation, edges, pool, value=None):
+    """Return a sum with an activation, PAD or PADV2, and the maximum of windows."""
+    model = Model()
+    pair = (None, 0) if dtype == "float32" else (0.05, zero)
+    data = model.input(dtype, (1, 6, 6, 2), *pair)
+    one = model.operator("ADD", [data, data], (dtype, *pair), fused_activation_function=activation)
+    inputs = [one, numbers(model, edges)]
+    if value is not None:
+        inputs.append(model.constant(np.asarray([value], dtype), *pair))
+    wide = model.operator("PAD" if value is None else "PADV2", inputs, (dtype, *pair))
+    size, stride = pool
+    options = {"filter_height": size, "filter_width": size, "stride_h": stride, "stride_w": stride, "padding": "VALID"}
+    return model.ending_with("MAX_POOL_2D", [wide], (dtype, *pair), **options)
 
 
 def test_padding_after_an_activation_is_absorbed_by_the_greatest(tmp_path):
     """ReLU, then zeros around: they are not greater than any element."""
-    models = []
-    for dtype, zero in (("int8", -30), ("int8", -128), ("float32", 0)):
-        model = Model()
-        pair = (None, 0) if dtype == "float32" else (0.05, zero)
-        data = model.input(dtype, (1, 6, 6, 2), *pair)
-        one = model.operator("ADD", [data, data], (dtype, *pair), fused_activation_function="RELU")
-        wide = model.operator("PAD", [one, numbers(model, [[0, 0], [1, 1], [1, 1], [0, 0]])], (dtype, *pair))
-        options = {"filter_height": 3, "filter_width": 3, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
-        model.output(model.operator("MAX_POOL_2D", [wide], (dtype, *pair), **options))
-        assert kinds(model) == ["ADD", "MAX_POOL_2D"]
-        models.append(model)
+    cases, edges = (("int8", -30), ("int8", -128), ("float32", 0)), around([1, 1], [1, 1])
+    models = [pooled(dtype, zero, "RELU", edges, (3, 2)) for dtype, zero in cases]
+    assert all(kinds(model) == ["ADD", "MAX_POOL_2D"] for model in models)
     check(models, tmp_path)
 
 
 def test_padding_after_an_activation_is_kept_where_windows_show_it(tmp_path):
     """Padding above some elements, and below all of them in windows without an element."""
-    models = []
     cases = ("int8", 20, [1, 1], 1), ("int8", -40, [0, 3], 2), ("int8", -40, [4, 0], 2), ("float32", 3, [1, 1], 1)
-    for dtype, value, edges, stride in cases:
-        model = Model()
-        pair = (None, 0) if dtype == "float32" else (0.05, -30)
-        data = model.input(dtype, (1, 6, 6, 2), *pair)
-        one = model.operator("ADD", [data, data], (dtype, *pair), fused_activation_function="RELU6")
-        amounts = numbers(model, [[0, 0], edges, [0, 0], [0, 0]])
-        padding = model.constant(np.asarray([value], dtype), *pair)
-        wide = model.operator("PADV2", [one, amounts, padding], (dtype, *pair))
-        options = {"filter_height": 2, "filter_width": 2, "stride_h": stride, "stride_w": stride, "padding": "VALID"}
-        model.output(model.operator("MAX_POOL_2D", [wide], (dtype, *pair), **options))
-        assert kinds(model) == ["ADD", "PADV2", "MAX_POOL_2D"]
-        models.append(model)
+    models = [
+        pooled(dtype, -30, "RELU6", around(edges, [0, 0]), (2, stride), value) for dtype, value, edges, stride in cases
+    ]
+    assert all(kinds(model) == ["ADD", "PADV2", "MAX_POOL_2D"] for model in models)
     check(models, tmp_path)
 
 
 def activated(random, dtype, kind, first, second, same=True):
     """Return an operator with the fused activation `first`, then the operator `second`."""
     model = Model()
-    scale, zero = quantised(random, dtype)
-    data = model.input(dtype, (2, 5, 5, 3), scale, zero)
-    options = {"fused_activation_function": first}
-    if kind == "ADD":
-        result = (scale, zero)
-        one = model.operator(kind, [data, data], (dtype, *result), **options)
-    elif kind == "AVERAGE_POOL_2D":
-        options.update(filter_height=2, filter_width=2, stride_h=1, stride_w=1, padding="VALID")
-        result = (scale, zero)
-        one = model.operator(kind, [data], (dtype, *result), **options)
-    else:
+    result = quantised(random, dtype)
+    data = model.input(dtype, (2, 5, 5, 3), *result)
+    inputs, options = [data, data], {"fused_activation_function": first}
+    if kind != "ADD":
+        inputs, options = [data], {**options, "stride_h": 1, "stride_w": 1, "padding": "VALID"}
+    if kind == "AVERAGE_POOL_2D":
+        options |= {"filter_height": 2, "filter_width": 2}
+    elif kind == "CONV_2D":
         weights, bias, *result = operands(model, random, dtype, (4, 2, 2, 3), 4, 12, 0)
-        options.update(stride_h=1, stride_w=1, padding="VALID")
-        one = model.operator(kind, [data, weights, bias], (dtype, *result), **options)
+        inputs += [weights, bias]
+    one = model.operator(kind, inputs, (dtype, *result), **options)
     if not same:
         result = (result[0] * 1.5, result[1])
-    model.output(model.operator(second, [one], (dtype, *result)))
-    return model
+    return model.ending_with(second, [one], (dtype, *result))
 
 
 @pytest.mark.parametrize("kind", ["CONV_2D", "ADD", "AVERAGE_POOL_2D"])
@@ -262,11 +236,8 @@ def test_operators_whose_shapes_depend_on_data(tmp_path):
     model.output(model.operator("BROADCAST_TO", [taken, shape], ("float32",), version=2))
     assert kinds(model) == ["GATHER", "BROADCAST_TO"]
     check([model], tmp_path)
-    model = Model()
-    model.output(model.operator("WHERE", [model.input("bool", (5,))], ("int64",)))
-    with pytest.raises(AssertionError) as found:
-        graph_of(model.build())
-    assert "input 0 'tensor_0' is computed when the model runs, but determines a shape" in str(found.value)
+    model = of_one("WHERE", [("bool", (5,))], ("int64",))
+    assert "input 0 'tensor_0' is computed when the model runs, but determines a shape" in refusal(model)
 
 
 def test_new_contents_of_states_are_kept(tmp_path):
@@ -281,14 +252,12 @@ def test_new_contents_of_states_are_kept(tmp_path):
         Node("RELU", (total,), (clamped,), label="2"),
         Node("ABS", (data,), (result,), label="3"),
     )
-    graph, faults = Graph("", (data,), (result,), nodes, updates={state: clamped}), Diagnostics()
-    check_graph(graph, "made", faults, Folding(graph.rules))
-    assert not faults.has_errors
+    graph = Graph("", (data,), (result,), nodes, updates={state: clamped})
+    checked(graph, Folding(graph.rules))
     assert shape.content.tolist() == [1, 4, 4, 1]
     simple = simplify(graph)
     assert [node.kind for node in simple.nodes] == ["ADD", "ABS"]
-    given, program = np.ones((1, 4, 4, 1), np.float32), with_passes(lower_graph(simple, "made", faults))
-    content = {}
+    given, program, content = np.ones((1, 4, 4, 1), np.float32), program_of(simple), {}
     Library([program], tmp_path).run(0, [given], content)
     assert [value.tolist() for value in content.values()] == [given.tolist()]
     assert [program.tensors[value] for value in program.outputs] == [result]

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from campaign import sized
 from in_process import fail, opwest, succeed
-from requirements_support import need
-
-need("tflite")
-
-from kernels.chains import chain  # noqa: E402
-from models.made import Model  # noqa: E402
-from models.test_max_ram import imported  # noqa: E402
-from opwest.importers.models.choice.block import Layouts  # noqa: E402
-from opwest.importers.models.choice.segments import Segments  # noqa: E402
-from opwest.importers.models.choice.table import Table  # noqa: E402
-from opwest.importers.models.ir.stripes import Striped  # noqa: E402
+from kernels.chains import chain
+from models.commands import arrays_of, run_on_host
+from models.made import Model
+from models.test_max_ram import convolution, imported
+from opwest.importers.models.choice.block import Layouts
+from opwest.importers.models.choice.segments import Segments
+from opwest.importers.models.choice.table import Table
+from opwest.importers.models.ir.stripes import Striped
 
 
 def pyramid(constant=None):
@@ -30,10 +27,7 @@ def pyramid(constant=None):
     image = model.input("int8", (1, 24, 24, 4), 0.05, 3, name="image")
 
     def layer(data, before, results, size, stride):
-        weights = model.constant(random.integers(-127, 128, (results, size, size, before)).astype(np.int8), 0.01)
-        bias = model.constant(random.integers(-900, 900, results).astype(np.int32), 0.05 * 0.01)
-        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride, "fused_activation_function": "RELU"}
-        return model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, -128), **options)
+        return convolution(model, random, data, (results, size, size, before), (0.05, -128), stride)
 
     first = layer(image, 4, 16, 3, 1)
     if constant is None:
@@ -44,26 +38,26 @@ def pyramid(constant=None):
     third = layer(both, 16, 8, 3, 2)
     last = layer(third, 8, 8, 1, 2)
     last.name = "features"
-    model.output(last)
-    return model.build()
+    return model.output(last).build()
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("stripes") / "m.tflite"
-    path.write_bytes(pyramid())
-    return path
+MODEL = pyramid
 
 
 def stripes_in(text):
-    """Return the blocks of the tables that an import prints."""
-    return re.findall(r"(\S+) \((\d+) layers in stripes of (\d+) rows?\)", text)
+    """Return the blocks of the tables that an import prints: its layers, and their number."""
+    return [(one[0], int(one[1])) for one in re.findall(r"(\S+) \((\d+) layers in stripes of \d+ rows?\)", text)]
+
+
+def longest_block(file):
+    """Return the number of layers of the longest block of an import."""
+    out = succeed("import", file, "-o", file.with_suffix(""), "--optimize", "ram").stdout
+    return max((layers for _, layers in stripes_in(out)), default=0)
 
 
 @pytest.mark.parametrize("io", sized(["workspace"], ["caller", "workspace"]))
 def test_less_memory_and_the_same_results(file, io, tmp_path):
-    code, out, err = opwest("import", file, "-o", tmp_path / "m", "--optimize", "ram", "--io", io)
-    assert code == 0, err
+    out = succeed("import", file, "-o", tmp_path / "m", "--optimize", "ram", "--io", io).stdout
     # mla, dsp, mve, and portable C.
     assert len(stripes_in(out)) >= 4
     free, _ = imported(file, tmp_path / "free", "--io", io)
@@ -72,26 +66,19 @@ def test_less_memory_and_the_same_results(file, io, tmp_path):
     # Two tensors of 9,216 bytes are live together without stripes.
     assert all(memory < free[name][1] / 1.5 for name, (_, memory) in printed.items())
     assert planned[None] < 18432 / 1.5
-    assert opwest("generate", tmp_path / "m" / "manifest.yaml", "-o", tmp_path / "app")[0] == 0
-    with np.load(tmp_path / "m" / "vectors.npz") as vectors:
-        pairs = list(zip(vectors["image"], vectors["features"], strict=True))
-        for case, (image, features) in enumerate(pairs[: sized(1, None)]):
-            np.save(tmp_path / "image.npy", image)
-            np.save(tmp_path / "features.npy", features)
-            given = [f"image={tmp_path / 'image.npy'}", "--reference", f"features={tmp_path / 'features.npy'}"]
-            code, out, err = opwest("run", tmp_path / "app", "--host", "--sanitize", "--input", *given)
-            assert (code, "features: equal to the reference" in out) == (0, True), (case, out, err)
+    succeed("generate", tmp_path / "m" / "manifest.yaml", "-o", tmp_path / "app")
+    vectors = arrays_of(tmp_path / "m" / "vectors.npz")
+    for image, features in list(zip(vectors["image"], vectors["features"], strict=True))[: sized(1, None)]:
+        done = run_on_host(tmp_path / "app", {"image": image}, "--sanitize", references={"features": features})
+        assert "features: equal to the reference" in done.stdout
 
 
 def test_a_constant_of_all_rows_ends_a_block(tmp_path):
     """A layer in stripes reads one row at a time of its inputs, and the whole of its constants."""
-    found = {}
-    for constant in ((1, 1, 16), (24, 24, 16)):
-        file = tmp_path / f"rows{constant[0]}.tflite"
-        file.write_bytes(pyramid(constant))
-        out = succeed("import", file, "-o", tmp_path / file.stem, "--optimize", "ram").stdout
-        found[constant[0]] = max((int(layers) for _, layers, _ in stripes_in(out)), default=0)
-    assert found[1] > found[24]
+    files = [tmp_path / f"rows{rows}.tflite" for rows in (1, 24)]
+    for file, rows in zip(files, (1, 24), strict=True):
+        file.write_bytes(pyramid((rows, rows, 16)))
+    assert longest_block(files[0]) > longest_block(files[1])
 
 
 @pytest.mark.parametrize("kind", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
@@ -101,17 +88,12 @@ def test_pools_with_padding(kind, tmp_path):
     data = model.input("int8", (1, 24, 8, 2), 0.05, 3, name="image")
 
     def layer(data, before, results):
-        weights = model.constant(random.integers(-127, 128, (results, 3, 3, before)).astype(np.int8), 0.01)
-        bias = model.constant(random.integers(-900, 900, results).astype(np.int32), 0.05 * 0.01)
-        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "NONE"}
-        return model.operator("CONV_2D", [data, weights, bias], ("int8", 0.05, 3), **options)
+        return convolution(model, random, data, (results, 3, 3, before), (0.05, 3), activation="NONE")
 
     options = {"filter_height": 3, "filter_width": 3, "stride_h": 1, "stride_w": 1, "padding": "SAME"}
     pooled = model.operator(kind, [layer(data, 2, 16)], ("int8", 0.05, 3), **options)
-    model.output(layer(pooled, 16, 2))
-    file = model.save(tmp_path / "m.tflite")
-    out = succeed("import", file, "-o", tmp_path / "m", "--optimize", "ram").stdout
-    assert (max((int(layers) for _, layers, _ in stripes_in(out)), default=0) == 3) == (kind == "MAX_POOL_2D")
+    file = model.output(layer(pooled, 16, 2)).save(tmp_path / "m.tflite")
+    assert (longest_block(file) == 3) == (kind == "MAX_POOL_2D")
 
 
 def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
@@ -121,19 +103,18 @@ def test_layers_are_in_stripes_only_where_the_limit_requires_it(file, tmp_path):
     for name, limit, is_striped in (("much", max(planned.values()), False), ("less", between, True)):
         out = succeed("import", file, "-o", tmp_path / name, "--vectors", "0", "--max-ram", str(limit)).stdout
         assert bool(stripes_in(out.partition("dsp (cycles")[2].partition("mve (cycles")[0])) == is_striped, out
-    code, _, err = opwest("import", file, "-o", tmp_path / "none", "--vectors", "0", "--max-ram", "100")
+    err = fail("import", file, "-o", tmp_path / "none", "--vectors", "0", "--max-ram", "100").stderr
     found = re.search(r"expected: --max-ram of at least (\d+) bytes", err)
-    assert code == 1
     assert found, err
     # The limit that the message names is enough for the class of processors that it names.
-    code, _, err = opwest("import", file, "-o", tmp_path / "named", "--vectors", "0", "--max-ram", found[1])
+    err = opwest("import", file, "-o", tmp_path / "named", "--vectors", "0", "--max-ram", found[1]).stderr
     assert "for mla" not in err
 
 
 def test_constants_of_a_layer_in_a_block_are_placed(file, tmp_path):
     words = ("--optimize", "ram", "--vectors", "0")
     out = succeed("import", file, "-o", tmp_path / "m", *words, "--place", "1=sram").stdout
-    assert any("1" in numbers.split(",") for numbers, _, _ in stripes_in(out))
+    assert any("1" in numbers.split(",") for numbers, _ in stripes_in(out))
     text = (tmp_path / "m" / "manifest.yaml").read_text()
     assert len(re.findall("pool: sram", text)) >= 1
     err = fail("import", file, "-o", tmp_path / "n", *words, "--place", "9=sram").stderr

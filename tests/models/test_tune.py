@@ -7,22 +7,17 @@ import os
 import pytest
 import yaml
 from campaign import sized
-from in_process import fail, opwest, succeed
+from in_process import fail, succeed
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
-from models.test_commands import dense  # noqa: E402
+from models.commands import CLASSES, chosen, dense  # noqa: E402
 from opwest.importers.models.emit.registry import candidates  # noqa: E402
 from opwest.tuning.results import Measurements, Result  # noqa: E402
 from opwest.tuning.tune import tune  # noqa: E402
 
-CLASSES = {"cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return dense("int8", results=40, layers=2).save(tmp_path_factory.mktemp("tune") / "m.tflite")
+MODEL = dense("int8", results=40, layers=2).build
 
 
 def imported(file, folder, *words):
@@ -34,10 +29,7 @@ def files_of(folder):
 
 
 def variants_of(file, core, folder, *words):
-    """Return the variants of the layers on a core in the table that an import prints."""
-    lines = imported(file, folder, *words).splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"{CLASSES[core]} ("))
-    return [line.split()[2] for line in lines[start + 2 : start + 4]]
+    return chosen(file, folder, *words)[0][CLASSES[core]]
 
 
 @pytest.mark.parametrize("core", sized(list(CLASSES)[:1], list(CLASSES)))
@@ -48,16 +40,14 @@ def test_tune_corrects_a_wrong_table(core, file, tmp_path):
     # In the planted table one slow variant has the least cost.
     planted = tmp_path / "planted.yaml"
     table = yaml.safe_load((tmp_path / "model/tuning.yaml").read_text())
-    assert len(table["cores"][core]["layers"]) == 1  # both layers have the same shapes
     slow = "mla-bytes"
-    for costs in table["cores"][core]["layers"].values():
-        assert len(costs) > 1
-        for name, cost in costs.items():
-            cost[0] = 1 if name == slow else 10**9
+    [costs] = table["cores"][core]["layers"].values()  # both layers have the same shapes
+    assert len(costs) > 1
+    for name, cost in costs.items():
+        cost[0] = 1 if name == slow else 10**9
     planted.write_text(yaml.safe_dump(table))
     assert variants_of(file, core, tmp_path / "wrong", "--tuning", planted) == [slow, slow]
-    out = succeed("tune", tmp_path / "wrong", "--core", core, "--json").stdout
-    result = json.loads(out)["result"]
+    result = json.loads(succeed("tune", tmp_path / "wrong", "--core", core, "--json").stdout)["result"]
     assert [(one["before"], one["after"]) for one in result["layers"]] == [(slow, name) for name in right]
     words = ["--tuning", planted, "--tuning", tmp_path / "wrong/tuning.yaml"]
     assert variants_of(file, core, tmp_path / "corrected", *words) == right
@@ -130,16 +120,13 @@ def test_faults_of_a_table_are_reported_together(file, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[" * 5000, "nested"),
-        ("version: 1\nversion: 1\n", "version"),
-        ("- 1\n", "mapping"),
-        ("", "mapping"),
-        ("\x00", "printable"),
-    ],
-)
+HOSTILE = [
+    ("[" * 5000, "nested"), ("version: 1\nversion: 1\n", "version"), ("- 1\n", "mapping"), ("", "mapping"),
+    ("\x00", "printable"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), HOSTILE)
 def test_hostile_tables(text, message, file, tmp_path):
     (tmp_path / "t.yaml").write_text(text)
     err = fail("import", file, "-o", tmp_path / "model", "--tuning", tmp_path / "t.yaml").stderr
@@ -151,8 +138,7 @@ RECORDS = ["{", "[]", '{"model": 1, "sha256": "", "options": {}}', '{"model": "m
 
 
 def test_a_directory_without_a_record(file, tmp_path):
-    code, _, err = opwest("tune", tmp_path, "--core", "cortex-m3")
-    assert code == 1
+    err = fail("tune", tmp_path, "--core", "cortex-m3").stderr
     assert f"{tmp_path}/import.json: error: cannot read the record of the import: No such file or directory" in err
     assert "expected: a directory that 'opwest import' of a TFLite or ONNX model wrote" in err
     for text in RECORDS:
@@ -172,10 +158,8 @@ def test_another_model_is_refused(file, tmp_path):
 def test_boards_and_tools(file, tmp_path, monkeypatch):
     imported(file, tmp_path / "model")
     err = fail("tune", tmp_path / "model", "--board", "none").stderr
-    assert (
-        "error: --board none: its core is unknown, or QEMU has no machine for it\n  expected: --core cortex-m0plus|"
-        in err
-    )
+    assert "error: --board none: its core is unknown, or QEMU has no machine for it\n  expected: --core cortex-m" in err
+    assert "--core cortex-m0plus|" in err
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nonexistent")
         err = fail("tune", tmp_path / "model", "--board", "mps2/an386").stderr
@@ -230,15 +214,13 @@ def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
     succeed("tune", tmp_path / "model", "--core", "cortex-m3")
     path = tmp_path / "model/tuning.yaml"
     table = yaml.safe_load(path.read_text())
-    (key,) = table["cores"]["cortex-m3"]["layers"]
-    emulated = table["cores"]["cortex-m3"]["measured"]
-    table["cores"]["cortex-m3"]["measured"] = "some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1"
-    table["cores"]["cortex-m3"]["layers"]["a layer of the board"] = {"portable": [1, 2]}
+    core = table["cores"]["cortex-m3"]
+    emulated, layers = core["measured"], list(core["layers"])
+    core["measured"] = board = "some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1"
+    core["layers"]["a layer of the board"] = {"portable": [1, 2]}
     path.write_text(yaml.safe_dump(table))
     # The import prints the source of the cycles.
-    out = imported(file, tmp_path / "new", "--tuning", path)
-    assert "mla (cycles of some_board, cycle counter at 64000000 Hz, arm-none-eabi-gcc 12.2.1; bytes)" in out
+    assert f"mla (cycles of {board}; bytes)" in imported(file, tmp_path / "new", "--tuning", path)
     succeed("tune", tmp_path / "model", "--core", "cortex-m3")
-    table = yaml.safe_load(path.read_text())
-    assert table["cores"]["cortex-m3"]["measured"] == emulated
-    assert list(table["cores"]["cortex-m3"]["layers"]) == [key]
+    core = yaml.safe_load(path.read_text())["cores"]["cortex-m3"]
+    assert (core["measured"], list(core["layers"])) == (emulated, layers)

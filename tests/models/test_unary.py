@@ -3,34 +3,20 @@
 
 import numpy as np
 import pytest
-from requirements_support import need
+from models.bounds import bound_of
+from models.campaigns import OPTIMISED, any_shape, cases_of, check_dtypes, quantised
+from models.made import of_one
 
-need("cc", "tflite", "ai_edge_litert")
-
-from models.bounds import bound_of  # noqa: E402
-from models.campaigns import cases_of  # noqa: E402
-from models.elements import OPTIMISED, any_shape, check_dtypes, quantised  # noqa: E402
-from models.made import Model  # noqa: E402
-
-BYTES = ["int8", "uint8"]
+BYTES = ("float32", "int8", "uint8")
+WORDS = ("float32", "int8", "int16")
 DTYPES = {
-    "LOGISTIC": ["float32", *BYTES, "int16"],
-    "TANH": ["float32", *BYTES, "int16"],
-    "HARD_SWISH": ["float32", *BYTES],
-    "RELU": ["float32", *BYTES, "int16"],
-    "RELU6": ["float32", *BYTES, "int16"],
-    "RELU_N1_TO_1": ["float32", *BYTES],
-    "RELU_0_TO_1": ["float32", *BYTES],
-    "LEAKY_RELU": ["float32", *BYTES, "int16"],
-    "ELU": ["float32", "int8"],
-    "GELU": ["float32", *BYTES, "int16"],
-    "EXP": ["float32", "int8", "int16"],
-    "LOG": ["float32", "int8", "int16"],
-    "SQRT": ["float32", "int8", "int16"],
-    "RSQRT": ["float32", "int8", "int16"],
-    "ABS": ["float32", "int8", "int16", "int32"],
-    "NEG": ["float32", "int8", "int16", "int32", "int64"],
-    "SIGN": ["float32", "int32"],
+    **dict.fromkeys(("LOGISTIC", "TANH", "RELU", "RELU6", "LEAKY_RELU", "GELU"), (*BYTES, "int16")),
+    **dict.fromkeys(("HARD_SWISH", "RELU_N1_TO_1", "RELU_0_TO_1"), BYTES),
+    **dict.fromkeys(("EXP", "LOG", "SQRT", "RSQRT"), WORDS),
+    "ELU": ("float32", "int8"),
+    "ABS": (*WORDS, "int32"),
+    "NEG": (*WORDS, "int32", "int64"),
+    "SIGN": ("float32", "int32"),
 }
 FLOATS = ["SQUARE", "FLOOR", "CEIL", "ROUND", "SIN", "COS"]
 POSITIVE = ("LOG", "SQRT", "RSQRT")
@@ -39,15 +25,13 @@ FIXED = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)
 
 def unary(kind, random, dtype):
     """Return a model of one operator; all 256 values of an 8-bit input are likely."""
-    model = Model()
     shape = any_shape(random) if random.random() < 0.5 else (2, 7, 40)
     scale, zero = quantised(random, dtype, {"RSQRT": 1, "HARD_SWISH": 0.8}.get(kind, 1))
     if dtype == "int16" and kind in ("LOGISTIC", "TANH") and random.random() < 0.4:
         scale = 2.0 ** -int(random.integers(10, 14))
     if kind in POSITIVE and dtype == "int8":
         zero = int(random.integers(-128, -20))
-    data = model.input(dtype, shape, scale, zero)
-    options = {}
+    data, options = (dtype, shape, scale, zero), {}
     if kind == "LEAKY_RELU":
         options["alpha"] = float(np.float32(random.choice([0.0, 0.01, 0.3, 1.5, -0.5])))
     if kind == "GELU":
@@ -61,8 +45,7 @@ def unary(kind, random, dtype):
         target *= 100
     if kind in ("RELU", "ABS") and random.random() < 0.3:
         target, offset = scale, zero
-    model.output(model.operator(kind, [data], (dtype, target, offset), **options))
-    return model
+    return of_one(kind, [data], (dtype, target, offset), **options)
 
 
 def positive_cases(graph, random):
@@ -78,7 +61,6 @@ def positive_cases(graph, random):
 
 
 def whole_cases(graph, random):
-    """Return random inputs with zeros."""
     return [[np.rint(a / 2).astype(a.dtype) for a in case] for case in cases_of(graph, random)]
 
 
@@ -87,21 +69,18 @@ def test_unary(kind, tmp_path):
     options = {"cases": positive_cases} if kind in POSITIVE else {"cases": whole_cases} if kind == "SIGN" else {}
     if kind == "ELU":
         options["resolver"] = OPTIMISED
-    check_dtypes(lambda random, dtype: unary(kind, random, dtype), DTYPES[kind], tmp_path, kind,
-                 bound=bound_of(kind), **options)  # fmt: skip
+    options["bound"] = bound_of(kind)
+    check_dtypes(lambda random, dtype: unary(kind, random, dtype), DTYPES[kind], tmp_path, kind, **options)
 
 
 @pytest.mark.parametrize("resolver", ["BUILTIN_REF", OPTIMISED])
 def test_functions_of_float(resolver, tmp_path):
     kinds = [kind for kind in FLOATS if resolver == OPTIMISED or kind not in ("CEIL", "ROUND")]
-    check_dtypes(lambda random, kind: unary(kind, random, "float32"), kinds, tmp_path, "float", resolver=resolver,
-                 bound=1e-6)  # fmt: skip
+    options = {"resolver": resolver, "bound": 1e-6}
+    check_dtypes(lambda random, kind: unary(kind, random, "float32"), kinds, tmp_path, "float", **options)
 
 
 def test_abs_of_int16_without_a_scale(tmp_path):
-    def build(random, dtype):
-        model = Model()
-        model.output(model.operator("ABS", [model.input(dtype, any_shape(random))], (dtype,)))
-        return model
-
-    check_dtypes(build, ["int16"], tmp_path, "ABS")
+    check_dtypes(
+        lambda random, dtype: of_one("ABS", [(dtype, any_shape(random))], (dtype,)), ["int16"], tmp_path, "ABS"
+    )

@@ -11,16 +11,10 @@ from npu_model.machine import execute
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Return 0, or 1 if the payload is refused."""
     parser = argparse.ArgumentParser(prog="npu_model", description="Run a command stream of an Ethos-U55.")
     parser.add_argument("payload", type=Path, help="the payload of the driver, as in the operator that Vela writes")
-    parser.add_argument(
-        "regions",
-        type=Path,
-        nargs="+",
-        metavar="REGION",
-        help="the content of regions 0, 1, ...; a file given twice is one region",
-    )
+    help_of_regions = "the content of regions 0, 1, ...; a file given twice is one region"
+    parser.add_argument("regions", type=Path, nargs="+", metavar="REGION", help=help_of_regions)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the regions there: region0.bin, ...")
     parser.add_argument("--trace", action="store_true", help="print the operations")
     given = parser.parse_args(arguments)

@@ -36,18 +36,13 @@ class Application:
     folder: Path
     manifest: str
 
-    def _names(self, section: str) -> list[str]:
-        """Return the inputs or the outputs of the manifest, in its order, which is the file's."""
+    def _run(self, section: str) -> list[Any]:
+        """Return the inputs, the outputs or the steps of the manifest, in its order, which is the file's."""
         return list(yaml.safe_load(self.manifest)["run"][section])
-
-    @property
-    def programs(self) -> int:
-        """The number of launches of one run."""
-        return self.steps().count("npu")
 
     def steps(self) -> list[str]:
         """Return the operator of each step: `npu` is the one of all subgraphs for the NPU."""
-        return [step["call"] for step in yaml.safe_load(self.manifest)["run"]["steps"]]
+        return [step["call"] for step in self._run("steps")]
 
     def run(self, cases: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Return the outputs of each case. All cases are runs of one process, in one workspace."""
@@ -55,7 +50,7 @@ class Application:
         work.mkdir(exist_ok=True)
         (work / "launches").unlink(missing_ok=True)
         words: list[object] = ["run", self.folder / "app", "--host", "--output-dir", results]
-        for number, name in enumerate(self._names("inputs")):
+        for number, name in enumerate(self._run("inputs")):
             np.save(self.folder / f"{name}.npy", np.stack([np.asarray(case[number]) for case in cases]))
             words += ["--stream", f"{name}={self.folder / f'{name}.npy'}"]
         paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -67,8 +62,8 @@ class Application:
         }
         with patch.dict(os.environ, environment):
             succeed(*words)
-        assert len((work / "launches").read_text().splitlines()) == self.programs * len(cases)
-        outputs = [np.load(results / f"{name}.npy") for name in self._names("outputs")]
+        assert len((work / "launches").read_text().splitlines()) == self.steps().count("npu") * len(cases)
+        outputs = [np.load(results / f"{name}.npy") for name in self._run("outputs")]
         return [[one[number] for one in outputs] for number in range(len(cases))]
 
 
@@ -79,7 +74,6 @@ def application(file: Path, folder: Path, **options: Any) -> Application:
 
 
 def generated(folder: Path) -> Application:
-    """Generate the application of the import in `folder`/model."""
     manifest = (folder / "model" / "manifest.yaml").read_text()
     (folder / "model" / DRIVER.name).write_bytes(DRIVER.read_bytes())
     driver = f"{{files: [{DRIVER.name}], uses: [io, nondeterminism, control]}}"  # files and a process of the model

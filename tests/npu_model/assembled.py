@@ -27,7 +27,6 @@ def words(*commands: tuple[str, int] | str) -> list[int]:
 
 
 def payload(stream: Sequence[int], config: int = CONFIG_128) -> bytes:
-    """Return the payload of a command stream."""
     head = [int.from_bytes(b"COP1", "little"), 0x00100001, config, IDENTITY, 5, 5, 5]
     action = 2 | len(stream) >> 16 << 8 | (len(stream) & 0xFFFF) << 16
     return struct.pack(f"<{len(head) + 1 + len(stream)}I", *head, action, *stream)
@@ -40,14 +39,10 @@ def feature_map(name: str, region: int, base: int, shape: tuple[int, int, int], 
     found = [
         (f"{name}_REGION", region),
         *((f"{name}_BASE{i}", base if i == 0 else 0) for i in range(4)),
-        (f"{name}_HEIGHT0_M1", height - 1),
-        (f"{name}_HEIGHT1_M1", height - 1),
+        *((f"{name}_HEIGHT{i}_M1", height - 1) for i in range(2)),
         (f"{name}_WIDTH0_M1", width - 1),
-        (f"{name}_STRIDE_Y", width * depth * size),
-        (f"{name}_STRIDE_X", depth * size),
-        (f"{name}_STRIDE_C", size),
-        (f"{name}_ZERO_POINT", zero),
-        (f"{name}_PRECISION", precision),
+        *zip((f"{name}_STRIDE_{axis}" for axis in "YXC"), (width * depth * size, depth * size, size), strict=True),
+        *((f"{name}_ZERO_POINT", zero), (f"{name}_PRECISION", precision)),
     ]
     if name == "OFM":
         found += [("OFM_HEIGHT_M1", height - 1), ("OFM_WIDTH_M1", width - 1)]
@@ -67,7 +62,6 @@ def kernel(taps=(1, 1), stride=(1, 1), dilation=(1, 1), pad=(0, 0, 0, 0), is_par
 
 
 def activation(low: int, high: int, function: int = 0):
-    """Return the commands of the clamp."""
     return [("ACTIVATION", function), ("ACTIVATION_MIN", low), ("ACTIVATION_MAX", high)]
 
 
@@ -82,20 +76,12 @@ def scales(rows: Sequence[tuple[int, int, int]]) -> bytes:
 
 def raw_weights(values: Sequence[int]) -> bytes:
     """Return a stream of weights without compression: slices of values of 9 bits, the sign in the lowest."""
-    bits, at = 0, 0
-
-    def put(value: int, size: int) -> None:
-        nonlocal bits, at
-        bits |= value << at
-        at += size
-
+    fields = []
     for first in range(0, len(values), 1 << 15):
         part = values[first : first + (1 << 15)]
-        for value, size in ((6, 3), (len(part) - 1, 15), (7, 3), (0, 1), (1, 1), (0, 5), (0, 5), (7, 3)):
-            put(value, size)
-        for value in part:
-            put(abs(value) << 1 | (value < 0), 9)
-    put(7, 3)
-    size = -(-at // 128) * 16
-    bits |= ((1 << 8 * size) - 1) >> at << at
-    return bits.to_bytes(size, "little")
+        fields += [(6, 3), (len(part) - 1, 15), (7, 3), (0, 1), (1, 1), (0, 5), (0, 5), (7, 3)]
+        fields += [(abs(value) << 1 | (value < 0), 9) for value in part]
+    fields.append((7, 3))
+    digits = "".join(f"{value:0{size}b}"[::-1] for value, size in fields)  # the lowest bit first
+    size = -(-len(digits) // 128) * 16
+    return int(digits.ljust(8 * size, "1")[::-1], 2).to_bytes(size, "little")

@@ -26,31 +26,16 @@ OPERATIONS = {
 """Code to name and mask of the parameter."""
 
 SETTINGS = {
-    0x100: ("IFM_PAD_TOP", 0xFF),
-    0x101: ("IFM_PAD_LEFT", 0xFF),
-    0x102: ("IFM_PAD_RIGHT", 0xFF),
-    0x103: ("IFM_PAD_BOTTOM", 0xFF),
+    **{0x100 + i: (f"IFM_PAD_{side}", 0xFF) for i, side in enumerate(("TOP", "LEFT", "RIGHT", "BOTTOM"))},
     0x104: ("IFM_DEPTH_M1", 0xFFFF),
     0x105: ("IFM_PRECISION", 0xC3CD),
     0x107: ("IFM_UPSCALE", 3),
-    0x109: ("IFM_ZERO_POINT", 0xFFFF),
-    0x10A: ("IFM_WIDTH0_M1", 0xFFFF),
-    0x10B: ("IFM_HEIGHT0_M1", 0xFFFF),
-    0x10C: ("IFM_HEIGHT1_M1", 0xFFFF),
     0x10D: ("IFM_IB_END", 0x3F),
-    0x10F: ("IFM_REGION", 7),
-    0x111: ("OFM_WIDTH_M1", 0xFFFF),
-    0x112: ("OFM_HEIGHT_M1", 0xFFFF),
-    0x113: ("OFM_DEPTH_M1", 0xFFFF),
+    **{0x111 + i: (f"OFM_{axis}_M1", 0xFFFF) for i, axis in enumerate(("WIDTH", "HEIGHT", "DEPTH"))},
     0x114: ("OFM_PRECISION", 0xC1C7),
     0x115: ("OFM_BLK_WIDTH_M1", 0x3F),
     0x116: ("OFM_BLK_HEIGHT_M1", 0x1F),
     0x117: ("OFM_BLK_DEPTH_M1", 0x7F),
-    0x118: ("OFM_ZERO_POINT", 0xFFFF),
-    0x11A: ("OFM_WIDTH0_M1", 0xFFFF),
-    0x11B: ("OFM_HEIGHT0_M1", 0xFFFF),
-    0x11C: ("OFM_HEIGHT1_M1", 0xFFFF),
-    0x11F: ("OFM_REGION", 7),
     0x120: ("KERNEL_WIDTH_M1", 0xFFFF),
     0x121: ("KERNEL_HEIGHT_M1", 0xFFFF),
     0x122: ("KERNEL_STRIDE", 0x0FFF),
@@ -68,21 +53,21 @@ SETTINGS = {
     0x180: ("IFM2_BROADCAST", 0xC7),
     0x181: ("IFM2_SCALAR", 0xFFFF),
     0x185: ("IFM2_PRECISION", 0xCD),
-    0x189: ("IFM2_ZERO_POINT", 0xFFFF),
-    0x18A: ("IFM2_WIDTH0_M1", 0xFFFF),
-    0x18B: ("IFM2_HEIGHT0_M1", 0xFFFF),
-    0x18C: ("IFM2_HEIGHT1_M1", 0xFFFF),
     0x18D: ("IFM2_IB_START", 0x3F),
-    0x18F: ("IFM2_REGION", 7),
+    **{code: (f"{name}_ZERO_POINT", 0xFFFF) for code, name in ((0x109, "IFM"), (0x118, "OFM"), (0x189, "IFM2"))},
+    **{
+        first + i: (f"{name}_{field}", 7 if field == "REGION" else 0xFFFF)
+        for first, name in ((0x10A, "IFM"), (0x11A, "OFM"), (0x18A, "IFM2"))
+        for i, field in ((0, "WIDTH0_M1"), (1, "HEIGHT0_M1"), (2, "HEIGHT1_M1"), (5, "REGION"))
+    },
 }
 """Registers that the parameter is written to: code to name and mask."""
 
 _ADDRESS = 0xFF
+_MAPS = ((0x000, "IFM"), (0x010, "OFM"), (0x080, "IFM2"))
 WIDE = {
-    **{0x000 + i: (f"IFM_BASE{i}", _ADDRESS) for i in range(4)},
-    **{0x004 + i: (f"IFM_STRIDE_{axis}", 0xFFFF) for i, axis in enumerate("XYC")},
-    **{0x010 + i: (f"OFM_BASE{i}", _ADDRESS) for i in range(4)},
-    **{0x014 + i: (f"OFM_STRIDE_{axis}", 0xFFFF) for i, axis in enumerate("XYC")},
+    **{first + i: (f"{name}_BASE{i}", _ADDRESS) for first, name in _MAPS for i in range(4)},
+    **{first + 4 + i: (f"{name}_STRIDE_{axis}", 0xFFFF) for first, name in _MAPS for i, axis in enumerate("XYC")},
     0x020: ("WEIGHT_BASE", _ADDRESS),
     0x021: ("WEIGHT_LENGTH", 0),
     0x022: ("SCALE_BASE", _ADDRESS),
@@ -93,10 +78,19 @@ WIDE = {
     0x030: ("DMA0_SRC", _ADDRESS),
     0x031: ("DMA0_DST", _ADDRESS),
     0x032: ("DMA0_LEN", _ADDRESS),
-    **{0x080 + i: (f"IFM2_BASE{i}", _ADDRESS) for i in range(4)},
-    **{0x084 + i: (f"IFM2_STRIDE_{axis}", 0xFFFF) for i, axis in enumerate("XYC")},
 }
 """Registers that the payload is written to, the parameter above it: code to name and mask of the parameter."""
+
+
+class Registers(dict[str, int]):
+    """Values by name. Reading one that no command has set raises Invalid: what it has after a reset is not used."""
+
+    def __missing__(self, name: str) -> int:
+        raise Invalid(f"no command has set {name}")
+
+
+def signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) & 1 else value
 
 
 @dataclass(frozen=True)

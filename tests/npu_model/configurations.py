@@ -8,8 +8,9 @@ unequal batches, MIRROR_PAD of channels, REDUCE_MAX and SUM over some axes, tabl
 another meaning than LiteRT's: `pot_scale_int16`, which Vela ignores.
 """
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -39,38 +40,30 @@ class Configuration:
 
 
 def configurations() -> dict[str, Configuration]:
-    """Return all configurations by name: the operator and the dtype."""
     rows = [
-        *_rows("CONV_2D", NUMBERS, _known(convolution, _has_no_groups_of_images)),
-        *_rows("DEPTHWISE_CONV_2D", NUMBERS, _known(depthwise, _has_no_multiplier_of_uint8)),
+        *_rows("CONV_2D", NUMBERS, convolution, _has_no_groups_of_images),
+        *_rows("DEPTHWISE_CONV_2D", NUMBERS, depthwise, _has_no_multiplier_of_uint8),
         *_rows("FULLY_CONNECTED", NUMBERS, dense),
         *_rows("TRANSPOSE_CONV", NUMBERS, transposed),
-        *_rows("BATCH_MATMUL", ("int8",), _known(_product, _has_equal_batches)),
-        *(row for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D") for row in _rows(kind, NUMBERS, _kind(pool, kind))),
-        *(
-            row
-            for kind in ("ADD", "SUB", "MUL")
-            for row in _rows(kind, NUMBERS, _known(_kind(_binary, kind), _is_flat))
-        ),
-        *(
-            row
-            for kind in ("MINIMUM", "MAXIMUM")
-            for row in _rows(kind, NUMBERS, _known(_kind(_extreme, kind), _is_flat))
-        ),
-        *_rows("SQUARED_DIFFERENCE", ("int8",), _known(_kind(_binary, "SQUARED_DIFFERENCE"), _is_flat)),
-        *_rows("MEAN", NUMBERS, _kind(_reduction, "MEAN")),
+        *_rows("BATCH_MATMUL", ("int8",), lambda random, dtype: product(random, dtype, dtype), _has_equal_batches),
+        *_kinds(("AVERAGE_POOL_2D", "MAX_POOL_2D"), NUMBERS, pool),
+        *_kinds(("ADD", "SUB", "MUL"), NUMBERS, _binary, _is_flat),
+        *_kinds(("MINIMUM", "MAXIMUM"), NUMBERS, _extreme, _is_flat),
+        *_kinds(("SQUARED_DIFFERENCE",), ("int8",), _binary, _is_flat),
+        *_rows("MEAN", NUMBERS, lambda random, dtype: reduction(random, "MEAN", dtype)),
         *_rows("SOFTMAX", ("int8", "int16"), lambda random, dtype: normalisation(random, "SOFTMAX", dtype, dtype)),
-        *(row for kind, dtypes in _UNARY.items() for row in _rows(kind, dtypes, _kind(_unary, kind))),
-        *(_positive(kind) for kind in ("LOG", "RSQRT")),
+        *(row for kind, dtypes in _UNARY.items() for row in _kinds((kind,), dtypes, _unary)),
+        *(replace(row, cases=positive_cases) for row in _kinds(("LOG", "RSQRT"), ("int8",), _unary)),
         *_rows("QUANTIZE", NUMBERS, _requantised),
     ]
     for kind in _MOVES:
         make, dtypes = MOVES[kind]
-        make = _known(make, _pads_no_channels) if kind == "MIRROR_PAD" else make
+        accepts = _pads_no_channels if kind == "MIRROR_PAD" else _any
         for dtype in NUMBERS:
             if dtype in dtypes and (kind, dtype) != ("TRANSPOSE", "uint8"):
                 limited = Limited()
-                rows.append(Configuration(f"{kind} {dtype}", _limited(limited, make, dtype), limited.cases))
+                build = functools.partial(limited.build, _known(make, accepts))
+                rows += [replace(row, cases=limited.cases) for row in _rows(kind, (dtype,), build)]
     return {row.name: row for row in rows}
 
 
@@ -78,37 +71,30 @@ _UNARY = {
     "ABS": ("int8", "int16"),
     "EXP": ("int16",),
     "GELU": ("int8",),
-    "HARD_SWISH": BYTES,
-    "LEAKY_RELU": NUMBERS,
-    "LOGISTIC": BYTES,
-    "TANH": BYTES,
-    "RELU": NUMBERS,
-    "RELU6": NUMBERS,
-    "RELU_N1_TO_1": BYTES,
+    **dict.fromkeys(("HARD_SWISH", "LOGISTIC", "TANH", "RELU_N1_TO_1"), BYTES),
+    **dict.fromkeys(("LEAKY_RELU", "RELU", "RELU6"), NUMBERS),
 }
 _MOVES = (
     *("CONCATENATION", "EXPAND_DIMS", "MIRROR_PAD", "PACK", "PAD", "PADV2", "RESIZE_BILINEAR"),
-    *(
-        "RESIZE_NEAREST_NEIGHBOR",
-        "SLICE",
-        "SPLIT",
-        "SPLIT_V",
-        "SQUEEZE",
-        "STRIDED_SLICE",
-        "TILE",
-        "TRANSPOSE",
-        "UNPACK",
-    ),
+    *("RESIZE_NEAREST_NEIGHBOR", "SLICE", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE"),
+    "UNPACK",
 )
 
 
-def _rows(name: str, dtypes: Any, build: Any, cases: Any = cases_of) -> list[Configuration]:
-    return [Configuration(f"{name} {dtype}", lambda random, d=dtype: build(random, d), cases) for dtype in dtypes]
+def _any(_model: Model) -> bool:
+    return True
 
 
-def _kind(build: Any, kind: str) -> Any:
-    """Return a builder for a family whose function takes the kind."""
-    return lambda random, dtype: build(random, kind, dtype)
+def _rows(name: str, dtypes: Any, build: Any, accepts: Any = _any) -> list[Configuration]:
+    """Return the configurations of the models that a function accepts."""
+    known = _known(build, accepts)
+    return [Configuration(f"{name} {dtype}", functools.partial(known, dtype=dtype)) for dtype in dtypes]
+
+
+def _kinds(kinds: Any, dtypes: Any, build: Any, accepts: Any = _any) -> list[Configuration]:
+    """Return the rows of a family whose function takes the kind."""
+    builds = {kind: lambda random, dtype, kind=kind: build(random, kind, dtype) for kind in kinds}
+    return [row for kind in kinds for row in _rows(kind, dtypes, builds[kind], accepts)]
 
 
 def _known(build: Any, accepts: Callable[[Model], bool]) -> Any:
@@ -148,10 +134,6 @@ def _pads_no_channels(model: Model) -> bool:
     return amounts is not None and len(amounts) in (3, 4) and not amounts[-1].any() and not amounts[:-3].any()
 
 
-def _product(random: Any, dtype: str) -> Model:
-    return product(random, dtype, dtype)
-
-
 def _binary(random: Any, kind: str, dtype: str) -> Model:
     options = {} if kind == "SQUARED_DIFFERENCE" else activation(random)
     if dtype == "int16" and kind != "MUL":
@@ -161,18 +143,6 @@ def _binary(random: Any, kind: str, dtype: str) -> Model:
 
 def _unary(random: Any, kind: str, dtype: str) -> Model:
     return unary(kind, random, dtype)
-
-
-def _reduction(random: Any, kind: str, dtype: str) -> Model:
-    return reduction(random, kind, dtype)
-
-
-def _positive(kind: str) -> Configuration:
-    return Configuration(f"{kind} int8", lambda random: unary(kind, random, "int8"), positive_cases)
-
-
-def _limited(limited: Any, make: Any, dtype: str) -> Any:
-    return lambda random: limited.build(make, random, dtype)
 
 
 def _extreme(random: Any, kind: str, dtype: str) -> Model:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from npu_model.commands import Registers, signed
 from npu_model.faults import Invalid, Unsupported
 from npu_model.memory import Memory, element_type, feature_map, zero_point
 from npu_model.output import global_scale, has_global_scale, result, rounding_mode, store
-from npu_model.registers import Registers, signed
 from npu_model.rounding import check_mode, rescale, shifted_right
 
 MUL, ADD, SUB, MIN, MAX, LRELU, ABS, CLZ, SHR, SHL = range(10)
@@ -19,14 +19,12 @@ _BOTH, _FIRST, _SECOND = 0, 1, 2
 
 
 def elementwise(registers: Registers, memory: Memory, mode: int) -> None:
-    """NPU_OP_ELEMENTWISE."""
     if mode > SHL:
         raise Invalid(f"{mode} is not a mode of an elementwise operator")
     shape = result(registers).shape
-    if registers["IFM_DEPTH_M1"] + 1 != shape[2]:
-        raise Invalid(
-            f"an elementwise operator has an IFM of depth {registers['IFM_DEPTH_M1'] + 1}, an OFM of {shape[2]}"
-        )
+    depth = registers["IFM_DEPTH_M1"] + 1
+    if depth != shape[2]:
+        raise Invalid(f"an elementwise operator has an IFM of depth {depth}, an OFM of {shape[2]}")
     first = feature_map(registers, "IFM", shape).read(memory)
     if mode in _UNARY:
         values = _unary(registers, mode, first)
@@ -72,13 +70,9 @@ def _binary(registers: Registers, mode: int, first: Any, second: Any) -> Any:
     if mode in (SHR, SHL):
         return _shifted(mode, first, second, rounding)
     is_wide = element_type(registers, "IFM").itemsize == 4
-    if mode == MUL:
-        values = first * second
-    elif is_wide:
-        values = first + second if mode == ADD else first - second
-    else:
+    if mode != MUL and not is_wide:
         first, second = _operands(registers, first, second)
-        values = first + second if mode == ADD else first - second
+    values = first * second if mode == MUL else first + second if mode == ADD else first - second
     if not has_global_scale(registers):
         return values
     scale, shift = global_scale(registers)

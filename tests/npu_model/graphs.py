@@ -45,7 +45,7 @@ class Drawn:
         weights = self.random.integers(-127, 128, (1, size, size, shape[2])).astype(np.int8)
         self._layer("DEPTHWISE_CONV_2D", tensor, shape, weights, size, shape[2], depth_multiplier=1)
 
-    def _layer(self, kind: str, tensor: Made, shape: Any, weights: Any, size: int, depth: int, **options: int) -> None:
+    def _layer(self, kind: str, tensor: Made, shape: Any, weights: Any, size: int, depth: int, **options: Any) -> None:
         step = 2 if min(shape[:2]) > 12 and self.random.random() < 0.4 else 1
         dtype, scale, zero = self.scale()
         fan = size * size * (weights.shape[3] if kind == "CONV_2D" else 1)
@@ -54,10 +54,8 @@ class Drawn:
         bias = self.random.integers(-500, 500, depth).astype(np.int32)
         inputs = [tensor, constant, self.model.constant(bias, tensor.scale * factors, 0)]
         relu = str(self.random.choice(["NONE", "RELU", "RELU6"]))
-        options.update(stride_h=step, stride_w=step)
-        result = self.model.operator(
-            kind, inputs, (dtype, scale, zero), padding="SAME", fused_activation_function=relu, **options
-        )
+        options = {"padding": "SAME", "fused_activation_function": relu, **options, "stride_h": step, "stride_w": step}
+        result = self.model.operator(kind, inputs, (dtype, scale, zero), **options)
         self.add(result, (-(-shape[0] // step), -(-shape[1] // step), depth))
 
     def pool(self, tensor: Made, shape: tuple[int, int, int], *_: Made) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from npu_model.commands import Registers
 from npu_model.faults import Invalid, Unsupported
 from npu_model.memory import Memory, feature_map
 from npu_model.output import global_scale, has_global_scale, rounding_mode, store
 from npu_model.payload import Product
-from npu_model.registers import Registers
 from npu_model.rounding import average_scale, rescale
 from npu_model.weights import Order, kernel_of
 
@@ -85,7 +85,6 @@ def source(registers: Registers, memory: Memory, over: Window) -> Any:
 
 
 def convolution(registers: Registers, memory: Memory, product: Product, is_depthwise: bool) -> None:
-    """NPU_OP_CONV and NPU_OP_DEPTHWISE."""
     over, depth = window(registers), registers["OFM_DEPTH_M1"] + 1
     ifm_depth = registers["IFM_DEPTH_M1"] + 1
     if is_depthwise and ifm_depth != depth:
@@ -100,20 +99,10 @@ def convolution(registers: Registers, memory: Memory, product: Product, is_depth
     block = registers["OFM_BLK_DEPTH_M1"] + 1
     if block % product.ofm_unit:
         raise Invalid(f"the depth of a block is {block}, expected a multiple of {product.ofm_unit}")
-    order = Order(
-        over.taps,
-        (depth, 1 if is_depthwise else ifm_depth),
-        block,
-        (product.ofm_unit, product.ifm_unit),
-        over.largest,
-        bits,
-        is_depthwise,
-        over.is_part_kernel and not is_depthwise,
-    )
-    stream = memory.part(
-        registers["WEIGHT_REGION"], registers["WEIGHT_BASE"], registers["WEIGHT_LENGTH"], "the weights"
-    )
-    kernel = kernel_of(stream.tobytes(), order)
+    depths, units = (depth, 1 if is_depthwise else ifm_depth), (product.ofm_unit, product.ifm_unit)
+    is_part_kernel = over.is_part_kernel and not is_depthwise
+    order = Order(over.taps, depths, block, units, over.largest, bits, is_depthwise, is_part_kernel)
+    kernel = kernel_of(memory.part(registers, "WEIGHT", "the weights").tobytes(), order)
     bias, scale, shift = _scales(registers, memory, depth)
     # Sums of products of 16 and 9 bits are exact in float64, and BLAS is fast.
     padded = np.zeros((over.source[0] + 1, over.source[1] + 1, ifm_depth))
@@ -128,7 +117,6 @@ def convolution(registers: Registers, memory: Memory, product: Product, is_depth
 
 
 def pool(registers: Registers, memory: Memory, mode: int) -> None:
-    """NPU_OP_POOL."""
     over = window(registers)
     depth, ifm_depth = registers["OFM_DEPTH_M1"] + 1, registers["IFM_DEPTH_M1"] + 1
     if mode > SUM:
@@ -173,10 +161,9 @@ def _pooled(registers: Registers, over: Window, total: Any, count: Any, mode: in
 
 def _scales(registers: Registers, memory: Memory, depth: int) -> tuple[Any, Any, Any]:
     """Return biases, factors and shifts by channel. Each is 10 bytes: 40, 32 and 6 bits, the last two bits unused."""
-    base, length = registers["SCALE_BASE"], registers["SCALE_LENGTH"]
-    if length < 10 * depth:
-        raise Invalid(f"the scales have {length} bytes, {depth} channels need {10 * depth}")
-    raw = memory.part(registers["SCALE_REGION"], base, length, "the scales")[: 10 * depth].reshape(depth, 10)
+    if registers["SCALE_LENGTH"] < 10 * depth:
+        raise Invalid(f"the scales have {registers['SCALE_LENGTH']} bytes, {depth} channels need {10 * depth}")
+    raw = memory.part(registers, "SCALE", "the scales")[: 10 * depth].reshape(depth, 10)
     digits = raw.astype(np.int64)
     if (digits[:, 9] > 63).any():
         raise Invalid("the two unused bits of a scale are set")

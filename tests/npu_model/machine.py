@@ -4,13 +4,12 @@
 from collections.abc import Callable, Sequence
 
 from npu_model import payload
-from npu_model.commands import Command, commands
+from npu_model.commands import Command, Registers, commands
 from npu_model.elementwise import elementwise
 from npu_model.faults import Invalid, NpuError, Unsupported
 from npu_model.layers import convolution, pool
 from npu_model.memory import Memory, within
 from npu_model.payload import Product
-from npu_model.registers import Registers
 
 Observer = Callable[[Command, Registers, Memory], None]
 
@@ -58,7 +57,6 @@ def _operation(command: Command, registers: Registers, memory: Memory, product: 
 
 
 def _copy(registers: Registers, memory: Memory) -> None:
-    """NPU_OP_DMA_START."""
     length, (source, target) = registers["DMA0_LEN"], (registers[f"DMA0_{end}_REGION"] for end in ("SRC", "DST"))
     if (source | target) & _STRIDES:
         raise Unsupported("a DMA of two or three dimensions")

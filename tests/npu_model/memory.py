@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from npu_model.commands import Registers, signed
 from npu_model.faults import Invalid, Unsupported
 from npu_model.payload import Product
-from npu_model.registers import Registers, signed
 
 LARGEST = 1 << 24
 """Elements of a feature map that the model reads: more are in no region that a test has."""
@@ -17,14 +17,11 @@ _TYPES = {0: ("u1", "i1"), 1: ("u2", "i2"), 2: (None, "i4")}
 
 
 class Memory:
-    """The regions by number, and the internal memory."""
-
     def __init__(self, regions: Sequence[bytes | bytearray], product: Product) -> None:
         self.regions = [np.frombuffer(one, np.uint8) if len(one) else np.zeros(0, np.uint8) for one in regions]
         self.internal = np.zeros(product.shram, np.uint8)
 
     def region(self, number: int) -> Any:
-        """Return the bytes of a region. Raises Invalid if none has the number."""
         if number >= len(self.regions):
             raise Invalid(f"region {number} is not given, there are {len(self.regions)}")
         return self.regions[number]
@@ -36,8 +33,9 @@ class Memory:
             raise Invalid(f"{use} is in region {number}, which is read-only")
         return content
 
-    def part(self, number: int, start: int, length: int, use: str) -> Any:
-        """Return bytes of a region. Raises Invalid if they are not within it."""
+    def part(self, registers: Registers, name: str, use: str) -> Any:
+        """Return the bytes that registers describe. Raises Invalid if they are not within their region."""
+        number, start, length = (registers[f"{name}_{field}"] for field in ("REGION", "BASE", "LENGTH"))
         return within(self.region(number), start, length, f"{use} in region {number}")
 
 
@@ -65,16 +63,10 @@ class FeatureMap:
 
     def read(self, memory: Memory) -> Any:
         """Return the elements as int64 (height, width, depth), without the zero point."""
-        places = self._places(memory)
-        content = memory.region(self.region)
-        if self.dtype.itemsize == 1:
-            raw = content[places]
-        else:
-            raw = content[places[..., None] + np.arange(self.dtype.itemsize)]
+        raw = memory.region(self.region)[self._places(memory)[..., None] + np.arange(self.dtype.itemsize)]
         return raw.view(self.dtype).reshape(self.shape).astype(np.int64) - self.zero
 
     def write(self, memory: Memory, values: Any) -> None:
-        """Write int64 elements that fit in the type."""
         places = self._places(memory)
         raw = np.ascontiguousarray(values.astype(self.dtype)).view(np.uint8)
         content = memory.target(self.region, self.name)
@@ -96,9 +88,8 @@ class FeatureMap:
         places = (base + row * self.strides[0] + column * self.strides[1])[..., None] + in_row
         first, last, content = int(places.min()), int(places.max()) + size, memory.region(self.region)
         if first < 0 or last > len(content):
-            raise Invalid(
-                f"{self.name} is at bytes {first} to {last} of region {self.region}, which has {len(content)}"
-            )
+            place = f"bytes {first} to {last} of region {self.region}"
+            raise Invalid(f"{self.name} is at {place}, which has {len(content)}")
         if first % size or any(base % size for base in self.bases) or any(one % size for one in self.strides[:2]):
             raise Invalid(f"{self.name} is not aligned to its elements of {size} bytes")
         return places
@@ -119,7 +110,8 @@ def feature_map(registers: Registers, name: str, shape: tuple[int, int, int]) ->
         tuple(registers[f"{name}_BASE{i}"] for i in range(4)),
         (registers[f"{name}_HEIGHT0_M1"] + 1, registers[f"{name}_HEIGHT1_M1"] + 1),
         registers[f"{name}_WIDTH0_M1"] + 1,
-        tuple(stride(registers[f"{name}_STRIDE_{axis}"]) for axis in "YXC"),
+        # Addresses have 32 bits, so a stride to lower addresses is one near 2^32.
+        tuple(signed(registers[f"{name}_STRIDE_{axis}"] & 0xFFFFFFFF, 32) for axis in "YXC"),
         shape,
         dtype,
         bool(kind),
@@ -141,8 +133,3 @@ def zero_point(registers: Registers, name: str) -> int:
     """Return the zero point, which has the sign of the type."""
     zero = registers[f"{name}_ZERO_POINT"]
     return signed(zero, 16) if element_type(registers, name).kind == "i" else zero
-
-
-def stride(value: int) -> int:
-    """Return a stride: addresses have 32 bits, so a stride to lower addresses is one near 2^32."""
-    return signed(value & 0xFFFFFFFF, 32)

@@ -37,14 +37,13 @@ class _Graph:
 
     def pool(self, tensor: Made) -> Made:
         """On the NPU, without weights."""
-        options = {"filter_height": 2, "filter_width": 3, **_SAME}
-        return self.model.operator("MAX_POOL_2D", [tensor], (tensor.dtype, tensor.scale, tensor.zero), **options)
+        return self._moved("MAX_POOL_2D", tensor, filter_height=2, filter_width=3, **_SAME)
 
     def add(self, first: Made, second: Made) -> Made:
         """On the NPU, without weights."""
         return self.model.operator("ADD", [first, second], ("int8", 0.09, -5))
 
-    def _moved(self, kind: str, tensor: Made, *constants: Made, **options: int) -> Made:
+    def _moved(self, kind: str, tensor: Made, *constants: Made, **options: Any) -> Made:
         result = (tensor.dtype, tensor.scale, tensor.zero)
         return self.model.operator(kind, [tensor, *constants], result, **options)
 
@@ -54,9 +53,8 @@ class _Graph:
 
     def gather(self, tensor: Made, depth: int) -> Made:
         """On the processor: the channels in another order."""
-        return self._moved(
-            "GATHER", tensor, self.model.constant(self.random.permutation(depth).astype(np.int32)), axis=3
-        )
+        order = self.random.permutation(depth).astype(np.int32)
+        return self._moved("GATHER", tensor, self.model.constant(order), axis=3)
 
     def blocks(self, tensor: Made) -> Made:
         """On the processor: squares of 2 x 2 elements as channels."""
@@ -67,84 +65,59 @@ class _Graph:
         return self._moved("DEPTH_TO_SPACE", tensor, block_size=2)
 
     def normal(self, tensor: Made) -> Made:
-        """On the processor: arithmetic."""
         return self.model.operator("L2_NORMALIZATION", [tensor], ("int8", 1 / 128, 0))
 
-    def file(self, *outputs: Made) -> bytes:
-        self.model.output(*outputs)
-        return with_shapes(self.model)
 
-
-def _first() -> bytes:
-    made = _Graph()
-    return made.file(made.pool(made.convolution(made.reverse(made.input()), (4, 8))))
-
-
-def _middle() -> bytes:
-    made = _Graph()
-    return made.file(made.convolution(made.normal(made.convolution(made.input(), (4, 8))), (8, 8), relu="RELU"))
-
-
-def _last() -> bytes:
-    made = _Graph()
-    return made.file(made.gather(made.convolution(made.input(), (4, 24), relu="RELU6"), 24))
-
-
-def _branches() -> bytes:
+def _branches(made: _Graph) -> tuple[Made, ...]:
     """Two results of the first subgraph: one is read by the processor, the other by the second subgraph."""
-    made = _Graph()
     stem = made.convolution(made.input(), (4, 8))
     kept = made.convolution(made.pool(stem), (8, 8))
-    changed = made.convolution(made.normal(stem), (8, 8))
-    return made.file(made.add(changed, kept))
+    return (made.add(made.convolution(made.normal(stem), (8, 8)), kept),)
 
 
-def _alternating() -> bytes:
+def _alternating(made: _Graph) -> tuple[Made, ...]:
     """Three subgraphs, operators on the processor at the beginning, between them and at the end; three outputs."""
-    made = _Graph()
     first = made.convolution(made.blocks(made.input()), (16, 24))
     second = made.add(made.reverse(first), made.pool(first))
     third = made.convolution(made.squares(second), (6, 5), relu="RELU")
-    return made.file(made.gather(third, 5), first, third)
+    return made.gather(third, 5), first, third
 
 
-def _late_input() -> bytes:
+def _late_input(made: _Graph) -> tuple[Made, ...]:
     """The second input waits in the arena while the first subgraph and the processor run."""
-    made = _Graph()
     first, late = made.input(), made.input(8)
-    return made.file(made.add(made.gather(made.convolution(first, (4, 8)), 8), late))
+    return (made.add(made.gather(made.convolution(first, (4, 8)), 8), late),)
 
 
-def _no_weights() -> bytes:
-    """The subgraphs have no weights."""
-    made = _Graph()
-    first, second = made.input(), made.input()
-    return made.file(made.pool(made.reverse(made.add(first, second))))
-
-
-def _words() -> bytes:
-    """Elements of 16 bits."""
-    made = _Graph()
+def _words(made: _Graph) -> tuple[Made, ...]:
     first = made.convolution(made.input(dtype="int16"), (4, 8), "int16")
-    return made.file(made.convolution(made.reverse(first), (8, 8), "int16"))
+    return (made.convolution(made.reverse(first), (8, 8), "int16"),)
 
 
 @dataclass(frozen=True)
 class Mixed:
     """A graph, and where Vela leaves its operators: the steps of its import, in their order."""
 
-    build: Callable[[], bytes]
+    outputs: Callable[[_Graph], tuple[Made, ...]]
     places: str
+
+    def build(self) -> bytes:
+        made = _Graph()
+        made.model.output(*self.outputs(made))
+        return with_shapes(made.model)
 
 
 MIXED = {
-    "first": Mixed(_first, "cpu npu"),
-    "middle": Mixed(_middle, "npu cpu npu"),
-    "last": Mixed(_last, "npu cpu"),
+    "first": Mixed(lambda made: (made.pool(made.convolution(made.reverse(made.input()), (4, 8))),), "cpu npu"),
+    "middle": Mixed(
+        lambda made: (made.convolution(made.normal(made.convolution(made.input(), (4, 8))), (8, 8), relu="RELU"),),
+        "npu cpu npu",
+    ),
+    "last": Mixed(lambda made: (made.gather(made.convolution(made.input(), (4, 24), relu="RELU6"), 24),), "npu cpu"),
     "branches": Mixed(_branches, "npu cpu npu"),
     "alternating": Mixed(_alternating, "cpu npu cpu npu cpu npu cpu"),
     "late input": Mixed(_late_input, "npu cpu npu"),
-    "no weights": Mixed(_no_weights, "npu cpu npu"),
+    "no weights": Mixed(lambda made: (made.pool(made.reverse(made.add(made.input(), made.input()))),), "npu cpu npu"),
     "words": Mixed(_words, "npu cpu npu"),
 }
 

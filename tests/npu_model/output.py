@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from npu_model.commands import Registers, signed
 from npu_model.faults import Invalid, Unsupported
 from npu_model.memory import FeatureMap, Memory, feature_map, within
-from npu_model.registers import Registers, signed
 from npu_model.rounding import check_mode
 
 _FIRST_TABLE, _LAST_TABLE, _TABLE = 16, 23, 256
@@ -17,13 +17,11 @@ _FORCED = {2: "u1", 3: "i1", 5: "i2"}
 
 
 def result(registers: Registers) -> FeatureMap:
-    """Return the OFM."""
     shape = tuple(registers[f"OFM_{axis}_M1"] + 1 for axis in ("HEIGHT", "WIDTH", "DEPTH"))
     return feature_map(registers, "OFM", shape)
 
 
 def rounding_mode(registers: Registers) -> int:
-    """Return the rounding mode of the OFM."""
     return check_mode(registers["OFM_PRECISION"] >> 14)
 
 
@@ -33,7 +31,6 @@ def has_global_scale(registers: Registers) -> bool:
 
 
 def global_scale(registers: Registers) -> tuple[int, int]:
-    """Return factor and shift of OFM_SCALE."""
     return registers["OFM_SCALE"] & 0xFFFFFFFF, registers["OFM_SCALE"] >> 32
 
 

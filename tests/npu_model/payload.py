@@ -77,7 +77,6 @@ def _stream(words: list[int], at: int, length: int, product: Product | None) -> 
 
 
 def _product(config: int, identity: int, position: int) -> Product:
-    """Return the product that the registers CONFIG and ID describe."""
     logarithm, version, kilobytes, product = config & 15, config >> 4 & 15, config >> 8 & 0xFF, config >> 28
     if product != 0:
         raise Unsupported(f"the payload is for product {product}, the model is of the Ethos-U55 (0)", position)

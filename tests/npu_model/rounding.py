@@ -19,7 +19,6 @@ TFL, TRUNCATE, NATURAL = 0, 1, 2
 
 
 def check_mode(mode: int) -> int:
-    """Return a rounding mode. Raises Invalid for the value that is none."""
     if mode not in (TFL, TRUNCATE, NATURAL):
         raise Invalid(f"{mode} is not a rounding mode")
     return mode

@@ -4,8 +4,6 @@
 All inputs of a model are runs of one process in one workspace, so the arena has the content of the run before.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from campaign import sized
@@ -20,31 +18,19 @@ from models.campaigns import cases_of, graph_of  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from models.real import model_file, structured_and_random  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 
 from npu_model.application import application, generated, vela  # noqa: E402
 from npu_model.mixed import MIXED, random_mixed  # noqa: E402
-from npu_model.vela_support import compiled  # noqa: E402
+from npu_model.vela_support import OPTIONS, compiled, interpreted  # noqa: E402
 
 _SAMPLE = (("kws_int8", "tflite"), ("kws_int8", "raw"), ("ad01_int8", "command"))
 _OTHERS = (
-    ("ad01_int8", "tflite"),
-    ("ic_int8", "tflite"),
-    ("vww_int8", "tflite"),
-    ("ic_int8", "raw"),
+    *(("ad01_int8", "tflite"), ("ic_int8", "tflite"), ("vww_int8", "tflite"), ("ic_int8", "raw")),
     ("vww_int8", "command"),
 )
 TRAINED = sized(_SAMPLE, (*_SAMPLE, *_OTHERS))
 """Models, and the way of the import: Vela's .tflite or .npz file, or `opwest import tflite --npu`."""
 INPUTS = sized(2, 20)
-OPTIONS = {
-    "default": (),
-    "Sram_Only": ("--memory-mode=Sram_Only", "--system-config=Ethos_U55_High_End_Embedded", "--config=Arm/vela.ini"),
-    "Size": ("--optimise=Size",),
-    "older core": ("--debug-force-legacy-core",),
-    "32 MACs": ("--accelerator-config=ethos-u55-32",),
-}
-"""Options of Vela. In the mode Sram_Only, the weights are copied to the memory of the arena."""
 SAMPLE = (("branches", "Sram_Only"), ("alternating", "default"), ("no weights", "default"))
 """They have operators on the processor before, between and after subgraphs, and tensors that are kept across them."""
 WHOLE = (*((name, "default") for name in MIXED), *(("branches", one) for one in OPTIONS if one != "default"))
@@ -58,8 +44,7 @@ def imported(content, folder, way):
         return application(vela(content, folder, *options), folder)
     file = folder / "m.tflite"
     file.write_bytes(content)
-    words = ["import", "tflite", file, "-o", folder / "model", "--npu", "ethos-u55-128"]
-    succeed(*words)
+    succeed("import", "tflite", file, "-o", folder / "model", "--npu", "ethos-u55-128")
     return generated(folder)
 
 
@@ -82,14 +67,12 @@ def compare(results, expected, record_property, name, reference):
 def test_trained_model(name, way, tmp_path, record_property):
     content = model_file(f"{name}.tflite").read_bytes()
     graph, direct = graph_of(content), compiled(content)
-    twice = replace(graph, rules=replace(graph.rules, dense_rounds_twice=True))
-    place = graph.inputs[0]
-    cases = structured_and_random(place.shape, place.dtype, max(INPUTS, 16))[-INPUTS:]
+    cases = structured_and_random(graph.inputs[0].shape, graph.inputs[0].dtype, max(INPUTS, 16))[-INPUTS:]
     found = imported(content, tmp_path, way)
     assert found.steps() == ["npu"]
     results = found.run(cases)
     compare(results, [direct.run(case) for case in cases], record_property, f"{name}, {way}", "NPU model")
-    wanted = [outputs_of(twice, run_graph(twice, case)) for case in cases]
+    wanted = [interpreted(graph, case) for case in cases]
     compare(results, wanted, record_property, f"{name}, {way}", "interpreter")
 
 

@@ -11,7 +11,7 @@ from campaign import sized
 
 from npu_model import execute
 from npu_model.assembled import activation, feature_map, kernel, payload, raw_weights, scales, words
-from npu_model.rounding import NATURAL, TFL, TRUNCATE
+from npu_model.rounding import NATURAL, TRUNCATE
 from npu_model.weights import Order, _places
 
 U8, S8, S16, S32 = 0, 1, 5, 9
@@ -23,10 +23,20 @@ NO_ENLARGEMENT = [("IFM_UPSCALE", 0), ("ACC_FORMAT", 0)]
 
 
 def run(commands, *regions):
-    """Return the regions after a stream."""
     regions = [bytearray(one) for one in regions]
     execute(payload(words(*commands, ("NPU_OP_STOP", 0xFFFF))), regions)
     return regions
+
+
+def result(data, shape, *commands):
+    """Return the result of commands on one IFM of int8. They replace what is set before: a copy by a pool of 1 x 1."""
+    before = [
+        *feature_map("IFM", 0, 0, data.shape, S8),
+        *feature_map("OFM", 0, data.size, shape, OFM[S8] | GLOBAL),
+        *(*kernel(), *activation(-128, 127), *NO_ENLARGEMENT, ("OFM_SCALE", 1)),
+    ]
+    [memory] = run([*before, *commands], data.tobytes() + bytes(int(np.prod(shape))))
+    return np.frombuffer(memory, np.int8)[data.size :].reshape(shape)
 
 
 def rounded(value, mode):
@@ -39,10 +49,9 @@ def test_convolution(seed):
     random = np.random.default_rng(seed)
     is_depthwise, is_part_kernel = [(False, False), (False, True), (True, False)][seed % 3]
     mode, zero, ofm_zero = int(random.integers(0, 3)), int(random.integers(-128, 128)), int(random.integers(-50, 50))
-    taps = tuple(int(n) for n in random.integers(1, [11, 10]))
-    stride, dilation = tuple(int(n) for n in random.integers(1, 4, 2)), tuple(int(n) for n in random.integers(1, 3, 2))
+    ends = ([11, 10], [4, 4], [3, 3], [4, 4])
+    taps, stride, dilation, target = (random.integers(1, end).tolist() for end in ends)
     span = [(taps[i] - 1) * dilation[i] + 1 for i in range(2)]
-    target = tuple(int(n) for n in random.integers(1, 4, 2))
     pad = [int(random.integers(0, min(one, 4))) for one in (span[0], span[1], span[0], span[1])]
     source = [(target[i] - 1) * stride[i] + span[i] - pad[i] - pad[i + 2] for i in range(2)]
     if min(source) < 1:
@@ -51,11 +60,9 @@ def test_convolution(seed):
     ifm_depth = depth if is_depthwise else int(random.integers(1, 40))
     data = random.integers(-128, 128, (*source, ifm_depth)).astype(np.int8)
     weights = random.integers(-255, 256, (*taps, 1 if is_depthwise else ifm_depth, depth))
-    rows = [
-        (int(b), int(s), int(t)) for b, s, t in random.integers([-900, 1 << 12, 20], [900, 1 << 14, 28], (depth, 3))
-    ]
+    rows = random.integers([-900, 1 << 12, 20], [900, 1 << 14, 28], (depth, 3)).tolist()
     window = (8 // dilation[0], 8 // dilation[1])
-    order = Order(taps, (depth, weights.shape[2]), 16, (8, 8), window, 8, is_depthwise, is_part_kernel)
+    order = Order(tuple(taps), (depth, weights.shape[2]), 16, (8, 8), window, 8, is_depthwise, is_part_kernel)
     stream = raw_weights([int(n) for n in np.append(weights.reshape(-1), 0)[_places(order)]])
     packed = scales(rows)
     [_, memory] = run(
@@ -66,8 +73,7 @@ def test_convolution(seed):
             *(("WEIGHT_REGION", 0), ("WEIGHT_BASE", len(packed)), ("WEIGHT_LENGTH", len(stream))),
             *(("SCALE_REGION", 0), ("SCALE_BASE", 0), ("SCALE_LENGTH", len(packed))),
             *activation(-100, 90),
-            *BLOCK,
-            *NO_ENLARGEMENT,
+            *(*BLOCK, *NO_ENLARGEMENT),
             "NPU_OP_DEPTHWISE" if is_depthwise else "NPU_OP_CONV",
         ],
         packed + stream,
@@ -93,7 +99,7 @@ def test_tiles_and_bricks():
     memory = bytearray(0x800 + data.size)
     for y, x, c in np.ndindex(5, 4, 20):
         left = x < width
-        row, column = y, x if left else x - width
+        column = x if left else x - width
         below = y >= (heights[0] if left else heights[1])
         row = y - (heights[0] if left else heights[1]) if below else y
         base = bases[2 * below + (not left)]
@@ -120,19 +126,8 @@ def test_tiles_and_bricks():
 def test_a_reversed_copy():
     """Strides of a result can be negative."""
     data = np.arange(12, dtype=np.int8).reshape(3, 4, 1)
-    [memory] = run(
-        [
-            *feature_map("IFM", 0, 0, data.shape, S8),
-            *feature_map("OFM", 0, 12, data.shape, OFM[S8] | GLOBAL),
-            *(("OFM_BASE0", 15), ("OFM_STRIDE_X", -1)),
-            *kernel(),
-            *activation(-128, 127),
-            *NO_ENLARGEMENT,
-            *(("OFM_SCALE", 1), ("NPU_OP_POOL", 1)),
-        ],
-        data.tobytes() + bytes(12),
-    )
-    assert np.array_equal(np.frombuffer(memory, np.int8)[12:].reshape(3, 4), data[:, ::-1, 0])
+    found = result(data, data.shape, ("OFM_BASE0", 15), ("OFM_STRIDE_X", -1), ("NPU_OP_POOL", 1))
+    assert np.array_equal(found, data[:, ::-1])
 
 
 @pytest.mark.parametrize(("mode", "pad"), [(0, (1, 2, 1, 0)), (0, (0, 0, 0, 0)), (1, (1, 2, 1, 0)), (2, (0, 0, 0, 0))])
@@ -140,19 +135,8 @@ def test_pools(mode, pad):
     data = np.random.default_rng(mode).integers(-128, 128, (4, 5, 3)).astype(np.int8)
     target = (3 + pad[0] + pad[2], 4 + pad[1] + pad[3] - 1)
     ofm = (*target, 1 if mode == 2 else 3)
-    scale = 1 << 32 | 3 if mode == 2 else 1
-    [memory] = run(
-        [
-            *feature_map("IFM", 0, 0, data.shape, S8),
-            *feature_map("OFM", 0, 60, ofm, OFM[S8] | GLOBAL | NATURAL << 14),
-            *kernel((2, 3), pad=pad),
-            *activation(-128, 127),
-            *NO_ENLARGEMENT,
-            *(("OFM_SCALE", scale), ("NPU_OP_POOL", mode)),
-        ],
-        data.tobytes() + bytes(target[0] * target[1] * 3),
-    )
-    found = np.frombuffer(memory, np.int8)[60 : 60 + int(np.prod(ofm))].reshape(ofm)
+    scale = [("OFM_SCALE", 1 << 32 | 3 if mode == 2 else 1), ("OFM_PRECISION", OFM[S8] | GLOBAL | NATURAL << 14)]
+    found = result(data, ofm, *kernel((2, 3), pad=pad), *scale, ("NPU_OP_POOL", mode))
     for y, x in np.ndindex(*target):
         top, left = max(y - pad[0], 0), max(x - pad[1], 0)
         part = data[top : y - pad[0] + 2, left : x - pad[1] + 3].astype(int)
@@ -169,19 +153,9 @@ def test_pools(mode, pad):
 @pytest.mark.parametrize("upscale", [1, 2])
 def test_enlarged_inputs(upscale):
     data = np.arange(1, 7, dtype=np.int8).reshape(2, 3, 1)
-    [memory] = run(
-        [
-            *feature_map("IFM", 0, 0, data.shape, S8),
-            *feature_map("OFM", 0, 6, (4, 6, 1), OFM[S8] | GLOBAL),
-            *kernel(),
-            *activation(-128, 127),
-            *(("IFM_UPSCALE", upscale), ("ACC_FORMAT", 0), ("OFM_SCALE", 1), ("NPU_OP_POOL", 1)),
-        ],
-        data.tobytes() + bytes(24),
-    )
-    found = np.frombuffer(memory, np.int8)[6:].reshape(4, 6)
+    found = result(data, (4, 6, 1), ("IFM_UPSCALE", upscale), ("NPU_OP_POOL", 1))
     wanted = np.kron(data[..., 0], np.ones((2, 2)) if upscale == 1 else [[1, 0], [0, 0]])
-    assert found.tolist() == wanted.tolist()
+    assert found[..., 0].tolist() == wanted.tolist()
 
 
 OPERATORS = {0: lambda a, b: a * b, 1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: min, 4: max}
@@ -195,17 +169,14 @@ def test_elementwise_operators(mode, broadcast):
     other = tuple(1 if broadcast >> i & 1 else n for i, n in enumerate(shape))
     one, two = random.integers(-9, 9, shape).astype(np.int8), random.integers(-9, 9, other).astype(np.int8)
     scalar, scaling = int(random.integers(-9, 9)), GLOBAL if mode < 3 else 0
-    [memory] = run(
-        [
-            *feature_map("IFM", 0, 0, shape, S8, 2),
-            *feature_map("IFM2", 0, 24, other, S8, -3),
-            *feature_map("OFM", 0, 48, shape, OFM[S8] | scaling, 1),
-            *(("IFM2_BROADCAST", broadcast), ("IFM2_SCALAR", scalar), ("OPA_SCALE", 2), ("OPB_SCALE", 5)),
-            *activation(-128, 127),
-            *(("OFM_SCALE", 1), ("NPU_OP_ELEMENTWISE", mode)),
-        ],
-        one.tobytes() + two.tobytes() + bytes(48 - one.size - two.size) + bytes(24),
-    )
+    commands = [
+        *feature_map("IFM", 0, 0, shape, S8, 2),
+        *feature_map("IFM2", 0, 24, other, S8, -3),
+        *feature_map("OFM", 0, 48, shape, OFM[S8] | scaling, 1),
+        *(("IFM2_BROADCAST", broadcast), ("IFM2_SCALAR", scalar), ("OPA_SCALE", 2), ("OPB_SCALE", 5)),
+        *(*activation(-128, 127), ("OFM_SCALE", 1), ("NPU_OP_ELEMENTWISE", mode)),
+    ]
+    [memory] = run(commands, one.tobytes() + two.tobytes() + bytes(72 - one.size - two.size))
     found = np.frombuffer(memory, np.int8)[48:].reshape(shape)
     second = np.broadcast_to(scalar if broadcast & 0x80 else two, shape)
     for at in np.ndindex(*shape):
@@ -227,9 +198,8 @@ def test_operators_of_32_bits():
             *([] if second is None else feature_map("IFM2", 0, base, shape, S32)),
             *(("IFM2_BROADCAST", 0), ("OFM_SCALE", scale), *activation(-32768, 32767), ("NPU_OP_ELEMENTWISE", mode)),
         ]
-        content = values.tobytes() + np.zeros(8, "<i4").tobytes() * (second is None)
-        content += b"" if second is None else np.asarray(second, "<i4").tobytes()
-        [memory] = run(commands, content + bytes(base))
+        content = np.concatenate([values, np.zeros(8) if second is None else second, np.zeros(8)]).astype("<i4")
+        [memory] = run(commands, content.tobytes())
         return np.frombuffer(memory, "<i4")[16:].tolist()
 
     assert calculated(7) == [31, 30, 24, 11, 1, 32, 0, 0]
@@ -250,9 +220,7 @@ def test_tables(precision, low):
             *(("DMA0_LEN", 256), "NPU_OP_DMA_START", "NPU_OP_DMA_WAIT"),
             *feature_map("IFM", 1, 0, (16, 16, 1), precision),
             *feature_map("OFM", 1, 256, (16, 16, 1), OFM[precision] | GLOBAL),
-            *kernel(),
-            *activation(low, low + 255, 16 + 2),
-            *NO_ENLARGEMENT,
+            *(*kernel(), *activation(low, low + 255, 16 + 2), *NO_ENLARGEMENT),
             *(("OFM_SCALE", 1), ("NPU_OP_POOL", 1)),
         ],
         table,
@@ -263,13 +231,6 @@ def test_tables(precision, low):
 
 
 def test_leaky_relu_scales_negative_values():
-    data = np.asarray([-100, -3, -1, 0, 7], np.int8)
-    [memory] = run(
-        [
-            *feature_map("IFM", 0, 0, (1, 1, 5), S8),
-            *feature_map("OFM", 0, 5, (1, 1, 5), OFM[S8] | GLOBAL | TFL << 14),
-            *(*activation(-128, 127), ("OFM_SCALE", 32 << 32 | 1 << 31), ("NPU_OP_ELEMENTWISE", 5)),
-        ],
-        data.tobytes() + bytes(5),
-    )
-    assert np.frombuffer(memory, np.int8)[5:].tolist() == [-50, -2, -1, 0, 7]
+    data = np.asarray([[[-100, -3, -1, 0, 7]]], np.int8)
+    found = result(data, data.shape, ("OFM_SCALE", 32 << 32 | 1 << 31), ("NPU_OP_ELEMENTWISE", 5))
+    assert found.tolist() == [[[-50, -2, -1, 0, 7]]]

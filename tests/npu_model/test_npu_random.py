@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models of one operator, compiled by Vela, against LiteRT."""
+"""Random models of one operator, and graphs of layers with several schedules, compiled by Vela, against LiteRT."""
 
-from dataclasses import replace
 from subprocess import CalledProcessError
 
 import numpy as np
@@ -11,13 +10,13 @@ from requirements_support import need, skip_here
 
 need("ethosu", "tflite", "ai_edge_litert")
 
-from models.campaigns import graph_of  # noqa: E402
+from models.campaigns import cases_of, graph_of  # noqa: E402
 from models.made import Model  # noqa: E402
 from models.oracle import litert  # noqa: E402
-from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 
 from npu_model.configurations import configurations, with_shapes  # noqa: E402
-from npu_model.vela_support import OnCpuError, compiled  # noqa: E402
+from npu_model.graphs import graph as random_graph  # noqa: E402
+from npu_model.vela_support import OnCpuError, compiled, interpreted  # noqa: E402
 
 ALL = configurations()
 MODELS = sized(1, 25)
@@ -31,19 +30,15 @@ SAMPLE = (
 )
 """Operators that Vela always gives to the NPU: they are compiled together."""
 SOMETIMES = {
-    "AVERAGE_POOL_2D int8": 1,
-    "MEAN int8": 1,
+    **dict.fromkeys(("AVERAGE_POOL_2D int8", "MEAN int8"), 1),
     "RESIZE_BILINEAR int8": 7,
-    "TRANSPOSE_CONV int8": 0,
-    "BATCH_MATMUL int8": 0,
+    **dict.fromkeys(("TRANSPOSE_CONV int8", "BATCH_MATMUL int8"), 0),
 }
 """Operators that Vela leaves to the CPU if their options do not suit it: seeds whose first model is for the NPU."""
 
 
-def tolerance(name):
-    """Return the greatest difference from the reference, by the cause."""
-    # Vela reduces the factor of int16 to 16 bits in every layer, LiteRT not in this one.
-    return 1 if name == "FULLY_CONNECTED int16" else 0
+TOLERANCES = {"FULLY_CONNECTED int16": 1}
+"""Vela reduces the factor of int16 to 16 bits in every layer, LiteRT not in this one."""
 
 
 def made(name, random):
@@ -51,26 +46,25 @@ def made(name, random):
 
     That of FULLY_CONNECTED is the interpreter's, which rounds twice like the NPU.
     """
-    configuration = ALL[name]
-    model = configuration.build(random)
+    model = ALL[name].build(random)
     content = with_shapes(model)
     graph = graph_of(content)
-    cases = list(configuration.cases(graph, random))
+    cases = list(ALL[name].cases(graph, random))
     if name in ("FULLY_CONNECTED int8", "FULLY_CONNECTED uint8"):
-        graph = replace(graph, rules=replace(graph.rules, dense_rounds_twice=True))
-        return model, cases, [outputs_of(graph, run_graph(graph, case)) for case in cases]
+        return model, cases, [interpreted(graph, case) for case in cases]
     return model, cases, litert(content, cases)
 
 
 def compare(name, found, wanted):
     for one, other in zip(found, wanted, strict=True):
         distance = abs(one.astype(np.int64) - other.reshape(one.shape).astype(np.int64))
-        assert distance.max(initial=0) <= tolerance(name), f"{name}: {(distance > 0).sum()} of {distance.size} differ"
+        limit = TOLERANCES.get(name, 0)
+        assert distance.max(initial=0) <= limit, f"{name}: {(distance > 0).sum()} of {distance.size} differ"
 
 
 def test_sample_of_operators():
     random, whole = np.random.default_rng(17), Model()
-    inputs, references, sizes = [], [], []
+    inputs, references = [], []
     for number, name in enumerate(SAMPLE):
         model, cases, wanted = made(name, random)
         [graph] = model.subgraphs
@@ -80,10 +74,9 @@ def test_sample_of_operators():
             one.extend(other)
         inputs += cases[0]
         references.append(wanted[0])
-        sizes.append(len(wanted[0]))
     found = compiled(whole.build()).run(inputs)
-    for name, count, wanted in zip(SAMPLE, sizes, references, strict=True):
-        part, found = found[:count], found[count:]
+    for name, wanted in zip(SAMPLE, references, strict=True):
+        part, found = found[: len(wanted)], found[len(wanted) :]
         compare(name, part, wanted)
 
 
@@ -116,3 +109,32 @@ def test_other_sizes_of_the_npu(config):
     for name in sized(("CONV_2D int8",), ("CONV_2D int8", "DEPTHWISE_CONV_2D int8", "SOFTMAX int8", "TANH int8")):
         model, cases, wanted = made(name, random)
         compare(name, compiled(model.build(), f"--accelerator-config={config}").run(cases[0]), wanted[0])
+
+
+WITH_TILES = 8
+"""The seed of a graph whose stripes use rolling buffers with `--optimise=Size`."""
+
+
+def tiled(content, case, *options):
+    """Return the result of a graph, and the number of its layers that read several tiles."""
+    found = []
+
+    def note(command, registers, _memory):
+        if command.name in ("NPU_OP_CONV", "NPU_OP_DEPTHWISE", "NPU_OP_POOL"):
+            found.append(any(registers[f"IFM_BASE{i}"] for i in (1, 2, 3)))
+
+    [result] = compiled(content, *options).run(case, note)
+    return result, sum(found)
+
+
+@pytest.mark.parametrize("seed", sized((4, WITH_TILES), range(60)))
+def test_graph(seed):
+    random = np.random.default_rng(seed)
+    content = random_graph(random)
+    [case] = cases_of(graph_of(content), random, 1)
+    [[wanted]] = litert(content, [case])
+    for options in ((), ("--optimise=Size",), ("--debug-force-legacy-core",)):
+        result, tiles = tiled(content, case, *options)
+        assert np.array_equal(result, wanted.reshape(result.shape)), options
+        if seed == WITH_TILES and options == ("--optimise=Size",):
+            assert tiles

@@ -36,10 +36,11 @@ def _exact(value, scale, shift, mode):
 
 
 @pytest.mark.parametrize("mode", [TFL, TRUNCATE, NATURAL])
-def test_rescaling_is_exact(mode):
-    values, scales, shifts = _cases()
-    found = rescale(values, scales, shifts, mode)
-    assert found.tolist() == [_exact(*case, mode) for case in zip(values, scales, shifts, strict=True)]
+@pytest.mark.parametrize("cases", [_cases(), ([(1 << 39) - 1, -(1 << 39), 12345678901], [0x7FFFFFFF] * 3, [40] * 3)])
+def test_rescaling_is_exact(cases, mode):
+    """Accumulators of 40 bits do not overflow."""
+    found = rescale(*map(np.asarray, cases), mode)
+    assert found.tolist() == [_exact(*case, mode) for case in zip(*cases, strict=True)]
 
 
 def test_tfl_is_the_rounding_of_gemmlowp():
@@ -50,13 +51,6 @@ def test_tfl_is_the_rounding_of_gemmlowp():
     assert found.tolist() == wanted.tolist()
 
 
-def test_accumulators_of_40_bits_do_not_overflow():
-    values = np.asarray([(1 << 39) - 1, -(1 << 39), 12345678901])
-    for mode in (TFL, TRUNCATE, NATURAL):
-        found = rescale(values, 0x7FFFFFFF, 40, mode)
-        assert found.tolist() == [_exact(value, 0x7FFFFFFF, 40, mode) for value in values]
-
-
 def test_averages_are_rounded_like_quotients():
     counts = np.arange(1, 65)
     scale, shift = average_scale(counts)
@@ -65,10 +59,9 @@ def test_averages_are_rounded_like_quotients():
         assert found.tolist() == [_half_away(Fraction(total, int(count))) for count in counts], total
 
 
-def test_shifts_to_the_right():
+@pytest.mark.parametrize(("mode", "wanted"), [(NATURAL, _half_up), (TFL, _half_away), (TRUNCATE, int)])
+def test_shifts_to_the_right(mode, wanted):
     values = np.arange(-40, 41)
     for bits in (0, 1, 3):
-        shift = np.full(81, bits)
-        assert shifted_right(values, shift, NATURAL).tolist() == [_half_up(Fraction(int(v), 2**bits)) for v in values]
-        assert shifted_right(values, shift, TFL).tolist() == [_half_away(Fraction(int(v), 2**bits)) for v in values]
-        assert shifted_right(values, shift, TRUNCATE).tolist() == [int(Fraction(int(v), 2**bits)) for v in values]
+        found = shifted_right(values, np.full(81, bits), mode)
+        assert found.tolist() == [wanted(Fraction(int(value), 2**bits)) for value in values]

@@ -5,8 +5,6 @@ The NPU rounds FULLY_CONNECTED of int8 twice, LiteRT once. With that rule the in
 for bit, softmax included; so all differences from LiteRT are those of FULLY_CONNECTED, and what follows from them.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from campaign import sized
@@ -17,9 +15,8 @@ need("ethosu", "tflite", "ai_edge_litert")
 from models.campaigns import graph_of  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from models.real import model_file, structured_and_random  # noqa: E402
-from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
 
-from npu_model.vela_support import compiled  # noqa: E402
+from npu_model.vela_support import OPTIONS, compiled, interpreted  # noqa: E402
 
 OPERATIONS = {
     "ad01_int8": {"CONV": 10},
@@ -38,12 +35,11 @@ def test_trained_model(name):
     model, graph = compiled(content), graph_of(content)
     found = model.operations()
     assert {kind: found[f"NPU_OP_{kind}"] for kind in OPERATIONS[name]} == OPERATIONS[name]
-    twice = replace(graph, rules=replace(graph.rules, dense_rounds_twice=True))
     cases = structured_and_random(graph.inputs[0].shape, graph.inputs[0].dtype, max(CASES[name], 13))[-CASES[name] :]
     differing = 0
     for case, [reference] in zip(cases, litert(content, cases), strict=True):
         [result] = model.run(case)
-        [wanted] = outputs_of(twice, run_graph(twice, case))
+        [wanted] = interpreted(graph, case)
         assert np.array_equal(result, wanted)
         distance = abs(result.astype(int) - reference)
         assert distance.max() <= FROM_LITERT[name]
@@ -53,14 +49,7 @@ def test_trained_model(name):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--optimise=Size",),
-        ("--debug-force-legacy-core",),
-        ("--accelerator-config=ethos-u55-32",),
-        ("--memory-mode=Sram_Only", "--system-config=Ethos_U55_High_End_Embedded", "--config=Arm/vela.ini"),
-    ],
-    ids=lambda options: options[0].strip("-"),
+    "options", [value for value in OPTIONS.values() if value], ids=[name for name in OPTIONS if OPTIONS[name]]
 )
 def test_options_of_vela_change_no_result(options):
     """Other schedules, orders of weights and regions; the older core writes other command streams too."""

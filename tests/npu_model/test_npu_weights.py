@@ -39,8 +39,7 @@ def test_streams_of_vela_are_decoded():
     for number in range(COUNT):
         values = _values(random)
         stream = bytes(mlw_codec.encode(values.tolist()))
-        found = decode(stream)
-        assert found.tolist() == values.tolist(), f"stream {number}"
+        assert decode(stream).tolist() == values.tolist(), f"stream {number}"
         assert list(mlw_codec.decode(bytearray(stream))) == values.tolist()
 
 
@@ -57,16 +56,8 @@ def test_the_order_is_that_of_vela():
         bits, unit = int(random.choice([8, 16])), int(random.choice([4, 8]))
         block, window = int(random.choice([8, 16, 24, 64])), tuple(int(n) for n in random.choice([4, 8], 2))
         encoded, size = mlw_codec.reorder_encode(8, unit, weights, block, is_depthwise, is_part_kernel, bits, *window)
-        order = Order(
-            (int(shape[1]), int(shape[2])),
-            (int(shape[0]), int(shape[3])),
-            block,
-            (unit, 8),
-            window,
-            bits,
-            is_depthwise,
-            is_part_kernel,
-        )
+        ofm, *taps, ifm = shape.tolist()
+        order = Order(tuple(taps), (ofm, ifm), block, (unit, 8), window, bits, is_depthwise, is_part_kernel)
         found = kernel_of(bytes(encoded), order)
         assert np.array_equal(found.transpose(3, 0, 1, 2), weights), f"{number}: {order}"
         assert len(decode(bytes(encoded))) == size

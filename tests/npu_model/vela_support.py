@@ -6,23 +6,27 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import tflite
+from opwest.importers.models.interpret.run import outputs_of, run_graph
 
 from npu_model import execute
 
-_TYPES = {
-    tflite.TensorType.INT8: "int8",
-    tflite.TensorType.UINT8: "uint8",
-    tflite.TensorType.INT16: "int16",
-    tflite.TensorType.INT32: "int32",
-    tflite.TensorType.FLOAT32: "float32",
-    tflite.TensorType.INT64: "int64",
-    tflite.TensorType.BOOL: "bool",
+_NAMES = ("INT8", "UINT8", "INT16", "INT32", "FLOAT32", "INT64", "BOOL")
+_TYPES = {getattr(tflite.TensorType, name): name.lower() for name in _NAMES}
+
+
+OPTIONS = {
+    "default": (),
+    "Sram_Only": ("--memory-mode=Sram_Only", "--system-config=Ethos_U55_High_End_Embedded", "--config=Arm/vela.ini"),
+    "Size": ("--optimise=Size",),
+    "older core": ("--debug-force-legacy-core",),
+    "32 MACs": ("--accelerator-config=ethos-u55-32",),
 }
+"""Options of Vela. In the mode Sram_Only, the weights are copied to the memory of the arena."""
 
 
 class OnCpuError(Exception):
@@ -44,8 +48,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model that runs on the NPU alone."""
-
     payload: bytes
     weights: bytes
     scratch: int
@@ -53,29 +55,28 @@ class Compiled:
     inputs: list[Place]
     outputs: list[Place]
 
-    def regions(self, fill: int = 0x55) -> list[bytearray]:
-        """Return new regions: weights, scratch, and the fast scratch, which is the scratch if it has no own."""
-        scratch = bytearray([fill]) * self.scratch
-        return [bytearray(self.weights), scratch, bytearray([fill]) * self.fast if self.fast else scratch]
-
-    def run(self, arrays, observe=None, payload: bytes | None = None):
-        """Return the outputs of one run."""
-        regions = self.regions()
+    def run(self, arrays, observe=None):
+        """Return the outputs of one run in new regions: weights, scratch, fast scratch, which can be the scratch."""
+        scratch = bytearray([0x55]) * self.scratch
+        regions = [bytearray(self.weights), scratch, bytearray([0x55]) * self.fast if self.fast else scratch]
         for place, array in zip(self.inputs, arrays, strict=True):
-            array = np.asarray(array).astype(place.dtype)
-            regions[1][place.offset : place.offset + place.size] = array.tobytes()
-        execute(self.payload if payload is None else payload, regions, observe)
+            scratch[place.offset : place.offset + place.size] = np.asarray(array).astype(place.dtype).tobytes()
+        execute(self.payload, regions, observe)
         return [
-            np.frombuffer(regions[1], place.dtype, int(np.prod(place.shape)), place.offset).reshape(place.shape).copy()
+            np.frombuffer(scratch, place.dtype, int(np.prod(place.shape)), place.offset).reshape(place.shape).copy()
             for place in self.outputs
         ]
 
     def operations(self) -> Counter[str]:
-        """Return the numbers of operations by name."""
         found: Counter[str] = Counter()
-        inputs = [np.zeros(place.shape, place.dtype) for place in self.inputs]
-        self.run(inputs, lambda command, *_: found.update([command.name]))
+        self.run([np.zeros(place.shape) for place in self.inputs], lambda command, *_: found.update([command.name]))
         return found
+
+
+def interpreted(graph, case):
+    """Return the results of the importer's interpreter, with FULLY_CONNECTED rounded twice as the NPU does."""
+    twice = replace(graph, rules=replace(graph.rules, dense_rounds_twice=True))
+    return outputs_of(twice, run_graph(twice, case))
 
 
 @functools.cache
@@ -112,10 +113,10 @@ def _read(content: bytes) -> Compiled:
     stream, weights, scratch, fast = (int(one) for one in graph.Operators(0).InputsAsNumpy()[:4])
     offsets = _offsets(model)
 
-    def place(index: int) -> Place:
-        tensor = graph.Tensors(index)
-        shape = tuple(int(one) for one in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
-        return Place(int(offsets[index]), shape, _TYPES[tensor.Type()])
+    def places(indices) -> list[Place]:
+        tensors = [(int(offsets[index]), graph.Tensors(int(index))) for index in indices]
+        shapes = [tuple(one.ShapeAsNumpy().tolist()) if one.ShapeLength() else () for _, one in tensors]
+        return [Place(at, shape, _TYPES[one.Type()]) for (at, one), shape in zip(tensors, shapes, strict=True)]
 
     def data(index: int) -> bytes:
         buffer = model.Buffers(graph.Tensors(index).Buffer())
@@ -129,8 +130,8 @@ def _read(content: bytes) -> Compiled:
         data(weights),
         size(scratch),
         0 if fast == scratch else size(fast),
-        [place(int(one)) for one in graph.InputsAsNumpy()],
-        [place(int(one)) for one in graph.OutputsAsNumpy()],
+        places(graph.InputsAsNumpy()),
+        places(graph.OutputsAsNumpy()),
     )
 
 

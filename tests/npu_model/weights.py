@@ -8,6 +8,7 @@ lowest bit of a value is its sign. Source: the codec of Vela, which the tests co
 """
 
 import functools
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,13 +152,9 @@ def _chunks(bits: _Bits, weights: _Symbols, zeros: _Symbols, is_raw: bool, is_tr
 
 def _runs(zeros: _Symbols, digits: int, count: int) -> list[int]:
     """Return quotients: the number of ones before each zero."""
-    found = []
-    for i in range(count):
-        if digits >> i & 1:
-            zeros.carry += 1
-        else:
-            found.append(zeros.carry)
-            zeros.carry = 0
+    ones = [len(run) for run in f"{digits:0{count}b}"[::-1].split("0")]
+    ones[0] += zeros.carry
+    *found, zeros.carry = ones
     return found
 
 
@@ -228,28 +225,15 @@ def _places(order: Order) -> Any:
         for ifm_first in range(0, 1 if order.is_depthwise else ifm, ifm_block):
             depth = min(ifm_block, ifm - ifm_first) if order.is_part_kernel else ifm_block
             ifm_units = np.arange(ifm_first, ifm_first + (1 if order.is_depthwise else depth), ifm_unit)
-            for y, x in _windows(order):
+            for y, x in itertools.product(range(0, height, order.window[0]), range(0, width, order.window[1])):
                 rows, columns = min(order.window[0], height - y), min(order.window[1], width - x)
                 taps = np.arange(-(-rows * columns // multiple) * multiple)
-                outer, inner = (
-                    (ifm_units, ifm_units[:1] * 0) if order.is_part_kernel else (ifm_units[:1] * 0, ifm_units)
-                )
-                tap_y, tap_x = taps // columns, taps % columns
+                outer, inner = (ifm_units, [0]) if order.is_part_kernel else ([0], ifm_units)
                 # Dimensions: IFM unit, OFM unit, tap, IFM unit, OFM in the unit, IFM in the unit.
-                i = (
-                    outer[:, None, None, None, None, None]
-                    + inner[:, None, None]
-                    + np.arange(1 if order.is_depthwise else ifm_unit)
-                )
-                o = ofm_units[:, None, None, None, None] + np.arange(ofm_unit)[:, None]
-                ky, kx = (y + tap_y)[:, None, None, None], (x + tap_x)[:, None, None, None]
-                used = (i < ifm) & (o < ofm) & (tap_y < rows)[:, None, None, None]
-                place = ((ky * width + kx) * ifm + i) * ofm + o
+                in_unit = np.arange(1 if order.is_depthwise else ifm_unit)
+                outer, units, tap, inner, o, i = np.ix_(outer, ofm_units, taps, inner, np.arange(ofm_unit), in_unit)
+                i, o, tap_y, tap_x = outer + inner + i, units + o, tap // columns, tap % columns
+                used = (i < ifm) & (o < ofm) & (tap_y < rows)
+                place = (((y + tap_y) * width + x + tap_x) * ifm + i) * ofm + o
                 parts.append(np.where(used, place, height * width * ifm * ofm).reshape(-1))
     return np.concatenate(parts)
-
-
-def _windows(order: Order) -> list[tuple[int, int]]:
-    """Return the first row and column of each part of the kernel."""
-    (height, width), (rows, columns) = order.kernel, order.window
-    return [(y, x) for y in range(0, height, rows) for x in range(0, width, columns)]

@@ -10,7 +10,7 @@ from requirements_support import need
 need("tflite")
 
 from models.made import Model  # noqa: E402
-from models.test_joined_channels import concatenation, convolution, depthwise, pool  # noqa: E402
+from models.test_unused_channels import Net  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers import checked as checker  # noqa: E402
 from opwest.importers.models import convert, prepare  # noqa: E402
@@ -33,11 +33,10 @@ PLAIN = {"fused_activation_function": "NONE"}
 @pytest.fixture
 def model():
     """Two layers into a concatenation, a convolution, a difference, an activation."""
-    random, made = np.random.default_rng(5), Model()
-    data = made.input("int8", (1, 12, 8, 6), SCALE, ZERO, name="image")
-    first = convolution(made, random, data, 6, 6)
-    joined = concatenation(made, depthwise(made, random, first, 6), convolution(made, random, first, 6, 6))
-    last = convolution(made, random, joined, 12, 6)
+    made = Net(np.random.default_rng(5), 1, 12, 8, 6)
+    first = made.convolution(made.data, 6)
+    joined = made.concatenation(made.depthwise(first), made.convolution(first, 6))
+    last = made.convolution(joined, 6)
     difference = made.operator("SUB", [first, last], ("int8", SCALE, ZERO), **PLAIN)
     made.output(made.operator("RELU6", [difference], ("int8", SCALE, ZERO)))
     return made
@@ -46,15 +45,24 @@ def model():
 @pytest.fixture
 def bottleneck():
     """Layers with more memory between them than before and after."""
-    random, made = np.random.default_rng(6), Model()
-    data = made.input("int8", (1, 24, 8, 2), SCALE, ZERO, name="image")
-    wide = depthwise(made, random, convolution(made, random, data, 2, 16, 3), 16)
-    made.output(convolution(made, random, wide, 16, 2))
-    return made
+    made = Net(np.random.default_rng(6), 1, 24, 8, 2)
+    return made.output(made.convolution(made.depthwise(made.convolution(made.data, 16, 3)), 2))
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    """A function that lets one function of modules change its result."""
+
+    def changed(name, change, *modules):
+        right = getattr(modules[0], name)
+        for module in modules:
+            monkeypatch.setattr(module, name, lambda *given: change(right(*given)))
+
+    return changed
 
 
 def failure(model, folder, **options):
-    """Return the message of an import that must fail."""
+    """Return the message of an import that must fail, without the ends of all messages, and what was expected."""
     file = model.save(folder / "m.tflite")
     with pytest.raises(OpwestError) as caught:
         import_model(file, folder / "out", Options(vectors=0, **options))
@@ -63,7 +71,8 @@ def failure(model, folder, **options):
     [one] = caught.value.diagnostics
     assert "report this error with the model file" in one.hint
     assert ("--no-optimisations" in one.hint) == options.get("optimisations", True)
-    return one.message, one.expected
+    assert one.message.startswith("internal error: ") and one.message.endswith("; nothing was written")
+    return one.message.removeprefix("internal error: ").removesuffix("; nothing was written"), one.expected
 
 
 def test_a_right_import_is_proved(model, tmp_path):
@@ -79,10 +88,7 @@ def test_lowering(model, tmp_path, monkeypatch, optimised):
 
     monkeypatch.setitem(LOWERINGS, "SUB", wrong)
     message, _ = failure(model, tmp_path, optimisations=optimised)
-    assert message == (
-        "internal error: the pass 'lowering' is wrong at operator 5 (SUB), result 'tensor_14': the results differ; "
-        "nothing was written"
-    )
+    assert message == "the pass 'lowering' is wrong at operator 5 (SUB), result 'tensor_14': the results differ"
 
 
 def test_simplification(model, tmp_path, monkeypatch):
@@ -95,24 +101,19 @@ def test_simplification(model, tmp_path, monkeypatch):
 
     monkeypatch.setitem(simplify.REWRITES, "activations", wrong)
     message, _ = failure(model, tmp_path)
-    assert message == (
-        "internal error: the simplification 'activations' is wrong at operator 6 (RELU6), result 'tensor_15': "
-        "the results differ; nothing was written"
-    )
+    simplification = "the simplification 'activations' is wrong at operator 6 (RELU6)"
+    assert message == f"{simplification}, result 'tensor_15': the results differ"
 
 
-def test_unused_channels(model, tmp_path, monkeypatch):
-    right = unused_channels._read
+def test_unused_channels(model, tmp_path, monkeypatch, plant):
+    def without_the_first_half(needed):
+        needed[: len(needed) // 2] = False
+        return needed
 
-    def wrong(reader, value, needed):
-        found = right(reader, value, needed)
-        found[: len(found) // 2] = False
-        return found
-
-    monkeypatch.setattr(unused_channels, "_read", wrong)
+    plant("_read", without_the_first_half, unused_channels)
     monkeypatch.setattr(unused_channels, "UNIT", 1)
     message, expected = failure(model, tmp_path)
-    assert message.startswith("internal error: the pass 'unused channels' is wrong at operator ")
+    assert message.startswith("the pass 'unused channels' is wrong at operator ")
     assert expected == "a value that loses channels is read by layers only, which read none of these channels"
 
 
@@ -129,8 +130,8 @@ def test_fused_sums(model, tmp_path, monkeypatch):
     monkeypatch.setattr(prepare, "PASSES", (unused_channels.remove_unused_channels, wrong))
     message, expected = failure(model, tmp_path)
     assert message == (
-        "internal error: the pass 'fused sums' is wrong at operator 4 (CONV_2D), result 'tensor_13', 5 (SUB), "
-        "result 'tensor_14': the results differ; nothing was written"
+        "the pass 'fused sums' is wrong at operator 4 (CONV_2D), result 'tensor_13', 5 (SUB), result 'tensor_14': "
+        "the results differ"
     )
     assert expected == "a convolution is removed only if a sum is the only reader of its result"
 
@@ -142,128 +143,106 @@ def test_a_pass_that_removes_what_is_read(model, tmp_path, monkeypatch):
     monkeypatch.setattr(prepare, "PASSES", (wrong,))
     message, _ = failure(model, tmp_path)
     assert message == (
-        "internal error: the pass 'fused sums' is wrong at operator 1 (DEPTHWISE_CONV_2D), result 'tensor_6': "
-        "'tensor_3' is read before it is written; nothing was written"
+        "the pass 'fused sums' is wrong at operator 1 (DEPTHWISE_CONV_2D), result 'tensor_6': "
+        "'tensor_3' is read before it is written"
     )
 
 
-def test_choice_of_concatenations_in_place(model, tmp_path, monkeypatch):
-    right = joined_channels.operands_of
-
-    def wrong(move):
-        found = right(move)
+def test_choice_of_concatenations_in_place(model, tmp_path, plant):
+    def reversed_places(found):
         firsts = [one.first for one in found.values()]
-        return {
-            value: dataclasses.replace(one, first=first)
-            for (value, one), first in zip(found.items(), reversed(firsts), strict=True)
-        }
+        pairs = zip(found.items(), reversed(firsts), strict=True)
+        return {value: dataclasses.replace(one, first=first) for (value, one), first in pairs}
 
-    monkeypatch.setattr(joined_channels, "operands_of", wrong)
+    plant("operands_of", reversed_places, joined_channels)
     message, _ = failure(model, tmp_path)
-    assert message.startswith("internal error: the pass 'concatenations in place' is wrong at operator ")
+    assert message.startswith("the pass 'concatenations in place' is wrong at operator ")
     assert "(CONCATENATION)" in message or "'tensor_7'" in message or "(DEPTHWISE_CONV_2D)" in message, message
 
 
-def test_stripes(bottleneck, tmp_path, monkeypatch):
-    right = block.readings
+def with_readings(**keys):
+    """Return a change of the readings of an operation."""
+    return lambda found: found and tuple(dataclasses.replace(one, **keys) for one in found)
 
-    def wrong(operation):
-        found = right(operation)
-        return found and tuple(dataclasses.replace(one, before=0) for one in found)
 
-    monkeypatch.setattr(block, "readings", wrong)
-    monkeypatch.setattr(segments, "readings", wrong)
+def test_stripes(bottleneck, tmp_path, plant):
+    plant("readings", with_readings(before=0), block, segments)
     message, expected = failure(bottleneck, tmp_path, optimize="ram")
-    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+    assert message.startswith("the pass 'stripes' is wrong at operator ")
     assert " layers in stripes of " in message
     assert expected.startswith("a block has the layers of the program in their order")
 
 
 def test_stripes_of_pools(tmp_path, monkeypatch):
     """The padding of a maximum has the greatest value."""
-    random, made = np.random.default_rng(7), Model()
-    data = made.input("int8", (1, 24, 8, 2), SCALE, ZERO, name="image")
-    made.output(convolution(made, random, pool(made, convolution(made, random, data, 2, 16)), 16, 2))
+    made = Net(np.random.default_rng(7), 1, 24, 8, 2)
+    made.output(made.convolution(made.pool(made.convolution(made.data, 16), "MAX_POOL_2D"), 2))
     file, right = tmp_path / "m.tflite", block.readings
     made.save(file)
     import_model(file, tmp_path / "right", Options(vectors=0, optimize="ram"))
     assert "- call: stripes\n" in (tmp_path / "right" / "manifest.yaml").read_text(encoding="utf-8")
 
     def wrong(operation):
-        found = right(operation)
-        return found and tuple(
-            dataclasses.replace(one, fill=127 if isinstance(operation, Pool) else one.fill) for one in found
-        )
+        return with_readings(fill=127)(right(operation)) if isinstance(operation, Pool) else right(operation)
 
     monkeypatch.setattr(block, "readings", wrong)
     monkeypatch.setattr(segments, "readings", wrong)
     message, _ = failure(made, tmp_path, optimize="ram")
-    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+    assert message.startswith("the pass 'stripes' is wrong at operator ")
 
 
-def test_alignment_of_stripes(bottleneck, tmp_path, monkeypatch):
-    right = block._layout
+def test_alignment_of_stripes(bottleneck, tmp_path, plant):
+    def moved(layout):
+        buffers = tuple(dataclasses.replace(one, offset=one.offset + 1) for one in layout.buffers)
+        return dataclasses.replace(layout, buffers=buffers)
 
-    def wrong(shape):
-        found = right(shape)
-        moved = tuple(dataclasses.replace(one, offset=one.offset + 1) for one in found.buffers)
-        return dataclasses.replace(found, buffers=moved)
-
-    monkeypatch.setattr(block, "_layout", wrong)
+    plant("_layout", moved, block)
     message, _ = failure(bottleneck, tmp_path, optimize="ram")
-    assert message.startswith("internal error: the pass 'stripes' is wrong at operator ")
+    assert message.startswith("the pass 'stripes' is wrong at operator ")
     assert "memory of rows is not aligned to 16 bytes" in message
 
 
-def test_loops_of_a_move(tmp_path, monkeypatch):
+def test_loops_of_a_move(tmp_path, plant):
     """The emitted code has fewer loops than the region."""
     made = Model()
     data = made.input("int8", (2, 3, 4), SCALE, ZERO)
     order = made.constant(np.asarray([0, 2, 1], np.int32))
     made.output(made.operator("TRANSPOSE", [data, order], ("int8", SCALE, ZERO)))
-    monkeypatch.setattr(movement, "_can_join", lambda outer, inner, is_fill: True)
+    plant("_can_join", lambda _: True, movement)
     message, _ = failure(made, tmp_path)
-    assert message.startswith("internal error: the pass 'lowering' is wrong at operator 0 (TRANSPOSE), result 'tensor_")
+    assert message.startswith("the pass 'lowering' is wrong at operator 0 (TRANSPOSE), result 'tensor_")
 
 
-def test_placement_in_memory(model, tmp_path, monkeypatch):
-    right = checker.run
+def test_placement_in_memory(model, tmp_path, plant):
+    def at_the_first_byte(pool):
+        return dataclasses.replace(pool, offsets=dict.fromkeys(pool.offsets, 0))
 
-    def wrong(request, faults, last):
-        done = right(request, faults, last)
+    def wrong(done):
         found = []
         for one in done.found:
-            pools = {
-                name: dataclasses.replace(pool, offsets=dict.fromkeys(pool.offsets, 0))
-                for name, pool in one.plan.pools.items()
-            }
+            pools = {name: at_the_first_byte(pool) for name, pool in one.plan.pools.items()}
             found.append(one._replace(plan=dataclasses.replace(one.plan, pools=pools)))
         return done._replace(found=found)
 
-    monkeypatch.setattr(checker, "run", wrong)
+    plant("run", wrong, checker)
     message, expected = failure(model, tmp_path)
-    assert message.startswith("internal error: the placement in memory is wrong at operator ")
-    assert message.endswith("it reads what another step wrote into the same memory; nothing was written")
+    assert message.startswith("the placement in memory is wrong at operator ")
+    assert message.endswith("it reads what another step wrote into the same memory")
     assert expected == "the results of the model as it was read"
 
 
 def test_placement_of_constants(model, tmp_path, monkeypatch):
     right = convert.npz
-
-    def wrong(arrays):
-        return right({name: array[::-1] for name, array in arrays.items()})
-
-    monkeypatch.setattr(convert, "npz", wrong)
+    monkeypatch.setattr(convert, "npz", lambda arrays: right({name: array[::-1] for name, array in arrays.items()}))
     message, _ = failure(model, tmp_path)
     assert "the placement in memory is wrong at operator 0 (CONV_2D)" in message
     assert "has another content" in message
 
 
-def test_a_manifest_that_opwest_refuses(model, tmp_path, monkeypatch):
-    right = convert.manifest_text
-    monkeypatch.setattr(convert, "manifest_text", lambda of: right(of).replace("direction: out", "direction: in"))
+def test_a_manifest_that_opwest_refuses(model, tmp_path, plant):
+    plant("manifest_text", lambda text: text.replace("direction: out", "direction: in"), convert)
     message, expected = failure(model, tmp_path)
-    assert message.startswith("internal error: opwest refuses the manifest that the import wrote, line ")
+    assert message.startswith("opwest refuses the manifest that the import wrote, line ")
     assert expected == "a manifest that 'opwest check' accepts"
 
 

@@ -37,11 +37,9 @@ def right():
 
 
 def changed(number, **keys):
-    """Return the program with another operation."""
     program = right()
-    operations = list(program.operations)
-    operations[number] = dataclasses.replace(operations[number], **keys)
-    return dataclasses.replace(program, operations=operations)
+    program.operations[number] = dataclasses.replace(program.operations[number], **keys)
+    return program
 
 
 def without(number):
@@ -61,21 +59,17 @@ def outside(program):
 
 
 def cases():
-    """Yield programs and messages."""
     yield without(0), "'a' is read before it is written"
     yield without(2), "output 'y' has elements that nothing writes"
     yield changed(2, results=(value("first", root=right().outputs[0], pitch=8),)), "output 'y' has elements"
     yield with_copy(lambda p: p.inputs[0], lambda p: p.operations[0].results[0]), "'a' is written twice"
     yield with_copy(lambda p: p.operations[0].results[0], lambda p: p.inputs[0]), "'x', input, is written"
     yield with_copy(outside, lambda p: value("b", shape=(56,))), "view 'v' is not inside of 'y'"
-    program = right()
-    nested = value("v", root=program.operations[1].results[0])
-    program.operations.append(Copy("3 (COPY)", (nested,), (value("b"),)))
-    yield program, "'v' is a view of a view"
-    program = right()
-    wide = Value("v", "intermediate", "int8", SHAPE, root=program.inputs[0])
-    program.operations.append(Copy("3 (COPY)", (wide,), (Value("b", "intermediate", "int8", SHAPE),)))
-    yield program, "'v' is a view in another dtype"
+    nested = with_copy(lambda p: value("v", root=p.operations[1].results[0]), lambda p: value("b"))
+    yield nested, "'v' is a view of a view"
+    narrow = Value("b", "intermediate", "int8", SHAPE)
+    view = with_copy(lambda p: dataclasses.replace(narrow, name="v", root=p.inputs[0]), lambda p: narrow)
+    yield view, "'v' is a view in another dtype"
     yield with_copy(lambda p: value("k", "constant"), lambda p: value("b")), "'k' has no content"
     yield with_copy(lambda p: p.inputs[0], lambda p: value("b", shape=(0, 4))), "'b' has the shape [0, 4]"
     yield with_copy(lambda p: p.inputs[0], lambda p: value("b", pitch=9)), "'b' has a pitch, and is no view"
@@ -90,18 +84,17 @@ def cases():
     narrow = value("n", "constant", (3,), content=np.ones(3, np.float32))
     program.operations[1] = dataclasses.replace(program.operations[1], inputs=(program.inputs[0], narrow))
     yield program, "operands [1, 2, 3, 4], [3] for a result [1, 2, 3, 4]"
-    for region, message in (
-        (Region(0, (Axis(5, 4, 8), Axis(4, 1, 1))), "the regions leave elements of the result"),
-        (Region(0, (Axis(6, 4, 8), Axis(4, 1, 1)), 1), "a region outside of 'a'"),
-        (Region(0, (Axis(6, 4, 8), Axis(4, 1, 1)), 0, 40), "a region outside of the result"),
-        (Region(0, (Axis(6, 4, 8), Axis(5, 0, 1)), 0, -1), "a region outside of the result"),
-        (Region(1, (Axis(6, 4, 8), Axis(4, 1, 1))), "a region of an operand that does not exist"),
-        (Region(RESULT, (Axis(6, 4, 8), Axis(4, 1, 1))), "a region reads elements of the result too early"),
+    rows = (Axis(6, 4, 8), Axis(4, 1, 1))
+    for regions, message in (
+        ([Region(0, (Axis(5, 4, 8), Axis(4, 1, 1)))], "the regions leave elements of the result"),
+        ([Region(0, rows, 1)], "a region outside of 'a'"),
+        ([Region(0, rows, 0, 40)], "a region outside of the result"),
+        ([Region(0, (Axis(6, 4, 8), Axis(5, 0, 1)), 0, -1)], "a region outside of the result"),
+        ([Region(1, rows)], "a region of an operand that does not exist"),
+        ([Region(RESULT, rows)], "a region reads elements of the result too early"),
+        ([Region(0, rows), Region(0, (Axis(1, 1, 1),), 0, 5)], "a region writes between the rows of the result"),
     ):
-        yield changed(2, regions=(region,)), message
-    both = Region(0, (Axis(6, 4, 8), Axis(4, 1, 1)))
-    between = Region(0, (Axis(1, 1, 1),), 0, 5)
-    yield changed(2, regions=(both, between)), "a region writes between the rows of the result"
+        yield changed(2, regions=tuple(regions)), message
     program = right()
     program.tensors[program.operations[0].results[0]] = Tensor("a", "float32", (1, 2, 3, 5))
     yield program, "'a' has not the shape of tensor 'a'"

@@ -85,9 +85,8 @@ class Page:
         return dict(json.loads(message))
 
     def screen(self, width: int, height: int = 900, *, dark: bool = False, media: str = "") -> None:
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
@@ -111,7 +110,6 @@ class Page:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def complaints(self) -> list[str]:
-        """Return the messages of the console and the log."""
         self.evaluate("new Promise(done => setTimeout(done, 50))")
         found = []
         for event in self.events:
@@ -125,7 +123,6 @@ class Page:
         return found
 
     def requests(self) -> list[str]:
-        """Return the addresses of all requests."""
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
     def picture(self, path: Path, *, whole: bool = True, clip: dict[str, float] | None = None) -> None:
@@ -140,25 +137,12 @@ def browser(executable: str) -> Iterator[Page]:
     """Start a browser with a profile of its own; yield a tab."""
     with tempfile.TemporaryDirectory(prefix="opwest-browser-", ignore_cleanup_errors=True) as profile:
         to_browser, from_browser = os.pipe(), os.pipe()
-
-        wires = [str(to_browser[0]), str(from_browser[1])]
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                _WIRED,
-                *wires,
-                executable,
-                *_ARGUMENTS,
-                f"--user-data-dir={profile}",
-                "about:blank",
-            ],
-            pass_fds=(to_browser[0], from_browser[1]),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for handle in (to_browser[0], from_browser[1]):
+        ends = (to_browser[0], from_browser[1])
+        command = [sys.executable, "-c", _WIRED, *map(str, ends), executable, *_ARGUMENTS]
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        command += [f"--user-data-dir={profile}", "about:blank"]
+        process = subprocess.Popen(command, pass_fds=ends, **streams)
+        for handle in ends:
             os.close(handle)
         try:
             yield Page(from_browser[0], to_browser[1])

@@ -9,6 +9,8 @@ from typing import Any
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.report import data, make
+from opwest.report.codec import decode, encode
+from opwest.report.measured import add_measured
 from opwest.request import Examination, Request
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -25,7 +27,6 @@ def step(index: int, operator: str, device: str | None = None, *, launched: bool
 
 
 def model(buffers: list[data.Buffer], steps: list[data.Step], waits: list[data.Wait] | None = None) -> data.Model:
-    """Return a model with one pool, as large as its buffers need."""
     planned = max((b.offset + b.reserved for b in buffers), default=0)
     live = [0] * len(steps)
     for one in buffers:
@@ -34,26 +35,22 @@ def model(buffers: list[data.Buffer], steps: list[data.Step], waits: list[data.W
     most = max(live, default=0)
     peak = data.Peak(live.index(most) if live else 0, most)
     devices = dict.fromkeys(s.device for s in steps if s.device)
+    empty = ("boards", "tensors", "constants", "programs", "objects", "inputs")
     return data.Model(
         name="made",
         description=None,
         manifest="manifest.yaml",
-        boards=(),
         reorder=False,
+        **dict.fromkeys(empty, ()),
         pools=(data.Pool("sram", planned, most, 8, None, peak),) if buffers else (),
         buffers=tuple(buffers),
         steps=tuple(steps),
         waits=tuple(waits or ()),
         devices=tuple(data.Device(name, f"devicetree nodelabel {name}", None) for name in devices),
-        tensors=(),
-        constants=(),
-        programs=(),
         operators=tuple(
             data.Operator(name, name, tuple(s.index for s in steps if s.operator == name), {}, {})
             for name in dict.fromkeys(s.operator for s in steps)
         ),
-        objects=(),
-        inputs=(),
     )
 
 
@@ -74,7 +71,6 @@ def examined(path: Path) -> Examination:
 
 
 def hostile(report: data.Report) -> data.Report:
-    """Return a report in which every text is hostile."""
 
     def poison(value: Any) -> Any:
         if isinstance(value, dict):
@@ -82,8 +78,6 @@ def hostile(report: data.Report) -> data.Report:
         if isinstance(value, list):
             return [poison(item) for item in value]
         return value + HOSTILE if isinstance(value, str) else value
-
-    from opwest.report.codec import decode, encode
 
     return decode(data.Report, poison(json.loads(json.dumps(encode(report)))))
 
@@ -96,40 +90,29 @@ def profile_json(model: str = "two_npus", *, where: str = "mps2/an385", unit: st
         times = {"runs": 4, "last": mean, "min": mean - 1, "max": mean + 1, "total": 4 * mean, "mean": mean}
         return {**row, "line": None, **times, **more}
 
-    return {
-        "format": 1,
-        "kind": "opwest-profile",
-        "model": model,
-        "where": where,
-        "clock": "emulated",
-        "unit": unit,
-        "frequency_hz": 25_000_000,
-        "points": [
-            point("run", 1000.0),
-            point("launch", 50.0, step=0, steps=[0], operator="hidden_features", device="npu1"),
-            point("step", 200.0, step=2, steps=[2], operator="stretch"),
-            point("wait", 600.0, steps=[0], device="npu1"),
-            point("step", 100.0, step=8, steps=[8], operator="arg_max"),
-        ],
-        "stack": {"used": 812, "size": 4096},
-    }
+    points = [
+        point("run", 1000.0),
+        point("launch", 50.0, step=0, steps=[0], operator="hidden_features", device="npu1"),
+        point("step", 200.0, step=2, steps=[2], operator="stretch"),
+        point("wait", 600.0, steps=[0], device="npu1"),
+        point("step", 100.0, step=8, steps=[8], operator="arg_max"),
+    ]
+    head = {"format": 1, "kind": "opwest-profile", "model": model, "where": where, "clock": "emulated", "unit": unit}
+    return {**head, "frequency_hz": 25_000_000, "points": points, "stack": {"used": 812, "size": 4096}}
 
 
 def results_json(model: str = "two_npus") -> dict[str, Any]:
     """Return the output of `opwest run --board --reference --json`."""
     error = {"elements": 10, "differing": 2, "largest_error": 3.0, "mean_error": 0.5, "at": [0, 1]}
-    result = {
-        "model": model,
-        "board": "mps2/an385",
-        "device": "/dev/pts/0",
-        "build": "build",
-        "outputs": {"label": [7]},
-        "errors": {"label": error},
-        "latency_ns": [2_000_000, 1_000_000, 3_000_000],
-        "clock": "emulated",
-    }
+    result = {"model": model, "board": "mps2/an385", "device": "/dev/pts/0", "build": "build", "clock": "emulated"}
+    result |= {"outputs": {"label": [7]}, "errors": {"label": error}, "latency_ns": [2_000_000, 1_000_000, 3_000_000]}
     return {"ok": True, "diagnostics": [], "result": result}
 
 
-def with_limit(one: data.Model, limit: int) -> data.Model:
-    return replace(one, pools=tuple(replace(pool, limit=limit) for pool in one.pools))
+def measured_example(folder: Path) -> data.Report:
+    (folder / "profile.json").write_text(json.dumps(profile_json()))
+    (folder / "run.json").write_text(json.dumps(results_json()))
+    report, faults = example(), Diagnostics()
+    models = add_measured(report.models, [folder / "profile.json", folder / "run.json"], faults)
+    assert not list(faults)
+    return replace(report, models=tuple(models))

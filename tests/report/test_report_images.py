@@ -31,13 +31,16 @@ const unsigned char made__op1[32] __asm__("made__op1.constprop.0") = {1};
 """
 
 
+def compiled(folder, source, name, *options):
+    need("cc")
+    (folder / "image.c").write_text(source)
+    subprocess.run(["cc", "-c", *options, "image.c", "-o", name], cwd=folder, check=True)
+    return folder / name
+
+
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    need("cc")
-    folder = tmp_path_factory.mktemp("image")
-    (folder / "image.c").write_text(SOURCE)
-    subprocess.run(["cc", "-c", "-O1", "-fno-pic", "image.c", "-o", "zephyr.elf"], cwd=folder, check=True)
-    return folder / "zephyr.elf"
+    return compiled(tmp_path_factory.mktemp("image"), SOURCE, "zephyr.elf", "-O1", "-fno-pic")
 
 
 @pytest.fixture
@@ -45,9 +48,8 @@ def made():
     found = model([], [step(0, "op0"), step(1, "again"), step(2, "op1")])
     operators = tuple(replace(o, symbol="op0") if o.name == "again" else o for o in found.operators)
     constants = (data.Constant("weights", "int8", (96,), 96, None, ("op0",)),)
-    return replace(
-        found, operators=operators, constants=constants, programs=(data.Program("conv", "opwest_program_0123", 40),)
-    )
+    programs = (data.Program("conv", "opwest_program_0123", 40),)
+    return replace(found, operators=operators, constants=constants, programs=programs)
 
 
 def test_symbols_are_shown_as_names_of_the_manifest(made, image):
@@ -60,13 +62,8 @@ def test_symbols_are_shown_as_names_of_the_manifest(made, image):
     assert linked.flash is None and linked.ram is None  # an object: not linked
     items = {(item.name, item.kind): item.bytes for item in linked.items}
     own = items.pop((OWN, "other"))
-    assert items == {
-        ("weights", "constant"): 96,
-        ("op0, again", "code"): 64,
-        ("conv", "program"): 40,
-        ("op1", "code"): 32,
-        (HELPERS, "other"): 16,
-    }
+    code = {("op0, again", "code"): 64, ("op1", "code"): 32, (HELPERS, "other"): 16}
+    assert items == {**code, ("weights", "constant"): 96, ("conv", "program"): 40}
     assert 24 + 8 < own < 64  # and the function made_pointer
     assert ("op0, again", "code", 200) in [(i.name, i.kind, i.bytes) for i in big.images[0].items]
     assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)
@@ -106,31 +103,24 @@ def test_sizes_of_an_image_are_shown_and_compared(made, image):
     assert "Flash and RAM of this model, without Zephyr." in text and "op0, again" in text
     smaller = replace(found.images[0], items=found.images[0].items[1:])
     changes = compare(report_of(found), report_of(replace(found, images=(smaller,))))
-    assert [(c.group, c.verdict) for c in changes if c.name.startswith("the model in zephyr.elf")] == [
-        ("flash", "better")
-    ]
+    shown = [(c.group, c.verdict) for c in changes if c.name.startswith("the model in zephyr.elf")]
+    assert shown == [("flash", "better")]
 
 
 def test_image_without_the_model(made, image, tmp_path):
     faults = Diagnostics()
     (tmp_path / "text.elf").write_text("hello")
     (tmp_path / "cut.elf").write_bytes(image.read_bytes()[:100])
-    files = [tmp_path / "text.elf", tmp_path / "cut.elf", tmp_path / "absent.elf", image]
-    assert add_images([replace(made, name="else")], files, faults) == [replace(made, name="else", images=())]
-    found = [str(fault) for fault in faults]
-    assert len(found) == 4
-    for fault, reason in zip(
-        found,
-        (
-            "cannot read the image: not an ELF file",
-            "cannot read the image: truncated",
-            "cannot read the image: No such file or directory",
-            "the image has no symbols of models: else",
-        ),
-        strict=True,
-    ):
-        assert reason in fault
-        assert "expected: an image of this project, such as build/zephyr/zephyr.elf" in fault
+    reasons = {
+        tmp_path / "text.elf": "cannot read the image: not an ELF file",
+        tmp_path / "cut.elf": "cannot read the image: truncated",
+        tmp_path / "absent.elf": "cannot read the image: No such file or directory",
+        image: "the image has no symbols of models: else",
+    }
+    assert add_images([replace(made, name="else")], list(reasons), faults) == [replace(made, name="else", images=())]
+    for fault, reason in zip(faults, reasons.values(), strict=True):
+        assert reason in fault.message
+        assert fault.expected == "an image of this project, such as build/zephyr/zephyr.elf"
 
 
 def test_symbol_larger_than_its_file(made, tmp_path):
@@ -142,9 +132,8 @@ def test_symbol_larger_than_its_file(made, tmp_path):
     faults = Diagnostics()
     assert add_images([made], [tmp_path / "zephyr.elf"], faults) == [made]
     [fault] = faults
-    assert fault.message == (
-        f"cannot read the image: symbol 'made__op0' of {1 << 63} bytes in a file of {len(content)} bytes"
-    )
+    message = f"symbol 'made__op0' of {1 << 63} bytes in a file of {len(content)} bytes"
+    assert fault.message == f"cannot read the image: {message}"
 
 
 def test_segments_larger_than_their_file(made, linked_image, tmp_path):
@@ -190,12 +179,9 @@ def test_functions_of_libm_and_soft_float(symbol, found):
 
 def test_float_code_of_objects_and_images_is_listed(made, tmp_path):
     """Aliases of a function count once."""
-    need("cc")
     source = "int made__op0(void) { return 1; }\nint __addsf3(void) { return 2; }\nfloat expf(float x) { return x; }\n"
     source += 'int __aeabi_fadd(void) __attribute__((alias("__addsf3")));\n'
-    (tmp_path / "a.c").write_text(source)
-    subprocess.run(["cc", "-c", "-fno-builtin", "a.c", "-o", "a.elf"], cwd=tmp_path, check=True)
-    (found,) = add_images([made], [tmp_path / "a.elf"], Diagnostics())
+    (found,) = add_images([made], [compiled(tmp_path, source, "a.elf", "-fno-builtin")], Diagnostics())
     assert {item.name for item in found.images[0].float_code} == {"__addsf3", "expf"}
     called = data.Object("x.o", "ELF object", "cortex-m3", "yes", (), 8, 0, 0, "16", ("__aeabi_fadd", "expf"))
     shown = page(report_of(replace(found, objects=(called,))))

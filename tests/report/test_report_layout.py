@@ -16,7 +16,7 @@ from opwest.report.labels import part
 from opwest.report.live import live_bytes
 from opwest.report.page import page
 from opwest.report.sizes import ram_rows
-from report_support import buffer, examined, example, model, report_of, step, with_limit
+from report_support import buffer, examined, example, model, report_of, step
 
 # --- Geometry: the drawing equals the plan
 
@@ -38,6 +38,10 @@ def test_rectangles_are_the_plan() -> None:
         assert place.height * 320 == pytest.approx(one.reserved)
     assert laid.bound == 0
     assert laid.peak.x * 9 == pytest.approx(4)
+    for index in range(9):
+        middle = (index + 0.5) / 9
+        height = sum(r.height for r in laid.live if r.x <= middle < r.x + r.width)
+        assert height * 320 == pytest.approx(sum(b.reserved for b in found.buffers if b.first <= index <= b.last))
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -56,23 +60,11 @@ def test_report_equals_the_plan(name, tmp_path) -> None:
                 assert pool.peak.bytes == pool.lower_bound
             assert {b.name: b.offset for b in held} == dict(planned.offsets)
             assert max(b.offset + b.reserved for b in held) == pool.planned
-        assert {b.name: (b.first, b.last) for b in found.buffers} == {
-            buffer.name: (life.first, life.last)
-            for buffer in one.model.buffers
-            if (life := one.plan.schedule.lives[buffer.name])
-        }
-        assert [(s.operator, s.device) for s in found.steps] == [
-            (s.operator.name, s.device) for s in one.plan.schedule.steps
-        ]
-
-
-def test_live_bytes_are_the_sums_of_live_buffers() -> None:
-    found = example().models[0]
-    laid = memory_map.lay_out(found, found.pools[0])
-    for index in range(9):
-        middle = (index + 0.5) / 9
-        height = sum(r.height for r in laid.live if r.x <= middle < r.x + r.width)
-        assert height * 320 == pytest.approx(sum(b.reserved for b in found.buffers if b.first <= index <= b.last))
+        lives = {b.name: one.plan.schedule.lives[b.name] for b in one.model.buffers}
+        planned = {name: (life.first, life.last) for name, life in lives.items() if life}
+        assert {b.name: (b.first, b.last) for b in found.buffers} == planned
+        steps = [(s.operator.name, s.device) for s in one.plan.schedule.steps]
+        assert [(s.operator, s.device) for s in found.steps] == steps
 
 
 boxes = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(0, 9), st.integers(0, 9))
@@ -142,17 +134,19 @@ def test_lower_bound_is_drawn_where_the_plan_needs_more() -> None:
     assert map_row(found, found.pools[0])["bound"] is None
     pool = data.Pool("sram", 200, 100, 8, None, data.Peak(1, 100))
     assert map_row(found, pool)["bound"] == str(HEAD + MAP_HEIGHT // 2)
+    assert map_row(found, replace(pool, limit=120))["pool"].limit == 120
 
 
 def test_launch_ends_at_the_next_launch_or_wait() -> None:
     laid = timeline.lay_out(example().models[0])
     assert laid.lanes == ("cpu", "npu0", "npu1")
-    bars = [(b.lane, b.first, b.end, b.kind, b.label) for b in laid.bars]
-    assert (2, 0, 1, "launched", "hidden_features") in bars
-    assert (2, 1, 2, "launched", "hidden_scores") in bars
-    assert (2, 2, 6, "pending", "") in bars
-    assert (1, 3, 4, "launched", "conv_features") in bars
-    assert (0, 2, 3, "run", "stretch") in bars
+    assert {(b.lane, b.first, b.end, b.kind, b.label) for b in laid.bars} >= {
+        (2, 0, 1, "launched", "hidden_features"),
+        (2, 1, 2, "launched", "hidden_scores"),
+        (2, 2, 6, "pending", ""),
+        (1, 3, 4, "launched", "conv_features"),
+        (0, 2, 3, "run", "stretch"),
+    }
     assert [(m.kind, m.lane, m.at) for m in laid.marks if m.kind == "wait"] == [("wait", 1, 5), ("wait", 2, 6)]
 
 
@@ -161,45 +155,29 @@ def test_narrow_screens_have_taller_lanes_for_vertical_names() -> None:
     assert (wide["classes"], narrow["classes"]) == ("wide", "narrow")
     assert narrow["lane"] > wide["lane"] and [b["name"] for b in narrow["bars"]] == [b["name"] for b in wide["bars"]]
     names = {label["text"] for bar in narrow["bars"] for label in bar["labels"] if "t1" in label["classes"]}
-    assert names == {
-        "stretch",
-        "weigh",
-        "add",
-        "arg_max",
-        "conv_scores",
-        "conv_f…tures",
-        "hidden…tures",
-        "hidden…cores",
-    }
+    assert names == set("stretch weigh add arg_max conv_scores conv_f…tures hidden…tures hidden…cores".split())
     assert all("t0" in label["classes"] or "t1" in label["classes"] for b in narrow["bars"] for label in b["labels"])
     (alone,) = timeline_rows(model([], [step(0, "conv"), step(1, "copy")]))
     assert alone["classes"] == "" and alone["lane"] == wide["lane"]
 
 
-def test_processor_waits_for_a_synchronous_device() -> None:
-    laid = timeline.lay_out(model([], [step(0, "conv", "npu"), step(1, "copy")]))
-    assert [(b.lane, b.first, b.end, b.kind) for b in laid.bars] == [
-        (1, 0, 1, "run"),
-        (0, 0, 1, "blocked"),
-        (0, 1, 2, "run"),
-    ]
+def test_waits_for_devices() -> None:
+    """Of a synchronous device, and at the end; bars of a queue do not overlap where a wait leaves steps."""
 
+    def drawn(steps, *waits):
+        laid = timeline.lay_out(model([], steps, waits))
+        return [(b.lane, b.first, b.end, b.kind) for b in laid.bars], laid.marks
 
-def test_device_with_a_wait_at_the_end() -> None:
-    found = model([], [step(0, "conv", "npu", launched=True), step(1, "copy")], [data.Wait("npu", 2, (0,))])
-    laid = timeline.lay_out(found)
-    assert (1, 1, 2, "pending") in [(b.lane, b.first, b.end, b.kind) for b in laid.bars]
-    assert laid.marks[-1].text.startswith("at the end: wait for npu")
-
-
-def test_bars_of_one_queue_do_not_overlap_where_a_wait_leaves_steps() -> None:
+    bars, _ = drawn([step(0, "conv", "npu"), step(1, "copy")])
+    assert bars == [(1, 0, 1, "run"), (0, 0, 1, "blocked"), (0, 1, 2, "run")]
+    bars, marks = drawn([step(0, "conv", "npu", launched=True), step(1, "copy")], data.Wait("npu", 2, (0,)))
+    assert (1, 1, 2, "pending") in bars and marks[-1].text.startswith("at the end: wait for npu")
     steps = [step(i, f"op{i}", "npu", launched=True) for i in range(3)]
-    waits = [data.Wait("npu", 2, (0,), 1), data.Wait("npu", 3, (1, 2))]
-    laid = timeline.lay_out(model([], steps, waits))
-    assert [(b.first, b.end, b.kind) for b in laid.bars] == [(0, 1, "launched"), (1, 2, "launched"), (2, 3, "launched")]
+    bars, _ = drawn(steps, data.Wait("npu", 2, (0,), 1), data.Wait("npu", 3, (1, 2)))
+    assert bars == [(1, i, i + 1, "launched") for i in range(3)]
     apart = [step(0, "a", "npu", launched=True), step(1, "b"), step(2, "c", "npu", launched=True), step(3, "d")]
-    laid = timeline.lay_out(model([], apart, [data.Wait("npu", 3, (0,), 1), data.Wait("npu", 4, (2,))]))
-    assert [(b.first, b.end) for b in laid.bars if b.kind == "pending"] == [(1, 2), (3, 4)]
+    bars, _ = drawn(apart, data.Wait("npu", 3, (0,), 1), data.Wait("npu", 4, (2,)))
+    assert [bar for bar in bars if bar[3] == "pending"] == [(1, 1, 2, "pending"), (1, 3, 4, "pending")]
 
 
 def test_long_schedules_are_drawn_in_bins() -> None:
@@ -231,9 +209,8 @@ def test_areas_of_a_treemap_are_the_sizes(sizes) -> None:
 
 
 def test_each_screen_has_a_treemap_of_all_items() -> None:
-    rows = figures.treemap_row(
-        [{"name": name, "kind": "code", "bytes": size} for name, size in (("a", 300), ("b", 100))]
-    )
+    items = [{"name": name, "kind": "code", "bytes": size} for name, size in (("a", 300), ("b", 100))]
+    rows = figures.treemap_row(items)
     assert [(row["classes"], row["height"]) for row in rows] == [("wide", 230), ("narrow", 320)]
     sizes = [[(item["name"], item["width"], item["height"]) for item in row["items"]] for row in rows]
     assert sizes == [[("a", "75%", "230"), ("b", "25%", "230")], [("a", "75%", "320"), ("b", "25%", "320")]]
@@ -254,23 +231,13 @@ def test_labels_fit(name, width, height) -> None:
             assert len(lines) * labels.LINE <= across
             assert label.text == name or (len(label.text) >= labels.LEAST and "…" in label.text)
     assert len(seen) == len(set(seen))
-
-
-def test_long_name_is_shortened_in_the_middle() -> None:
-    assert labels.shortened("constant_weights_17", 9) == "cons…s_17"
-    assert labels.shortened("short", 9) == "short"
-
-
-def test_limit_of_a_pool_is_in_the_map() -> None:
-    found = with_limit(model([buffer("a", 60, 0, 0, 1)], [step(0, "op"), step(1, "op")]), 120)
-    assert map_row(found, found.pools[0])["pool"].limit == 120
+    assert labels.shortened("constant_weights_17", 9) == "cons…s_17" and labels.shortened("short", 9) == "short"
 
 
 # --- The graph of steps, and the table of inputs and outputs
 
 
 def made(*calls: tuple[str, str]) -> data.Model:
-    """Return a model with steps that read and write tensors."""
     steps = [
         replace(step(index, f"op{index}"), reads=tuple(reads.split()), writes=tuple(writes.split()))
         for index, (reads, writes) in enumerate(calls)
@@ -289,6 +256,8 @@ def test_lines_from_writers_to_readers() -> None:
         Edge("x", "input", 0, (0,), (1, 3)),
         Edge("y", "output", 0, (4,), (5,)),
     ]
+    updated = {edge.name: edge for edge in edges_of(made(("x", "a"), ("a", "a"), ("a", "y")))}
+    assert (updated["a"].writers, updated["a"].readers) == ((1, 2), (2, 3))
 
 
 def test_lines_in_one_lane_do_not_overlap() -> None:
@@ -298,11 +267,6 @@ def test_lines_in_one_lane_do_not_overlap() -> None:
         for other in found:
             if one is not other and one.lane == other.lane:
                 assert one.readers[-1] <= other.writers[0] or other.readers[-1] <= one.writers[0]
-
-
-def test_a_tensor_that_a_step_updates_has_all_writers_and_readers() -> None:
-    found = {edge.name: edge for edge in edges_of(made(("x", "a"), ("a", "a"), ("a", "y")))}
-    assert (found["a"].writers, found["a"].readers) == ((1, 2), (2, 3))
 
 
 def test_states_last_from_run_to_run() -> None:
@@ -320,14 +284,11 @@ def test_states_last_from_run_to_run() -> None:
     assert pool["note"] == "no limit; 4 bytes of them state, kept between runs"
 
 
-def test_large_graphs_are_not_drawn() -> None:
+def test_only_small_graphs_are_on_the_page() -> None:
     large = made(*[("x", f"t{i}") for i in range(MOST_STEPS + 1)])
     assert graph_row(large) is None
     assert f"more than {MOST_STEPS} steps is not drawn" in page(report_of(large))
     assert graph_row(model([], [])) is None
-
-
-def test_the_page_shows_the_graph_and_the_quantisation_of_inputs() -> None:
-    shown = page(example())
+    shown = page(example())  # the graph, and the quantisation of inputs
     assert "7 add" in shown and "conv_weighed, dense_weighed → scores" in shown
     assert "real = 1 * (value - 0)" in shown

@@ -11,6 +11,5 @@ sys.path[:0] = [str(_TESTS / folder) for folder in ("compile", "golden", "unit/o
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Path:
-    """The directory of an application, which does not exist yet."""
+def app(tmp_path):
     return tmp_path / "app"

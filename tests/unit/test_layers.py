@@ -20,13 +20,12 @@ _spec.loader.exec_module(layers)
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """Return a directory with a copy of the package."""
+def copy(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "opwest", ignore=shutil.ignore_patterns("__pycache__", "_share"))
     return tmp_path
 
 
-def plant(folder: Path, module: str, line: str) -> None:
+def plant(folder, module, line):
     """Add a line to a module of the package in a directory; other modules may be absent."""
     path = folder / "opwest" / module
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ def test_files_are_accessed_where_the_table_allows_it():
     assert list(layers.file_faults(PACKAGE, layers.configuration()["packages"])) == []
 
 
-def test_planted_imports_break_their_contracts(copy: Path):
+def test_planted_imports_break_their_contracts(copy):
     plant(copy, "packing/greedy.py", "from opwest.model.model import Model")
     plant(copy, "render/tensors.py", "import contextvars")
     plant(copy, "model/dtypes.py", "from opwest.model import context")
@@ -91,14 +90,14 @@ def test_planted_imports_break_their_contracts(copy: Path):
         ("objects/elf.py", "os.replace('x', 'y')", "writes"),
     ],
 )
-def test_planted_access_to_files_is_detected(tmp_path: Path, module: str, line: str, access: str):
+def test_planted_access_to_files_is_detected(tmp_path, module, line, access):
     plant(tmp_path, module, line)
     (fault,) = layers.file_faults(tmp_path / "opwest", layers.configuration()["packages"])
     assert fault.startswith(f"opwest/{module}:")
     assert fault.endswith(f"{access} files")
 
 
-def test_text_methods_are_not_file_access(tmp_path: Path):
+def test_text_methods_are_not_file_access(tmp_path):
     plant(tmp_path, "render/tensors.py", "'x'.replace('x', 'y')")
     assert list(layers.file_faults(tmp_path / "opwest", layers.configuration()["packages"])) == []
 
@@ -118,13 +117,13 @@ SUSPECT = re.compile(rf"(?<![.\w])({'|'.join(map(re.escape, CALLS))})\(|({'|'.jo
 """Files without a match are not parsed."""
 
 
-def sources() -> list[Path]:
+def sources():
     found = [path for folder in ("generator", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     assert len(found) > 150
     return found
 
 
-def faults(path: Path) -> list[str]:
+def faults(path):
     found = []
     text = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)) if SUSPECT.search(text) else ():
@@ -141,18 +140,5 @@ def faults(path: Path) -> list[str]:
     return [f"{path.name}: {one}" for one in found]
 
 
-def test_project_data_is_not_evaluated() -> None:
+def test_project_data_is_not_evaluated():
     assert {fault for path in sources() for fault in faults(path)} == SAFE
-
-
-def test_evaluation_is_detected(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.py"
-    calls = [
-        "eval('1')",
-        "run('x', shell=True)",
-        "run('x', shell=flag)",
-        "os.system('x')",
-        "np.load(f, allow_pickle=1)",
-    ]
-    bad.write_text("\n".join([*calls, "np.load(f, allow_pickle=False)", "run(['x'], shell=False)"]))
-    assert len(faults(bad)) == 5

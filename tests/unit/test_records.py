@@ -177,15 +177,13 @@ HALIDE = {"scale", "scale_argv", "scale_metadata"}
         ("add", {"add"}, ("TVMBackendAllocWorkspace",), None),
     ],
 )
-def test_origin(
-    symbol: str, defined: set[str], undefined: tuple[str, ...], expected: tuple[str, str | None, str] | None
-) -> None:
+def test_origin(symbol, defined, undefined, expected):
     """An origin follows from the symbols of the object; unknown functions have none."""
     found = Origins(defined, undefined).of(symbol)
     assert (found and (found.tool, found.convention, found.symbol)) == expected
 
 
-def test_evidence() -> None:
+def test_evidence():
     """An origin names what the object contains."""
     found = Origins(HALIDE, ()).of("scale")
     assert found == Origin("Halide", "halide", "scale", "defines 'scale_argv' and 'scale_metadata'")
@@ -194,13 +192,13 @@ def test_evidence() -> None:
 # --- Diagnostics as text
 
 
-def test_place_message_expectation_hint() -> None:
+def test_place_message_expectation_hint():
     text = str(Diagnostic("error", "this is wrong", Location("a.yaml", 3, 4), "right", "correct it"))
     assert text == "a.yaml:3:4: error: this is wrong\n  expected: right\n  hint: correct it"
     assert str(Diagnostic("note", "look")) == "opwest: note: look"
 
 
-def test_overlong_words_are_shortened_in_the_middle() -> None:
+def test_overlong_words_are_shortened_in_the_middle():
     """Long words of damaged input are shortened; those of up to 1,000 characters, such as a long path, are not."""
     path, noise = "p" * 1000, "x" * 400 + "y" * 3000 + "z" * 200
     text = str(Diagnostic("error", f"type {noise} of {path}", None, noise, noise))

@@ -3,30 +3,24 @@
 
 import base64
 import hashlib
-import os
 import re
-import shutil
 import struct
-import subprocess
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
+from digits_support import of_sources
 from in_process import succeed
 from requirements_support import need
-from zephyr_support import ROOT, Built
+from zephyr_support import ROOT, Built, console_of
 
 PROGRAM = ROOT / "tests" / "zephyr" / "programs" / "bundles"
 MACHINES = {
     "mps2/an385": ["-M", "mps2-an385"],
-    "mps2_an385": ["-M", "mps2-an385"],
     "mps3/corstone300/an547": ["-M", "mps3-an547", "-cpu", "cortex-m55"],
 }
-FLASH = {"mps2/an385": 0x2100_0000, "mps2_an385": 0x2100_0000, "mps3/corstone300/an547": 0x6000_0000}
-TARGETS = {"mps2/an385": "cortex-m3", "mps2_an385": "cortex-m3", "mps3/corstone300/an547": "cortex-m55"}
+FLASH = {"mps2/an385": 0x2100_0000, "mps3/corstone300/an547": 0x6000_0000}
+TARGETS = {"mps2/an385": "cortex-m3", "mps3/corstone300/an547": "cortex-m55"}
 """The targets of the bundles: the float ABI is that of Zephyr without CONFIG_FPU."""
 SLOT_SIZE = 0x4_0000
 PACKAGE_OFFSET = 0x80_0000
@@ -41,7 +35,12 @@ SEEDS = {
 """The private keys of RFC 8032, section 7.1; the program trusts the first two."""
 
 
-def private_key(folder: Path, name: str) -> Path:
+def slots_of(board):
+    """Return the file with the slots of a board, that of the example two_models_ota."""
+    return ROOT / "examples" / "two_models_ota" / "application" / "boards" / f"{board.replace('/', '_')}.overlay"
+
+
+def private_key(folder, name):
     """Write a private key as PEM."""
     body = base64.b64encode(_PKCS8 + bytes.fromhex(SEEDS[name])).decode()
     path = folder / f"{name}.pem"
@@ -49,16 +48,9 @@ def private_key(folder: Path, name: str) -> Path:
     return path
 
 
-def digits_model(folder: Path, rolled: int = 0) -> Path:
+def digits_model(folder, rolled=0):
     """Write the digits example with its operators in C; `rolled` is added to each label, modulo 10."""
-    shutil.copytree(ROOT / "examples" / "digits", folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
-    manifest = folder / "manifest.yaml"
-    sources = ", ".join(f"operators/{path.name}" for path in sorted((folder / "operators").glob("*.c")))
-    text, count = re.subn(
-        r"^objects:\n(?: +\S.*\n)+", f"objects: [{{files: [{sources}]}}]\n", manifest.read_text(), flags=re.MULTILINE
-    )
-    assert count == 1
-    manifest.write_text(text)
+    manifest = of_sources(folder)
     parameters = dict(np.load(folder / "parameters.npz"))
     vectors = dict(np.load(folder / "vectors.npz"))
     for name in ("dense_weight", "dense_bias"):
@@ -69,14 +61,14 @@ def digits_model(folder: Path, rolled: int = 0) -> Path:
     return manifest
 
 
-def bundle(*arguments: object) -> Path:
+def bundle(*arguments):
     """Run `opwest bundle ... -o FILE`; return the file."""
     need("cryptography")
     succeed("bundle", *arguments)
     return Path(str(arguments[arguments.index("-o") + 1]))
 
 
-def held_out_cases(rolled: int = 0) -> bytes:
+def held_out_cases(rolled=0):
     """Return the 360 images that were not used for training, with the predictions of the reference."""
     text = (ROOT / "examples" / "digits" / "application" / "held_out.h").read_text()
     found = re.findall(r'\{"([a-q]{64})", \d, (\d)\}', text)
@@ -86,17 +78,15 @@ def held_out_cases(rolled: int = 0) -> bytes:
     return struct.pack("<4I", len(found), 64, 4, 0) + inputs + labels
 
 
-def write_package(path: Path, script: str, parts: Sequence[bytes]) -> None:
-    """Write the script and the parts of a run."""
-    whole = [script.encode(), *parts]
+def package_of(script, parts):
+    """Return the script and the parts of a run in one file, behind a table of their places."""
     table, content = [], b""
-    start = 8 + 8 * len(whole)
-    for part in whole:
+    start = 8 + 8 * (1 + len(parts))
+    for part in (script.encode(), *parts):
         content += bytes(-(start + len(content)) % 64)
         table.append((start + len(content), len(part)))
         content += part
-    head = struct.pack("<2I", 0x5057_504F, len(whole)) + b"".join(struct.pack("<2I", *row) for row in table)
-    path.write_bytes(head + content)
+    return struct.pack("<2I", 0x5057_504F, len(table)) + b"".join(struct.pack("<2I", *row) for row in table) + content
 
 
 @dataclass
@@ -106,47 +96,27 @@ class Board:
     name: str
     built: Built
 
-    @property
-    def elf(self) -> Path:
-        return self.built.folder / "zephyr" / "zephyr.elf"
-
-    def slot(self, index: int) -> str:
+    def slot(self, index):
         return f"{FLASH[self.name] + index * SLOT_SIZE:#x}:{SLOT_SIZE:#x}"
 
-    def run(self, script: str, parts: Sequence[bytes], *options: str, seconds: float = 120) -> list[str]:
+    def run(self, script, parts, *options, seconds=120):
         """Run a script; return the lines that it prints."""
-        folder = self.built.folder
-        digest = hashlib.sha256(script.encode() + b"".join(parts)).hexdigest()[:12]
-        package = folder / f"package-{digest}.bin"
-        write_package(package, script, parts)
+        content = package_of(script, parts)
+        package = self.built.folder / f"package-{hashlib.sha256(content).hexdigest()[:12]}.bin"
+        package.write_bytes(content)
         loader = f"loader,file={package},addr={FLASH[self.name] + PACKAGE_OFFSET:#x},force-raw=on"
-        return run_image(self.name, self.elf, "^END$", "-device", loader, *options, seconds=seconds)
+        return run_image(self.name, self.built.elf, "^END$", "-device", loader, *options, seconds=seconds)
 
 
-def run_image(board: str, elf: Path, until: str, *options: str, seconds: float = 120) -> list[str]:
+def run_image(board, elf, until, *options, seconds=120):
     """Run an image in QEMU up to a line; return its lines."""
     need("qemu-system-arm")
     command = ["qemu-system-arm", *MACHINES[board], "-nographic", "-kernel", str(elf), *options]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
-    console = b""
-    deadline = time.monotonic() + seconds
-    try:
-        while time.monotonic() < deadline and process.poll() is None:
-            console += process.stdout.read() or b""
-            text = console.decode(errors="replace").replace("\r", "")
-            if re.search(until, text, re.MULTILINE):
-                return [line for line in text.splitlines() if not line.startswith("***")]
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-    pytest.fail(f"{board}: no {until!r} within {seconds} s:\n{console.decode(errors='replace')[-6000:]}")
+    console = console_of(command, until, seconds)
+    return [line for line in console.splitlines() if not line.startswith("***")]
 
 
-def signed_again(content: bytes, offset: int = 0, form: str = "", value: int = 0, seed: str = "trusted") -> bytes:
+def signed_again(content, offset=0, form="", value=0, seed="trusted"):
     """Return a bundle with another number in its header, signed with one key."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 

@@ -1,35 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Zephyr tier: `west build` and `west twister`, if a workspace is found."""
 
-import contextlib
 import functools
-import io
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import cover
 import pytest
-from opwest.cli.main import main
+from digits_support import copied
+from in_process import succeed
 from requirements_support import need, skip_here
 from session_support import made_once
-from zephyr_support import ROOT, Workspace, find_base, find_west, need_in
+from zephyr_support import Workspace, find_base, find_west, need_in, need_module, need_smp
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     """Call a test with the configurations that cover.py chooses."""
-    declared: cover.Declaration | None = getattr(metafunc.function, "configurations", None)
+    declared = getattr(metafunc.function, "configurations", None)
     if declared is not None and declared.names:
         rows = cover.chosen()[f"{metafunc.module.__name__}.{metafunc.function.__name__}"]
         metafunc.parametrize(declared.names, rows, indirect=declared.indirect)
 
 
 @pytest.fixture(autouse=True)
-def covered_pairs(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+def covered_pairs(request, record_property):
     """Record the pairs of a test for the summary of the run."""
-    declared: cover.Declaration | None = getattr(request.function, "configurations", None)
+    declared = getattr(request.function, "configurations", None)
     if declared is not None:
         parameters = request.node.callspec.params if declared.names else {}
         pairs = declared.pairs([parameters[name] for name in declared.names])
@@ -37,7 +34,7 @@ def covered_pairs(request: pytest.FixtureRequest, record_property: Callable[[str
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(tmp_path_factory):
     """The Zephyr workspace; skips the test without one."""
     base = find_base()
     if not (base / "VERSION").is_file():
@@ -50,47 +47,47 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture
-def with_hal(workspace: Workspace) -> Workspace:
-    """A workspace with the vendor's driver, the board and its emulator."""
-    needed = [
-        workspace.base.parent / "modules" / "hal" / "ethos_u" / "zephyr" / "module.yml",
-        workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
-    ]
-    missing = [str(path) for path in needed if not path.is_file()]
+def with_hal(workspace):
+    """A workspace with the vendor's driver, and the emulator."""
     need("qemu-system-arm", "arm-none-eabi-gcc")
-    if missing:
-        skip_here(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
+    need_module(workspace, "hal/ethos_u")
     return workspace
 
 
 @pytest.fixture(scope="session")
-def workspaces(workspace: Workspace) -> Callable[[str], Workspace]:
+def workspaces(workspace):
     """The workspaces of versions of Zephyr, such as `4.1`; skips the test without that workspace."""
     return functools.cache(workspace.other)
 
 
 @pytest.fixture(scope="session")
-def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line in this process, which saves a start of Python; return it as a completed process."""
-
-    def run(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-        words = list(map(str, arguments))
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(words)
-        assert not check or code == 0, err.getvalue()
-        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
-
-    return run
+def opwest():
+    """Run the command line in this process, which saves a start of Python; check that it succeeds."""
+    return succeed
 
 
 @pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
+def on_board(workspace):
+    """Run `opwest run APP --board BOARD`, or another command, in the workspace's environment; check its exit code."""
+
+    def call(app, board, *arguments, verb="run", code=0):
+        if not board.startswith("native_"):
+            need_smp(workspace)
+        command = [sys.executable, "-m", "opwest", verb, str(app), "--board", board, *map(str, arguments)]
+        env = workspace.opwest_environment(board)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory, opwest):
     """The digits application, generated from a copy of the example, in a directory with a name that is not in ASCII."""
 
-    def make(folder: Path) -> None:
-        example = folder / "example"
-        shutil.copytree(ROOT / "examples" / "digits", example, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    def make(folder):
+        example = copied(folder / "example")
         subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)
         opwest("generate", example / "manifest.yaml", "-o", folder / "app")
 
@@ -101,6 +98,6 @@ def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., objec
 
 
 @pytest.fixture
-def packages(workspace: Workspace) -> None:
+def packages(workspace):
     """The workspace's Python with the packages of opwest; skips the test without them."""
     need_in(workspace, "opwest.pipeline")

@@ -7,15 +7,15 @@ other files too, and each test reads the output of its own.
 
 import functools
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cover
+from objects_factory import compile_object
 from requirements_support import need
 from session_support import made_once
-from zephyr_support import Workspace
 
 TARGETS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
 """By board: the target of metadata as objects."""
@@ -47,7 +47,16 @@ class Program:
     """Lines of prj.conf; the image has those of all programs."""
 
 
-def output(workspace: Workspace, opwest: Callable[..., Any], board: str, back_end: str, program: Program) -> str:
+def compile_for_targets(folder, name, source, *flags):
+    """Compile an operator for the targets of the boards: to NAME_x86-64.o and NAME_cortex-m3.o."""
+    need("arm-none-eabi-gcc")
+    arm = ["-mcpu=cortex-m3", "-mthumb"]
+    for target, compiler, own in (("x86-64", "gcc", ["-fPIC"]), ("cortex-m3", "arm-none-eabi-gcc", arm)):
+        made = compile_object(folder, source, compiler=compiler, flags=["-O1", *own, *flags])
+        made.rename(folder / f"{name}_{target}.o")
+
+
+def output(workspace, opwest, board, back_end, program):
     """Return what a program printed in the image of a board and a back end."""
     need(*([] if board.startswith("native_") else ["arm-none-eabi-gcc", "qemu-system-arm"]))
     if back_end == "llvm":
@@ -63,13 +72,13 @@ def output(workspace: Workspace, opwest: Callable[..., Any], board: str, back_en
 
 
 @functools.cache
-def programs() -> dict[str, Program]:
+def programs():
     """Return the programs of all tests of this directory, by name."""
     found = [value for module in cover.modules() for value in vars(module).values() if isinstance(value, Program)]
     return {program.name: program for program in sorted(found, key=lambda program: program.name)}
 
 
-def _make(workspace: Workspace, opwest: Callable[..., Any], board: str, back_end: str, folder: Path) -> None:
+def _make(workspace, opwest, board, back_end, folder):
     chosen = [program for program in programs().values() if (board, back_end) in program.rows]
     manifests = []
     for program in chosen:
@@ -79,14 +88,11 @@ def _make(workspace: Workspace, opwest: Callable[..., Any], board: str, back_end
     words = ["--target", TARGETS[board]] if back_end == "llvm" else []
     opwest("generate", *manifests, "-o", app, f"--metadata={back_end}", *words)
     names = [program.name for program in chosen]
-    sources = []
-    for program in chosen:
-        place = app / "src" / program.name
-        place.mkdir()
-        for path in (folder / program.name / "main.c", *(folder / program.name).glob("*.h")):
-            (place / path.name).write_bytes(path.read_bytes())
-        (place / "program.c").write_text(_PROGRAM.format(name=program.name))
-        sources.append(f"src/{program.name}/program.c")
+    for name in names:
+        (app / "src" / name).mkdir()
+        for path in (folder / name / "main.c", *(folder / name).glob("*.h")):
+            shutil.copy(path, app / "src" / name)
+        (app / "src" / name / "program.c").write_text(_PROGRAM.format(name=name))
     (app / "src" / "main.c").write_text(
         _MAIN.format(
             declarations="".join(f"int main_{name}(void);\n" for name in names),
@@ -95,7 +101,7 @@ def _make(workspace: Workspace, opwest: Callable[..., Any], board: str, back_end
         )
     )
     with (app / "CMakeLists.txt").open("a") as file:
-        file.write(f"target_sources(app PRIVATE {' '.join(sources)})\n")
+        file.write(f"target_sources(app PRIVATE {' '.join(f'src/{name}/program.c' for name in names)})\n")
     with (app / "prj.conf").open("a") as file:
         file.write("".join(program.kconfig for program in chosen))
     console = workspace.build(app, board).run("^programs: ")

@@ -2,7 +2,7 @@
 """One application of several imported models that print their results of sequences of inputs."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from opwest.write.writer import read_record
 _MAIN_C = """\
 #include <stdint.h>
 #include <stdio.h>
-#include <zephyr/toolchain.h>
 
 static void show(const char *model, int run, int result, const uint8_t *bytes, unsigned int size)
 {{
@@ -33,7 +32,9 @@ int main(void)
 """
 _ONE = """\
 #include <{name}.h>
+#ifdef __ZEPHYR__
 #include <{name}_devicetree.h>
+#endif
 
 {NAME}_WORKSPACE_DEFINE({name}_workspace);
 static const struct {name}_devices {name}_context = {NAME}_DEVICES_DT_INIT;
@@ -58,13 +59,15 @@ class Subject:
     """A model file with the inputs of each run, and the expected results."""
 
     name: str
-    file: Path
+    file: Path | None
     inputs: Sequence[Sequence[np.ndarray[Any, Any]]]
     outputs: Sequence[Sequence[np.ndarray[Any, Any]]]
     options: tuple[str, ...] = ()
     """Options of the import, instead of those of the application."""
+    align: int = 8
+    """The alignment of inputs and outputs."""
 
-    def parsed(self, console: str, end: int = 0) -> list[list[np.ndarray[Any, Any]]]:
+    def parsed(self, console, end=0):
         """Return the results of each run on the console of an image."""
         assert f"finished: {end}" in console, console[-2000:]
         lines = re.findall(rf"^{self.name} (\d+) (\d+) ([0-9a-f]+)$", console, re.MULTILINE)
@@ -78,30 +81,35 @@ class Subject:
         ]
 
 
-def application(opwest: Callable[..., object], folder: Path, subjects: Sequence[Subject], *options: str) -> Path:
+def application(opwest, folder, subjects, *options):
     """Import the models with options, and generate their application, whose main() runs each sequence."""
     for subject in subjects:
         words = ["--model", subject.name, "--vectors", 0, *(subject.options or options)]
         opwest("import", "tflite", subject.file, "-o", folder / subject.name, *words)
     opwest("generate", *(folder / one.name / "manifest.yaml" for one in subjects), "-o", folder / "app")
     assert {one.name for one in subjects} == {model["name"] for model in read_record(folder / "app")["models"]}
-    calls = " + ".join(f"try_{one.name}()" for one in subjects)
-    text = _MAIN_C.format(models="\n".join(map(_part, subjects)), calls=calls)
-    (folder / "app" / "src" / "main.c").write_text(text)
+    (folder / "app" / "src" / "main.c").write_text(main_of(subjects))
     return folder / "app"
 
 
-def _part(subject: Subject) -> str:
+def main_of(subjects):
+    """Return the text of main()."""
+    calls = " + ".join(f"try_{one.name}()" for one in subjects)
+    return _MAIN_C.format(models="\n".join(map(_part, subjects)), calls=calls)
+
+
+def _part(subject):
     name, arrays, inputs, outputs, shown = subject.name, [], [], [], []
     for number, given in enumerate(zip(*subject.inputs, strict=True)):
-        rows = ",\n".join("{" + ",".join(map(str, one.tobytes())) + "}" for one in given)
+        rows = ",\n".join("{{" + ",".join(map(str, one.tobytes())) + "}}" for one in given)
         array = f"{name}_x{number}"
         # Rows of whole words: the second one is aligned too.
-        arrays.append(f"static const struct {{ uint8_t of[{given[0].nbytes}] __aligned(8); }} {array}[] = {{{rows}}};")
+        row = f"_Alignas({subject.align}) uint8_t of[{given[0].nbytes}];"
+        arrays.append(f"static const struct {{ {row} }} {array}[] = {{{rows}}};")
         inputs.append(f"(const void *){array}[i].of")
     for number, one in enumerate(subject.outputs[0]):
         array = f"{name}_y{number}"
-        arrays.append(f"static uint8_t {array}[{one.nbytes}] __aligned(8);")
+        arrays.append(f"static _Alignas({subject.align}) uint8_t {array}[{one.nbytes}];")
         outputs.append(f"(void *){array}")
         shown.append(f'\t\tshow("{name}", i, {number}, {array}, sizeof({array}));')
     return _ONE.format(

@@ -6,16 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bundle_support import PROGRAM, digits_model, private_key
+from bundle_support import PROGRAM, digits_model, private_key, slots_of
 from cover import configured
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import unpack
-from opwest.bundles.linked import named_symbols
-from opwest.objects.elf import parse_elf
-from zephyr_support import ROOT, Built, Workspace, again
+from zephyr_support import ROOT
 
 pytestmark = pytest.mark.zephyr
-OVERLAYS = ROOT / "examples" / "two_models_ota" / "application" / "boards"
 LINES = """cmake_minimum_required(VERSION 3.20.0)
 find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
 project(bundled)
@@ -39,13 +36,15 @@ int main(void)
 
 
 @configured(board="mps2/an385")
-def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, tmp_path: Path) -> None:
-    signs = _is_importable(workspace, "cryptography")
+def test_bundles_are_made_with_the_toolchain_of_the_build(workspace, tmp_path):
+    # The Python of the workspace runs opwest in builds.
+    python = Path(workspace.west).parent / "python3"
+    signs = subprocess.run([python, "-c", "import cryptography"], capture_output=True).returncode == 0
     app = tmp_path / "bundled"
     digits_model(app / "digits")
     digits_model(app / "other")
     (app / "boards").mkdir()
-    shutil.copy(OVERLAYS / "mps2_an385.overlay", app / "boards")
+    shutil.copy(slots_of("mps2/an385"), app / "boards")
     private_key(app, "trusted")
     (app / "CMakeLists.txt").write_text(LINES if signs else LINES.replace("KEY trusted.pem", "UNSIGNED"))
     (app / "main.c").write_text(MAIN)
@@ -63,30 +62,16 @@ def test_bundles_are_made_with_the_toolchain_of_the_build(workspace: Workspace, 
     # the same build, if the interface of the model changes, and only then.
     bundle, compiled = built.folder / "first.bundle", built.folder / "CMakeFiles" / "app.dir" / "main.c.obj"
     before, of_main = bundle.stat().st_mtime_ns, compiled.stat().st_mtime_ns
-    assert "Making bundle" not in rebuilt(workspace, built)
+    assert "Making bundle" not in built.rebuilt()
     assert bundle.stat().st_mtime_ns == before
     manifest = app / "digits" / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("arg_max:", "arg_max:\n    description: changed", 1))
-    assert "Making bundle first" in rebuilt(workspace, built)
+    assert "Making bundle first" in built.rebuilt()
     assert unpack(bundle.read_bytes()).content.image != first.content.image
     assert compiled.stat().st_mtime_ns == of_main
     manifest.write_text(manifest.read_text().replace("scale: 1.0", "scale: 2.0", 1))
-    rebuilt(workspace, built)
+    built.rebuilt()
     other = unpack(bundle.read_bytes())
     assert other.content.interface_hash != first.content.interface_hash
     assert compiled.stat().st_mtime_ns > of_main
-    # The model is not part of the firmware.
-    elf = parse_elf((built.folder / "zephyr" / "zephyr.elf").read_bytes())
-    assert "digits_run" not in {name for name, _ in named_symbols(elf)}
-
-
-def rebuilt(workspace: Workspace, built: Built) -> str:
-    status, log = again(workspace, built.folder, built.board)
-    assert status == 0, log
-    return log
-
-
-def _is_importable(workspace: Workspace, module: str) -> bool:
-    """Whether the Python of the workspace, which runs opwest in builds, has a module."""
-    python = Path(workspace.west).parent / "python3"
-    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+    assert "digits_run" not in built.symbols, "the model is not part of the firmware"

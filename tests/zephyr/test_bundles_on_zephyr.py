@@ -8,7 +8,6 @@ warm reset; its driver, NVS and the manager are those of a board. The MPU is on,
 import re
 import shutil
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,20 +33,17 @@ from cover import configured
 from in_process import succeed
 from models.real import model_file
 from requirements_support import need
-from zephyr_support import OTHER_VERSIONS, Workspace
+from zephyr_support import OTHER_VERSIONS
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ("mps2/an385", "mps3/corstone300/an547")
 OLD, NEW = held_out_cases(), held_out_cases(rolled=1)
 START = "start\ninstall 3\ncases 1\n"
 """Part 1 contains the cases of the old model, part 2 those of the new one, part 3 the old model for slot 0."""
-STARTED = [
-    "start: -2",
-    "model: none",
-    "install: 0 good detail 0 found 0 expected 0",
-    "model: digits 1.0.0",
-    "cases: 360 of 360",
-]
+INSTALLED, ROLLED_BACK = (f"{command}: 0 good detail 0 found 0 expected 0" for command in ("install", "rollback"))
+EQUAL = "cases: 360 of 360"
+FIRST, SECOND = ["model: digits 1.0.0", EQUAL], ["model: digits 2.0.0", EQUAL]
+STARTED = ["start: -2", "model: none", INSTALLED, *FIRST]
 
 
 @dataclass
@@ -59,7 +55,7 @@ class Models:
     old: Path
     new: Path
 
-    def bundle(self, manifest: Path, slot: int, version: str, *options: object) -> bytes:
+    def bundle(self, manifest, slot, version, *options):
         """Return a bundle; options replace those before them."""
         name = f"{manifest.parent.name}-{slot}-{version}-{len(options)}.bundle"
         words = ["--slot", self.board.slot(slot), "--target", TARGETS[self.board.name], "--model-version", version]
@@ -71,61 +67,60 @@ on_boards = configured("models", BOARDS, indirect=True)
 
 
 @pytest.fixture(scope="module")
-def models(request: pytest.FixtureRequest, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Models:
+def models(request, workspace, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundles")
     board = Board(request.param, workspace.build(PROGRAM, request.param))
-    assert "\nCONFIG_ARM_MPU=y\n" in (board.built.folder / "zephyr" / ".config").read_text()
+    assert "CONFIG_ARM_MPU=y" in board.built.options
     return Models(board, folder, digits_model(folder / "old"), digits_model(folder / "new", rolled=1))
 
 
 @pytest.fixture(scope="module")
-def old(models: Models) -> bytes:
+def old(models):
     return models.bundle(models.old, 0, "1.0.0")
 
 
 @pytest.fixture(scope="module")
-def new(models: Models) -> bytes:
+def new(models):
     return models.bundle(models.new, 1, "2.0.0")
 
 
-def without_addresses(lines: list[str]) -> list[str]:
+def without_addresses(lines):
     """Return the lines without the addresses of descriptors, and without END."""
     return [re.sub(r" at 0x\w+$", "", line) for line in lines if line != "END"]
 
 
-def refusal(reason: str, found: int = 0, expected: int = 0, detail: int = 0) -> str:
+def refusal(reason, found=0, expected=0, detail=0):
     return f"install: -77 {reason} detail {detail} found {found:x} expected {expected:x}"
 
 
 @on_boards
-def test_install_replace_and_roll_back(models: Models, old: bytes, new: bytes) -> None:
+def test_install_replace_and_roll_back(models, old, new):
     script = f"{START}state\nlist\nreset\nstart\ninstall 4\ncases 2\nlist\nreset\nstart\ncases 2\nrollback\ncases 2\n"
-    script += "options 0 1 0\nreset\noptions 0 1 0\nstart\nrollback\ncases 1\nreset\nstart\ncases 1\nstate\nstack\n"
+    script += "options 0 1\nreset\noptions 0 1\nstart\nrollback\ncases 1\nreset\nstart\ncases 1\nstate\nstack\n"
     lines = models.board.run(script, [OLD, NEW, old, new])
     assert f"model: digits 2.0.0 at {FLASH[models.board.name] + SLOT_SIZE + 256:#x}" in lines
-    stack = int(re.fullmatch(r"stack: (\d+) bytes", lines[-2])[1])  # type: ignore[index]
+    stack = int(re.fullmatch(r"stack: (\d+) bytes", lines[-2])[1])
     assert stack <= 4096
-    installed = ["install: 0 good detail 0 found 0 expected 0", "model: digits 2.0.0", "cases: 360 of 360"]
     assert without_addresses(lines)[:-1] == [
         *STARTED,
         "state: active 0 trying 255 previous 255 crashes 0 good",
         "slot 0: 0 good active",
         "slot 1: 0 no bundle target",
-        *["start: 0", "model: digits 1.0.0", *installed],
+        *["start: 0", "model: digits 1.0.0", INSTALLED, *SECOND],
         "slot 0: 0 downgrade previous target",
         "slot 1: 0 good active",
-        *["start: 0", "model: digits 2.0.0", "cases: 360 of 360"],
+        *["start: 0", *SECOND],
         "rollback: -77 downgrade detail 44 found 1000000 expected 2000000",
-        *["model: digits 2.0.0", "cases: 360 of 360"],
+        *SECOND,
         *["start: 0", "model: digits 2.0.0"],
-        *["rollback: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0", "cases: 360 of 360"],
-        *["start: 0", "model: digits 1.0.0", "cases: 360 of 360"],
+        *[ROLLED_BACK, *FIRST],
+        *["start: 0", *FIRST],
         "state: active 0 trying 255 previous 1 crashes 0 good",
     ]
 
 
 @pytest.fixture(scope="module")
-def wrong(models: Models) -> bytes:
+def wrong(models):
     """The new model with a wrong label in golden vector 2."""
     folder = models.folder / "wrong_vector"
     shutil.copytree(models.new.parent, folder)
@@ -136,11 +131,10 @@ def wrong(models: Models) -> bytes:
 
 
 @on_boards
-def test_refused_bundles(models: Models, old: bytes, new: bytes, wrong: bytes) -> None:
+def test_refused_bundles(models, old, new, wrong):
     """Each refusal leaves the old model, also after a reset."""
     slot = FLASH[models.board.name]
-    version = struct.unpack_from("<H", new, 142)[0]
-    machine = 243  # EM_RISCV
+    version, machine = struct.unpack_from("<H", new, 142)[0], 243  # EM_RISCV
     changed = bytearray(new)
     changed[2000] ^= 1
     if models.board.name == BOARDS[0]:
@@ -164,24 +158,15 @@ def test_refused_bundles(models: Models, old: bytes, new: bytes, wrong: bytes) -
     }
     script = START
     expected = list(STARTED)
-    for index, (_, message) in enumerate(refused.values()):
-        script += f"install {index + 4}\ncases 1\nreset\nstart\ncases 1\n"
-        expected += [message, "model: digits 1.0.0", "cases: 360 of 360"]
-        expected += ["start: 0", "model: digits 1.0.0", "cases: 360 of 360"]
+    for part, (_, message) in enumerate(refused.values(), 4):
+        script += f"install {part}\ncases 1\nreset\nstart\ncases 1\n"
+        expected += [message, *FIRST, "start: 0", *FIRST]
     lines = models.board.run(script, [OLD, NEW, old, *(content for content, _ in refused.values())])
     assert without_addresses(lines) == expected
 
 
 @on_boards
-def test_sessions_with_too_little_memory(models: Models, old: bytes) -> None:
-    lines = models.board.run("memory 512\nstart\ninstall 3\nmemory 2048\nreset\nstart\ninstall 3\n", [OLD, NEW, old])
-    refused = re.fullmatch(r"install: -77 memory detail -1 found (\w+) expected 200", lines[2])
-    assert refused and 640 < int(refused[1], 16) < 2048, lines
-    assert without_addresses(lines)[-2:] == ["install: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0"]
-
-
-@on_boards
-def test_imported_model_replaces_another_interface(models: Models, old: bytes, tmp_path: Path) -> None:
+def test_imported_model_replaces_another_interface(models, old, tmp_path):
     """The keyword model of MLPerf Tiny, int8: its golden vectors on the board, then its outputs in sessions."""
     need("tflite")
     folder = tmp_path / "kws"
@@ -193,47 +178,31 @@ def test_imported_model_replaces_another_interface(models: Models, old: bytes, t
     imported = models.bundle(folder / "manifest.yaml", 1, "1.0.0")
     script = f"{START}install 4\ncases 2\nreset\nstart\ncases 2\nrollback\ncases 1\n"
     lines = without_addresses(models.board.run(script, [OLD, cases, old, imported]))
-    model, done = (
-        ["model: kws_int8 1.0.0", f"cases: {len(inputs)} of {len(inputs)}"],
-        "0 good detail 0 found 0 expected 0",
-    )
-    back = [f"rollback: {done}", "model: digits 1.0.0", "cases: 360 of 360"]
-    assert lines == [*STARTED, f"install: {done}", *model, "start: 0", *model, *back]
+    model = ["model: kws_int8 1.0.0", f"cases: {len(inputs)} of {len(inputs)}"]
+    assert lines == [*STARTED, INSTALLED, *model, "start: 0", *model, ROLLED_BACK, *FIRST]
 
 
 @on_boards
-def test_resets_before_a_model_is_confirmed(models: Models, old: bytes, new: bytes) -> None:
-    script = f"{START}options 1 0 0\ninstall 4\ncases 2\nstate\nreset\n"  # the trial ends
-    script += "options 1 0 0\nstart\ncases 1\nstate\n"
-    script += "upload 4 2000\nreset\noptions 1 0 0\nstart\ncases 1\n"  # an upload ends
+def test_resets_before_a_model_is_confirmed(models, old, new):
+    script = f"{START}options 1 0\ninstall 4\ncases 2\nstate\nreset\n"  # the trial ends
+    script += "options 1 0\nstart\ncases 1\nstate\n"
+    script += "upload 4 2000\nreset\noptions 1 0\nstart\ncases 1\n"  # an upload ends
     script += "install 4\nconfirm\nreset\nstart\ncases 2\nstate\nconfirm\n"
     script += "damage 1 600\nreset\nstart\ncases 1\n"  # the active model is damaged
     lines = without_addresses(models.board.run(script, [OLD, NEW, old, new]))
-    old_model, new_model = ["model: digits 1.0.0", "cases: 360 of 360"], ["model: digits 2.0.0", "cases: 360 of 360"]
-    installed = "install: 0 good detail 0 found 0 expected 0"
     assert lines == [
         *STARTED,
-        *[installed, *new_model, "state: active 0 trying 1 previous 255 crashes 0 good"],
-        *["start: 0", *old_model, "state: active 0 trying 255 previous 255 crashes 0 unconfirmed"],
-        *["upload: 0", "start: 0", *old_model],
-        *[installed, "model: digits 2.0.0", "confirm: 0", "start: 0", *new_model],
+        *[INSTALLED, *SECOND, "state: active 0 trying 1 previous 255 crashes 0 good"],
+        *["start: 0", *FIRST, "state: active 0 trying 255 previous 255 crashes 0 unconfirmed"],
+        *["upload: 0", "start: 0", *FIRST],
+        *[INSTALLED, "model: digits 2.0.0", "confirm: 0", "start: 0", *SECOND],
         *["state: active 1 trying 255 previous 0 crashes 0 good", "confirm: -1"],
-        *["start: 0", *old_model],
+        *["start: 0", *FIRST],
     ]
 
 
 @on_boards
-def test_crashes_bring_the_previous_model_back(models: Models, old: bytes, new: bytes) -> None:
-    restart = "reset\noptions 0 0 2\nstart\n"
-    script = f"{START}install 4\nhealthy\n{restart}healthy\n{3 * restart}cases 1\n"
-    lines = without_addresses(models.board.run(script, [OLD, NEW, old, new]))
-    starts = [line for line in lines if line.startswith("model:")][2:]
-    assert starts[:-1] == (len(starts) - 1) * ["model: digits 2.0.0"], lines
-    assert lines[-2:] == ["model: digits 1.0.0", "cases: 360 of 360"]
-
-
-@on_boards
-def test_every_key_of_the_firmware(models: Models, old: bytes, new: bytes) -> None:
+def test_every_key_of_the_firmware(models, old, new):
     """The second trusted key alone, and behind a signature that the firmware cannot verify."""
     second = signed_again(new, seed="next")
     unknown = models.folder / "unknown.bundle"
@@ -243,13 +212,11 @@ def test_every_key_of_the_firmware(models: Models, old: bytes, new: bytes) -> No
     assert len(both) == len(old) + 80
     script = f"{START}install 4\ncases 2\ninstall 5\ncases 1\n"
     lines = without_addresses(models.board.run(script, [OLD, NEW, old, second, both]))
-    good = "install: 0 good detail 0 found 0 expected 0"
-    rest = [good, "model: digits 2.0.0", "cases: 360 of 360", good, "model: digits 3.0.0", "cases: 360 of 360"]
-    assert lines == [*STARTED, *rest]
+    assert lines == [*STARTED, INSTALLED, *SECOND, INSTALLED, "model: digits 3.0.0", EQUAL]
 
 
 @on_boards
-def test_threads_run_the_old_model_until_the_new_one(models: Models, old: bytes, new: bytes) -> None:
+def test_threads_run_the_old_model_until_the_new_one(models, old, new):
     lines = models.board.run(f"{START}threads 4 1 2\ncases 2\n", [OLD, NEW, old, new], *ADDED_IN_QEMU)
     seen = [re.fullmatch(r"thread \d: (\d+) old, (\d+) new, (\d+) bad, error 0", line) for line in lines]
     counts = [tuple(map(int, one.groups())) for one in seen if one]
@@ -270,7 +237,7 @@ CUTS = {
 @pytest.mark.parametrize(
     ("kind", "full"), sized([("install", 162), ("rollback", 0)], [(kind, full) for kind in CUTS for full in (0, 162)])
 )
-def test_power_cuts(models: Models, old: bytes, new: bytes, wrong: bytes, kind: str, full: int) -> None:
+def test_power_cuts(models, old, new, wrong, kind, full):
     """After a cut of every operation (here: of a sample), a start finds the old or the new model.
 
     A block of the records is almost full with 162 of them: NVS then collects garbage in the transaction.
@@ -283,31 +250,28 @@ def test_power_cuts(models: Models, old: bytes, new: bytes, wrong: bytes, kind: 
     counted = next(line for line in lines if line.startswith(f"campaign {kind}: "))
     summary = re.fullmatch(rf"campaign {kind}: (\d+) cuts, 0 bad", lines[-2])
     assert summary, lines[-40:]
-    operations = int(re.search(r"(\d+) operations", counted)[1])  # type: ignore[index]
+    operations = int(re.search(r"(\d+) operations", counted)[1])
     print(f"{models.board.name} {kind} {full}: {counted}; {lines[-2]}")
     assert int(summary[1]) >= sized(12, 3 * operations)
     assert {line.split()[-1] for line in lines if line.startswith("cut ")} <= {"o", "n"}
 
 
 @configured("version", OTHER_VERSIONS, board="mps2/an385")
-def test_other_versions(workspaces: Callable[[str], Workspace], tmp_path: Path, version: str) -> None:
+def test_other_versions(workspaces, tmp_path, version):
     """Other versions of Zephyr: installation, reset, roll back, and some power cuts."""
     other = workspaces(version)
-    name = other.board("mps2/an385")
-    board = Board(name, other.build(PROGRAM, name))
+    board = Board("mps2/an385", other.build(PROGRAM, other.board("mps2/an385")))
     models = Models(board, tmp_path, digits_model(tmp_path / "old"), digits_model(tmp_path / "new", rolled=1))
     parts = [OLD, NEW, models.bundle(models.old, 0, "1.0.0"), models.bundle(models.new, 1, "2.0.0")]
-    script = f"{START}reset\noptions 0 1 0\nstart\ninstall 4\ncases 2\nrollback\ncases 1\n"
+    script = f"{START}reset\noptions 0 1\nstart\ninstall 4\ncases 2\nrollback\ncases 1\n"
     lines = board.run(f"{script}fill 150\ncampaign install 4 1 2 331 5\n", parts)
-    installed = ["install: 0 good detail 0 found 0 expected 0", "model: digits 2.0.0", "cases: 360 of 360"]
-    back = ["rollback: 0 good detail 0 found 0 expected 0", "model: digits 1.0.0", "cases: 360 of 360"]
-    whole = [*STARTED, "start: 0", "model: digits 1.0.0", *installed, *back]
+    whole = [*STARTED, "start: 0", "model: digits 1.0.0", INSTALLED, *SECOND, ROLLED_BACK, *FIRST]
     assert without_addresses(lines)[: len(whole)] == whole
     assert re.fullmatch(r"campaign install: \d\d+ cuts, 0 bad", lines[-2]), lines[-2]
 
 
 @configured("models", BOARDS[:1], indirect=True)
-def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old: bytes, tmp_path: Path) -> None:
+def test_costs_beside_the_linked_model(models, workspace, old, tmp_path):
     """The instructions of a run, and the flash operations of an installation."""
     program = PROGRAM.parent / "bundles_small"
     manifest = digits_model(tmp_path / "linked")
@@ -317,12 +281,11 @@ def test_costs_beside_the_linked_model(models: Models, workspace: Workspace, old
     (tmp_path / "input.bin").write_bytes(OLD[16 : 16 + 64])
     address = FLASH[models.board.name] + PACKAGE_OFFSET
     loader = f"loader,file={tmp_path / 'input.bin'},addr={address:#x},force-raw=on"
-    elf = linked.folder / "zephyr" / "zephyr.elf"
-    lines = run_image(models.board.name, elf, "^END$", "-device", loader, *ADDED_IN_QEMU)
+    lines = run_image(models.board.name, linked.elf, "^END$", "-device", loader, *ADDED_IN_QEMU)
     found = re.search(r"^ticks: 0 (\d+) label (\d)$", "\n".join(lines), re.MULTILINE)
     assert found and int(found[2]) == struct.unpack_from("<i", OLD, 16 + 360 * 64)[0]
     lines = models.board.run("start\ninstall 3\noperations\nticks 1\n", [OLD, NEW, old], *ADDED_IN_QEMU)
-    ticks = int(re.fullmatch(r"ticks: 0 (\d+)", lines[-2])[1])  # type: ignore[index]
+    ticks = int(re.fullmatch(r"ticks: 0 (\d+)", lines[-2])[1])
     # 40 ns for a tick, 64 ns for an instruction: the bundle's run unpacks two arrays of pointers.
     instructions = [number * 40 / 64 for number in (int(found[1]), ticks)]
     print(f"instructions of a run: linked {instructions[0]:.0f}, bundle {instructions[1]:.0f}")

@@ -6,13 +6,11 @@ The page writing-drivers.md runs it for the driver of the example (test_pages_on
 
 import re
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cover import configured
 from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from zephyr_support import ROOT
 
 pytestmark = pytest.mark.zephyr
 NATIVE, AN547 = "native_sim/native/64", "mps3/corstone300/an547"
@@ -23,7 +21,7 @@ ON_HARDWARE = "/ { npu@40000 { interrupt-parent = <&nvic>; interrupts = <56 3>; 
 ON_HARDWARE += "npu@41000 { interrupt-parent = <&nvic>; interrupts = <57 3>; }; };\n"
 
 
-def check_passed(console: str, skipped: set[str]) -> None:
+def check_passed(console, skipped):
     """Each case passes on some device, except for those that are skipped on all."""
     results = re.findall(r"^ - (\w+) - \[opwest_conformance\.test_(\w+)\]", console, re.MULTILINE)
     assert {name for _, name in results} == set(CASES), console
@@ -32,7 +30,7 @@ def check_passed(console: str, skipped: set[str]) -> None:
 
 
 @configured("board", [AN547, NATIVE])
-def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
+def test_emulated_accelerator(workspace, board):
     if board == AN547:
         need("qemu-system-arm")
     built = workspace.build(ROOT / "tests" / "conformance" / "npu_emul", board, MODULE, "-DOPWEST_TESTS_CFLAGS=-Wextra")
@@ -40,7 +38,7 @@ def test_emulated_accelerator(workspace: Workspace, board: str) -> None:
 
 
 @configured(board=AN547)
-def test_ethos_u(with_hal: Workspace) -> None:
+def test_ethos_u(with_hal):
     """The vendor's driver and Zephyr's are real, the registers of two NPUs are simulated."""
     built = with_hal.build(ROOT / "tests" / "conformance" / "ethos_u", AN547, MODULE, "-DOPWEST_TESTS_CFLAGS=-Wextra")
     # An NPU is stopped at the end of a job and signals it once; the driver's thread ends the job.
@@ -48,7 +46,7 @@ def test_ethos_u(with_hal: Workspace) -> None:
 
 
 @configured(board=(NATIVE, AN547))
-def test_new_driver(workspace: Workspace, opwest: Callable[..., object], tmp_path: Path) -> None:
+def test_new_driver(workspace, opwest, tmp_path):
     """It passes all cases as written, and its part for hardware compiles."""
     opwest("new-driver", "my_npu", "-o", tmp_path / "my_npu")
     app = tmp_path / "my_npu" / "tests" / "conformance"

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of TVM and plain ones in one image: two threads with workspaces, both back ends."""
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from cover import configured
-from gallery import Program, output
-from objects_factory import compile_object
-from requirements_support import need
-from zephyr_support import BACK_ENDS, Workspace
+from gallery import Program, compile_for_targets, output
+from zephyr_support import BACK_ENDS, ROOT
 
 pytestmark = pytest.mark.zephyr
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 # As in TVM's C output: its headers, its context. The other thread runs between allocation and release.
 PACKED = """
@@ -133,7 +126,6 @@ MIXED_WORKSPACE_DEFINE(first);
 MIXED_WORKSPACE_DEFINE(second);
 static const struct mixed_devices devices = MIXED_DEVICES_DT_INIT;
 static int wrong, turns, last = -1;
-static K_SEM_DEFINE(done, 0, 1);
 
 static void many(struct mixed_workspace *workspace, int which)
 {
@@ -157,7 +149,6 @@ static void many(struct mixed_workspace *workspace, int which)
 static void other(void *a, void *b, void *c)
 {
 	many(&second, 1);
-	k_sem_give(&done);
 }
 static K_THREAD_STACK_DEFINE(stack, 2048);
 static struct k_thread thread;
@@ -178,7 +169,7 @@ int main(void)
 	k_thread_create(&thread, stack, K_THREAD_STACK_SIZEOF(stack), other, NULL, NULL, NULL,
 			k_thread_priority_get(k_current_get()), 0, K_NO_WAIT);
 	many(&first, 0);
-	k_sem_take(&done, K_FOREVER);
+	k_thread_join(&thread, K_FOREVER);
 	printf("turns: %s\\n", turns > RUNS ? "many" : "few");
 	printf("exhausted: %d\\n", exhausted());
 	printf("table: %d %s %d\\n", *(const uint16_t *)TVMSystemLibEntryPoint()->registry->names,
@@ -189,15 +180,9 @@ int main(void)
 """
 
 
-def write(folder: Path) -> list[Path]:
+def write(folder):
     """Write the model and main.c; return the manifest."""
-    runtime = Path(__file__).resolve().parents[2] / "zephyr_module" / "include"
-    for target, compiler, flags in (
-        ("x86-64", "gcc", ["-O1", "-fPIC"]),
-        ("cortex-m3", "arm-none-eabi-gcc", ["-O1", "-mcpu=cortex-m3", "-mthumb"]),
-    ):
-        made = compile_object(folder, FFI, compiler=compiler, flags=[*flags, f"-I{runtime}"])
-        made.rename(folder / f"ffi_{target}.o")
+    compile_for_targets(folder, "ffi", FFI, f"-I{ROOT / 'zephyr_module' / 'include'}")
     for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST), ("main.c", MAIN_C)):
         (folder / name).write_text(text)
     return [folder / "manifest.yaml"]
@@ -208,8 +193,7 @@ PROGRAM = Program("conventions", write, BACK_ENDS, "CONFIG_LOG=y\nCONFIG_LOG_MOD
 
 
 @configured("board, back_end", BACK_ENDS, convention=("packed", "ffi", "unpacked"))
-def test_three_conventions_in_one_image(workspace: Workspace, opwest: Opwest, board: str, back_end: str) -> None:
-    need("arm-none-eabi-gcc")
+def test_three_conventions_in_one_image(workspace, opwest, board, back_end):
     console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "turns: many" in console
     assert "exhausted: -12" in console

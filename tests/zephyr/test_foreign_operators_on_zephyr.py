@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of all tools of docs/compilers in one image, compared with the tools' answers."""
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from cover import configured
 from foreign_project import foreign_project
 from requirements_support import need
-from zephyr_support import Workspace
 
 pytestmark = pytest.mark.zephyr
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 # A header that needs the options of its entry; `defines` and `cflags` are not on the page.
 HEADER = """
@@ -31,9 +25,7 @@ CASES = 20
 
 
 @configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
-def test_foreign_operators_in_one_image(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, back_end: str
-) -> None:
+def test_foreign_operators_in_one_image(workspace, opwest, tmp_path, board, back_end):
     need("arm-none-eabi-gcc", "llvmlite", "sklearn", "emlearn")
     project = foreign_project()
     manifest, run = project.manifest, project.manifest["run"]

@@ -4,31 +4,27 @@
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cover import configured
-from digits_support import of_sources
+from digits_support import PREDICTIONS, of_sources, predictions
 from requirements_support import need
-from zephyr_support import Built, Workspace
 
 pytestmark = pytest.mark.zephyr
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 LLVM = Path("/usr/lib/llvm-19")
 """Debian's directory of clang-19 and llvm-19; Zephyr 4.2 requires clang's option --config=FILE, which 14 lacks."""
 OPTIONS = ("-DZEPHYR_TOOLCHAIN_VARIANT=llvm", f"-DLLVM_TOOLCHAIN_PATH={LLVM}")
 GNU_BINUTILS = Path("/usr/lib/arm-none-eabi/bin")
 """GNU ld for Arm, with the name that clang searches for in PATH: ld.bfd."""
-ALL_EQUAL = "predictions: 360 of 360 equal the reference"
 
 
-def check_compiler(built: Built) -> None:
+def check_compiler(built):
     assert "Found toolchain: llvm" in built.log
     assert re.search(rf"^CMAKE_C_COMPILER:\w+={LLVM}/bin/clang$", (built.folder / "CMakeCache.txt").read_text(), re.M)
 
 
-def libraries() -> str:
+def libraries():
     """Return the option that links GCC's libgcc, and newlib for the functions of Arm's EABI only that clang calls."""
     names = ("-print-libgcc-file-name", "-print-file-name=libc.a")
     command = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"]
@@ -38,11 +34,11 @@ def libraries() -> str:
 
 
 @configured(board="native_sim/native/64")
-def test_digits_on_native_sim(workspace: Workspace, digits: Path) -> None:
+def test_digits_on_native_sim(workspace, digits):
     need("clang-19", "llvm-objcopy-19")
     built = workspace.build(digits, "native_sim/native/64", *OPTIONS)
     check_compiler(built)
-    assert ALL_EQUAL in built.run(r"^accuracy: .*$")
+    assert predictions(built) == PREDICTIONS
 
 
 @configured(
@@ -53,15 +49,7 @@ def test_digits_on_native_sim(workspace: Workspace, digits: Path) -> None:
         for linker in ("ld", "lld")
     ],
 )
-def test_digits_on_arm(
-    workspaces: Callable[[str], Workspace],
-    opwest: Opwest,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    version: str,
-    board: str,
-    linker: str,
-) -> None:
+def test_digits_on_arm(workspaces, opwest, tmp_path, monkeypatch, version, board, linker):
     """clang compiles the operators, too."""
     need("clang-19", "llvm-objcopy-19", "arm-none-eabi-gcc", "qemu-system-arm")
     if linker == "lld":
@@ -76,4 +64,4 @@ def test_digits_on_arm(
     opwest("generate", of_sources(tmp_path / "example"), "-o", tmp_path / "app", "--zephyr-base", other.base)
     built = other.build(tmp_path / "app", board, *options)
     check_compiler(built)
-    assert ALL_EQUAL in built.run(r"^accuracy: .*$")
+    assert predictions(built) == PREDICTIONS

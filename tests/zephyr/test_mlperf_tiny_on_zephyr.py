@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/mlperf_tiny on native_sim and in QEMU: the commands of the runner, results compared with LiteRT."""
+"""examples/mlperf_tiny on native_sim and in QEMU; a sample of benchmarks/int8_models.py."""
 
-import importlib.util
 import os
 import re
+import runpy
 import select
 import subprocess
-import sys
 import time
 import tty
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cover import configured
 from models.oracle import litert
 from models.real import model_file, structured_and_random
+from opwest.tuning.emulator import built_plugin
 from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from zephyr_support import ROOT
 
 need("tflite", "ai_edge_litert", "qemu-system-arm")
 
@@ -32,29 +30,18 @@ CASES = [("vww", "vww_int8", EMULATED), ("kws", "kws_int8", NATIVE), ("kws", "kw
 CASES += [("ad", "ad01_int8", NATIVE), ("ic", "ic_int8", NATIVE)]
 
 
-def example() -> Any:
-    """Return the module examples/mlperf_tiny/run.py."""
-    spec = importlib.util.spec_from_file_location("mlperf_tiny_run", ROOT / "examples" / "mlperf_tiny" / "run.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses search it
-    spec.loader.exec_module(module)
-    return module
-
-
 class Device:
     """An image in simulation, as the runner uses it: a command, then lines up to m-ready."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
         found = re.search(r"(?:connected to pseudotty: |redirected to )(\S+)", line)
         assert found, line
         self.port = os.open(found[1], os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.port)
 
-    def answer(self, last: bytes = b"m-ready\r\n") -> list[str]:
+    def answer(self, last=b"m-ready\r\n"):
         text, end = b"", time.monotonic() + SECONDS
         while last not in text:
             assert time.monotonic() < end, f"no m-ready within {SECONDS} s: {text!r}"
@@ -62,36 +49,33 @@ class Device:
                 text += os.read(self.port, 4096)
         return text.decode().split("\r\n")[:-2]
 
-    def command(self, text: str) -> list[str]:
+    def command(self, text):
         os.write(self.port, f"{text}%".encode())
         return self.answer()
 
-    def load(self, data: bytes) -> None:
+    def load(self, data):
         """Load an input in lines of 31 bytes, as the runner does."""
         assert self.command(f"db load {len(data)}") == [f"m-[Expecting {len(data)} bytes]"]
         for i in range(0, len(data), 31):
             last = self.command(f"db {data[i : i + 31].hex()}")
         assert last == ["m-load-done"]
 
-    def close(self) -> None:
+    def close(self):
         os.close(self.port)
         self.process.kill()
         self.process.wait()
-        assert self.process.stdout is not None
         self.process.stdout.close()
 
 
-def numbers(lines: list[str]) -> list[float]:
+def numbers(lines):
     found = re.fullmatch(r"m-results-\[([-0-9.,]+)\]", lines[-1])
     assert found, lines
     return [float(word) for word in found[1].split(",")]
 
 
 @configured("task, file, board", CASES)
-def test_runner_measures_and_gets_results_of_litert(
-    workspace: Workspace, opwest: Callable[..., object], tmp_path: Path, task: str, file: str, board: str
-) -> None:
-    run = example()
+def test_runner_measures_and_gets_results_of_litert(workspace, opwest, tmp_path, task, file, board):
+    run = SimpleNamespace(**runpy.run_path(str(ROOT / "examples" / "mlperf_tiny" / "run.py")))
     path = model_file(f"{file}.tflite")
     opwest("import", "tflite", path, "-o", tmp_path / "model", "--model", "mlperf_tiny")
     run.add_application(tmp_path / "model", run.TASKS[task])
@@ -128,3 +112,27 @@ def test_runner_measures_and_gets_results_of_litert(
         assert device.command("infer 1 0") == ["e-[The input does not fit the model: 0 bytes]"]
     finally:
         device.close()
+
+
+@configured(board=EMULATED)
+@pytest.mark.needs("arm-none-eabi-gcc", "arm-none-eabi-objdump", "cc")
+def test_keyword_model_is_within_its_limits(workspace, tmp_path, monkeypatch):
+    """A sample of benchmarks/int8_models.py, on a Cortex-M4."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import int8_models
+    from zephyr_images import Images
+
+    board, name = int8_models.M4, "kws_int8"
+    for variable, value in workspace.environment(board).items():
+        monkeypatch.setenv(variable, value)
+    words = int8_models.import_words(int8_models.SPEED, board)
+    images, plugin = Images(board), built_plugin(tmp_path)
+    found = int8_models.measured(model_file(f"{name}.tflite"), words, images, plugin, tmp_path, [])
+    assert len(found.steps) == 12
+    steps = sum(one.instructions for _, one in found.steps)
+    assert 0.99 * found.whole.instructions < steps <= found.whole.instructions
+    key, peer = (board, name, int8_models.SPEED), int8_models.PEERS[board, name]
+    assert 1_000_000 < found.whole.instructions <= int8_models.MOST_INSTRUCTIONS[key]
+    assert found.whole.instructions < found.whole.cycles <= int8_models.MOST_CYCLES[key]
+    assert found.flash <= peer.flash
+    assert found.ram <= peer.ram * int8_models.MOST_RAM

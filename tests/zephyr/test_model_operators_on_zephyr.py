@@ -7,10 +7,6 @@ integers are equal, float32 within the bound of each operator.
 """
 
 import functools
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,15 +15,13 @@ from models.oracle import litert
 from models.real import model_file, structured_and_random
 from requirements_support import need
 from sequence_support import Subject, application
-from zephyr_support import Workspace
 
 need("tflite", "ai_edge_litert")
 
-from models.sampled import INTEGERS, Sampled, samples  # noqa: E402
+from models.sampled import INTEGERS, samples  # noqa: E402
 from opwest.importers.models.read import read_model  # noqa: E402
 
 pytestmark = pytest.mark.zephyr
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 ALONE = "-DCONFIG_MULTITHREADING=n"
 """Debian's newlib and picolibc have no locks for threads."""
@@ -49,7 +43,7 @@ WITH_MODELS = [("mps2/an385", "newlib"), ("native_sim/native/64", "glibc")]
 INPUTS = [1, 7, 60]  # of structured_and_random: a ramp, a wave, a random one
 
 
-def trained(name: str) -> Subject:
+def trained(name):
     """Return a trained model, or skip."""
     file = model_file(f"{name}.tflite")
     content = file.read_bytes()
@@ -59,7 +53,7 @@ def trained(name: str) -> Subject:
     return Subject(name, file, chosen, litert(content, chosen))
 
 
-def check_trained(subjects: list[Subject], console: str) -> None:
+def check_trained(subjects, console):
     """Compare the results of trained models in an image with those of LiteRT."""
     for subject in subjects:
         for number, (expected, [found]) in enumerate(zip(subject.outputs, subject.parsed(console), strict=True)):
@@ -67,19 +61,17 @@ def check_trained(subjects: list[Subject], console: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def files() -> list[Sampled]:
+def files():
     """Return the files with their inputs and the results of LiteRT."""
     return samples()
 
 
 @pytest.fixture(scope="module")
-def applications(
-    files: list[Sampled], opwest: Opwest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str, str], tuple[Path, list[Subject]]]:
+def applications(files, opwest, tmp_path_factory):
     """Return a function that makes the application for a board and a C library, once; trained models are the last."""
 
     @functools.cache
-    def made(small: bool, models: bool) -> tuple[Path, list[Subject]]:
+    def made(small, models):
         folder, subjects = tmp_path_factory.mktemp("operators"), []
         for one in files:
             if one.name in INTEGERS or not small:
@@ -94,32 +86,20 @@ def applications(
 
 
 @configured("board, library", WITH_MODELS)
-def test_models_equal_litert(
-    workspace: Workspace,
-    applications: Callable[[str, str], tuple[Path, list[Subject]]],
-    board: str,
-    library: str,
-) -> None:
+def test_models_equal_litert(workspace, applications, board, library):
     app, subjects = applications(board, library)
     console = workspace.build(app, board, *LIBRARIES[library]).run("^finished: ")
     check_trained([one for one in subjects if one.name in MODELS], console)
 
 
 @configured("board, library", CONFIGURATIONS)
-def test_operators_equal_litert(
-    workspace: Workspace,
-    files: list[Sampled],
-    applications: Callable[[str, str], tuple[Path, list[Subject]]],
-    record_property: Callable[[str, Any], None],
-    board: str,
-    library: str,
-) -> None:
+def test_operators_equal_litert(workspace, files, applications, record_property, board, library):
     if library == "picolibc":
         need("arm-none-eabi picolibc")
     app, subjects = applications(board, library)
     built = workspace.build(app, board, *LIBRARIES[library])
     option = {"glibc": "EXTERNAL_LIBC", "minimal": "MINIMAL_LIBC", "newlib": "NEWLIB_LIBC"}.get(library, "PICOLIBC")
-    assert f"CONFIG_{option}=y" in (built.folder / "zephyr" / ".config").read_text().splitlines()
+    assert f"CONFIG_{option}=y" in built.options
     console = built.run("^finished: ")
     by_name = {one.name: one for one in files}
     rows = []

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds besides digits: targets, devices, several models, the shell, directories with spaces."""
+"""Builds besides digits: targets, devices, several models, the shell, updates."""
 
 import shutil
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cover import configured
-from zephyr_support import ROOT, Workspace, again
+from cpp_project import write_models
+from requirements_support import need
+from zephyr_support import ROOT
 
 pytestmark = pytest.mark.zephyr
 BOARD = "native_sim/native/64"
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 SCALE_C = """
 #include <stdint.h>
@@ -100,12 +98,6 @@ int main(void)
 	}
 	printf("a %d %d b %d %d\\n", (int)a[0], (int)a[3], (int)b[0], (int)b[3]);
 
-	const struct opwest_entry *entry = opwest_find(&second_registry, "scale");
-	const struct opwest_value args[] = {opwest_in(OPWEST_FLOAT32, x, sizeof(x)), opwest_real(OPWEST_FLOAT32, 5),
-					    opwest_out(OPWEST_FLOAT32, b, sizeof(b))};
-
-	rc |= opwest_call(entry, args, 3, NULL);
-	printf("by name %d\\n", (int)b[3]);
 	rc |= on_device_open(&third_workspace, &third_context);
 	rc |= on_device_run(&(struct on_device_inputs){0}, &(struct on_device_outputs){0}, &third_workspace,
 			    &third_context);
@@ -127,11 +119,17 @@ int main(void)
 }
 """
 
+SHELL_CONF = """CONFIG_SHELL=y
+CONFIG_SHELL_BACKEND_DUMMY=y
+CONFIG_SHELL_BACKEND_SERIAL=n
+CONFIG_OPWEST_SHELL=y
+CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000
+CONFIG_SERIAL=y
+"""
+
 
 @configured(board=BOARD)
-def test_three_models_with_the_shell_and_the_runtime_of_the_workspace(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
+def test_three_models_with_the_shell_and_the_runtime_of_the_workspace(workspace, opwest, tmp_path):
     """Two models define the same symbols; one of them needs an option. An operator of the third one has a device."""
     app = tmp_path / "app"
     (tmp_path / "one.c").write_text(SCALE_C)
@@ -145,29 +143,20 @@ def test_three_models_with_the_shell_and_the_runtime_of_the_workspace(
     (app / "src" / "main.c").write_text(MAIN_C)
     assert "CONFIG_CRC=y" in (app / "prj.conf").read_text()
     with (app / "prj.conf").open("a") as file:
-        file.write(
-            "CONFIG_SHELL=y\nCONFIG_SHELL_BACKEND_DUMMY=y\nCONFIG_SHELL_BACKEND_SERIAL=n\nCONFIG_OPWEST_SHELL=y\n"
-        )
-        file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\nCONFIG_SERIAL=y\n")
-    code, built = workspace.try_build(app, BOARD)
-    assert code != 0
-    assert "depends on: ['opwest']" in built.log
+        file.write(SHELL_CONF)
+    assert "depends on: ['opwest']" in workspace.refused(app, BOARD)
     module = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
     console = workspace.build(app, BOARD, module).run("^end ")
-    assert "a 20 80 b 200 800" in console
-    assert "by name 20" in console
-    assert "letter u" in console
-    assert "first: 1 operators, 2 steps" in console
-    assert "second: 1 operators, 2 steps" in console
-    assert "float32 [4], 16 bytes" in console
-    assert "unknown model 'third'" in console
-    assert "end 0" in console
-    code, built = workspace.try_build(app, BOARD, module, "-DCONFIG_CRC=n")
-    assert code != 0
-    assert "model first needs crc8 from Zephyr's CRC library: set CONFIG_CRC=y" in " ".join(built.log.split())
+    for line in (
+        *("a 20 80 b 200 800", "letter u", "first: 1 operators, 2 steps", "second: 1 operators, 2 steps"),
+        *("float32 [4], 16 bytes", "unknown model 'third'", "end 0"),
+    ):
+        assert line in console
+    log = workspace.refused(app, BOARD, module, "-DCONFIG_CRC=n")
+    assert "model first needs crc8 from Zephyr's CRC library: set CONFIG_CRC=y" in log
 
 
-def device_manifest(folder: Path, node: str) -> Path:
+def device_manifest(folder, node):
     """Write the model whose operator has a device; return its manifest."""
     (folder / "named.c").write_text(NAMED_C)
     (folder / "manifest.yaml").write_text(ON_DEVICE.replace("NODE", node))
@@ -175,9 +164,7 @@ def device_manifest(folder: Path, node: str) -> Path:
 
 
 @configured(board=BOARD)
-def test_missing_devices_are_build_errors_that_name_the_manifest(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
+def test_missing_devices_are_build_errors_that_name_the_manifest(workspace, opwest, tmp_path):
     """The board has no such node, then no driver for it: the second error is found at the link."""
     app = tmp_path / "app"
     opwest("generate", device_manifest(tmp_path, "npu7"), "-o", app)
@@ -185,43 +172,63 @@ def test_missing_devices_are_build_errors_that_name_the_manifest(
     assert code != 0
     assert "manifest.yaml:6: device port: the board has no enabled devicetree node with nodelabel npu7" in built.log
     opwest("generate", device_manifest(tmp_path, "uart0"), "-o", app)
-    code, log = again(workspace, built.folder, BOARD)
+    code, log = built.again()
     assert code != 0
     assert "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in log
     assert "undefined reference" not in log
 
 
 @configured(board="mps3/corstone300/an547")
-def test_no_target_matches(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
-    app = tmp_path / "app"
-    shutil.copytree(digits, app)
-    code, built = workspace.try_build(app, "mps3/corstone300/an547")
-    assert code != 0
-    text = " ".join(built.log.split())
-    assert "model digits has objects for no target that this build (mps3/corstone300/an547) matches" in text
-    assert "cortex-m3: CONFIG_CPU_CORTEX_M3=n (needs y)" in text
-    assert "CONFIG_ARCH_POSIX=n (needs y)" in text
+def test_no_target_matches(workspace, digits):
+    log = workspace.refused(digits, "mps3/corstone300/an547")
+    assert "model digits has objects for no target that this build (mps3/corstone300/an547) matches" in log
+    assert "cortex-m3: CONFIG_CPU_CORTEX_M3=n (needs y)" in log
+    assert "CONFIG_ARCH_POSIX=n (needs y)" in log
 
 
 @configured(board=BOARD)
-def test_two_targets_match(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
-    example = tmp_path / "example"
-    shutil.copytree(digits.parent / "example", example)
+def test_two_targets_match(workspace, opwest, digits, tmp_path):
+    example = shutil.copytree(digits.parent / "example", tmp_path / "example")
     text = (example / "manifest.yaml").read_text()
     own = "targets:\n  mine: {machine: x86-64, bits: 64, kconfig: {CONFIG_64BIT: y}}\nobjects:\n"
     text = text.replace("objects:\n", own + "  - {target: mine, files: [objects/x86-64/operators.o]}\n", 1)
     (example / "manifest.yaml").write_text(text)
     opwest("generate", example / "manifest.yaml", "-o", tmp_path / "app")
-    code, built = workspace.try_build(tmp_path / "app", BOARD)
-    assert code != 0
-    assert "2 targets that this build (native_sim/native/64) matches: mine and x86-64" in " ".join(built.log.split())
+    log = workspace.refused(tmp_path / "app", BOARD)
+    assert "2 targets that this build (native_sim/native/64) matches: mine and x86-64" in log
 
 
 @configured(board=BOARD)
-def test_open_journal_is_rejected(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
-    app = tmp_path / "app"
-    shutil.copytree(digits, app)
+def test_open_journal_is_rejected(workspace, digits, tmp_path):
+    app = shutil.copytree(digits, tmp_path / "app")
     (app / ".opwest" / "journal.json").write_text("{}")
-    code, built = workspace.try_build(app, BOARD)
-    assert code != 0
-    assert "run `opwest generate` again" in " ".join(built.log.split())
+    assert "run `opwest generate` again" in workspace.refused(app, BOARD)
+
+
+@configured(board=BOARD)
+def test_updated_project_is_built_again(workspace, opwest, tmp_path):
+    """The model has another name, and main.c a change of the user. test_update_crash.py kills updates."""
+    app, manifest = tmp_path / "app", tmp_path / "manifest.yaml"
+    (tmp_path / "one.c").write_text(SCALE_C)
+    manifest.write_text(TWICE.format(name="first", source="one.c", factor=10))
+    opwest("generate", manifest, "-o", app)
+    with (app / "src" / "main.c").open("a") as main:
+        main.write("\n/* mine */\n")
+    built = workspace.build(app, BOARD)
+    assert "first: run returned 0" in built.run(r"run returned -?[0-9]+\s")
+    manifest.write_text(TWICE.format(name="second", source="one.c", factor=10))
+    opwest("update", app)
+    built.rebuilt()
+    assert "second: run returned 0" in built.run(r"run returned -?[0-9]+\s")
+    assert (app / "src" / "main.c").read_text().endswith("/* mine */\n")
+
+
+@configured("board", ["mps2/an385", BOARD])
+def test_operators_and_an_application_in_cpp(workspace, opwest, tmp_path, board):
+    """Two models in one image."""
+    if board == "mps2/an385":
+        need("arm-none-eabi-g++", "qemu-system-arm")
+    opwest("generate", *write_models(tmp_path), "-o", tmp_path / "app")
+    built = workspace.build(tmp_path / "app", board)
+    assert {"CONFIG_CPP=y", "CONFIG_MINIMAL_LIBCPP=y"} <= set(built.options)
+    assert "times_two: -2 4 -6 8\ntimes_five: -5 10 -15 20\n" in built.run("times_five: .*\n")

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository as a module: two lines of CMake add a model to an application; `west opwest` in a workspace."""
+"""The repository as a module: two lines of CMake add a model to an application; west's commands in a workspace."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cover import configured
 from requirements_support import skip_here
-from zephyr_support import ROOT, Built, Workspace, again, need_in
+from zephyr_support import ROOT, need_in
 
 pytestmark = pytest.mark.zephyr
 NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
 MODULE = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 LINES = """
 opwest_add_model({name} MANIFEST ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}/manifest.yaml)
@@ -70,7 +70,7 @@ int main(void)
 """
 
 
-def hello_world(workspace: Workspace, folder: Path) -> Path:
+def hello_world(workspace, folder):
     """Return a copy of Zephyr's own sample with two models."""
     app = folder / "hello_world"
     shutil.copytree(workspace.base / "samples" / "hello_world", app)
@@ -90,29 +90,28 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
 
 @pytest.mark.usefixtures("packages")
 @configured("board", [NATIVE, AN385])
-def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: Path, board: str) -> None:
+def test_two_models_in_an_existing_application(workspace, tmp_path, board):
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, board, MODULE)
     assert f"Hello World! {board} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
     compiled_files = [one["file"] for one in json.loads((built.folder / "compile_commands.json").read_text())]
-    assert [file for file in compiled_files if file.endswith("/src/registry.c")] == [
-        f"{ROOT}/zephyr_module/src/registry.c"
-    ]
-    assert len([file for file in compiled_files if file.endswith("_run.c")]) == 2
+    registries = [file for file in compiled_files if file.endswith("/src/registry.c")]
+    assert registries == [f"{ROOT}/zephyr_module/src/registry.c"]
+    assert sum(file.endswith("_run.c") for file in compiled_files) == 2
 
-    code, log = again(workspace, built.folder, board)
-    assert code == 0 and "add.c" not in log and "main.c" not in log
+    log = built.rebuilt()
+    assert "add.c" not in log and "main.c" not in log
     if board == AN385:  # Zephyr builds native_sim's runner every time
         assert "ninja: no work to do" in log
 
     (app / "one" / "step.bin").write_bytes((30).to_bytes(4, "little"))
-    log = built_again(workspace, built)
+    log = built.rebuilt()
     # The constant, and the hash of the model, which the metadata and the note contain.
     assert compiled(log) == {f"{GENERATED}/{file}.obj" for file in ("constants.S", "note.S", "src/one_metadata.c")}, log
     assert CONFIGURED not in log
     assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
     if board == NATIVE:
-        changed_sources(workspace, app, built)
+        changed_sources(app, built)
 
 
 GENERATED = "CMakeFiles/app.dir/opwest/one/models/one"
@@ -123,64 +122,54 @@ STATE = """add.c has writable state of 4 bytes when compiled: counter in section
   hint: make it const"""
 
 
-def compiled(log: str) -> set[str]:
+def compiled(log):
     """Return the compiled objects, without Zephyr's table of interrupts, which it generates for every link."""
-    found = re.findall(r"Building \w+ object (\S+)", log)
-    own = {file for file in found if "/zephyr_final.dir/" not in file}
-    assert len(own) == len([file for file in found if "/zephyr_final.dir/" not in file])
-    return own
+    found = [file for file in re.findall(r"Building \w+ object (\S+)", log) if "/zephyr_final.dir/" not in file]
+    assert len(found) == len(set(found))
+    return set(found)
 
 
-def built_again(workspace: Workspace, built: Built) -> str:
-    """Build again and return the log."""
-    code, log = again(workspace, built.folder, built.board)
-    assert code == 0, log[-3000:]
-    return log
-
-
-def changed_sources(workspace: Workspace, app: Path, built: Built) -> None:
+def changed_sources(app, built):
     """Changed operators are examined and compiled without CMake, unless the list of files or their needs change."""
     source, header, manifest = (app / "one" / name for name in ("add.c", "headers/how.h", "manifest.yaml"))
 
     source.write_text(OPERATOR.replace("*y = ", "*y = 1 + "))
-    log = built_again(workspace, built)
+    log = built.rebuilt()
     assert compiled(log) == {OBJECT, *(f"{GENERATED}/{file}.obj" for file in ("note.S", "src/one_metadata.c"))}, log
     assert CONFIGURED not in log and "opwest/two" not in log
     assert f"Hello World! {NATIVE} 32 232 end 0" in built.run(r"end -?[0-9]+\s")
 
     helper = "int32_t half(int32_t value);\nint32_t half(int32_t value) { return value / 2; }\n"
     source.write_text(OPERATOR.replace("int32_t add", f"{helper}int32_t add", 1).replace("HOW *by", "HOW half(*by)"))
-    log = built_again(workspace, built)
-    assert CONFIGURED not in log
+    assert CONFIGURED not in built.rebuilt()
     assert b"\0one__half\0" in (built.folder / OBJECT).read_bytes()
     assert f"Hello World! {NATIVE} 16 216 end 0" in built.run(r"end -?[0-9]+\s")
 
     source.write_text(OPERATOR.replace("const int32_t *by, ", "").replace("HOW *by", "HOW 1"))
-    code, log = again(workspace, built.folder, NATIVE)
+    code, log = built.again()
     assert code != 0 and CONFIGURED not in log
     assert f"{manifest}:5:3: error: add.c:4: function 'add' has 2 parameters, operator 'add' has 3" in log
 
-    source.write_text(OPERATOR)
     header.write_text("#define HOW +\nstatic int counter;\nstatic inline int next(void) { return counter++; }\n")
     source.write_text(OPERATOR.replace("return 0", "return 0 * next()"))
-    code, log = again(workspace, built.folder, NATIVE)
+    code, log = built.again()
     assert code != 0 and CONFIGURED not in log
     assert f"{manifest}:3:20: error: {source.parent}/{STATE}" in log
 
     # What the sources need, and the files, are in model.cmake.
     (app / "one" / "more.c").write_text("const int extra = 1;\n")
     manifest.write_text(manifest.read_text().replace("[add.c]", "[add.c, more.c], stateful: true"))
-    log = built_again(workspace, built)
+    log = built.rebuilt()
     assert CONFIGURED in log and "more.c.obj" in log
     header.write_text("#define HOW -\n")
     source.write_text("#include <math.h>\n" + OPERATOR)
-    assert CONFIGURED in built_again(workspace, built)
+    assert CONFIGURED in built.rebuilt()
     assert f"Hello World! {NATIVE} -29 171 end 0" in built.run(r"end -?[0-9]+\s")
 
 
 @configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
-def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
+def test_make_instead_of_ninja(workspace, tmp_path):
     """make does not read a changed model.cmake before it builds: the build fails, and the next one is complete."""
     app = hello_world(workspace, tmp_path)
     target = "opwest_one.operators.check"
@@ -188,17 +177,17 @@ def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
     assert code == 0, built.log[-3000:]
     source = app / "one" / "add.c"
     source.write_text(OPERATOR.replace("HOW *by", "HOW 1 + *by"))
-    code, log = again(workspace, built.folder, NATIVE, target)
+    code, log = built.again(target)
     assert code == 0 and "Generating model one" in log and OBJECT in log and CONFIGURED not in log, log
-    code, log = again(workspace, built.folder, NATIVE, target)
+    code, log = built.again(target)
     assert code == 0 and "Generating model one" not in log and OBJECT not in log, log
     source.write_text("#include <math.h>\n" + OPERATOR)
-    code, log = again(workspace, built.folder, NATIVE, target)
+    code, log = built.again(target)
     assert code != 0 and "Start the build again" in " ".join(log.split()), log
-    code, log = again(workspace, built.folder, NATIVE, target)
+    code, log = built.again(target)
     assert code == 0 and CONFIGURED in log, log
     (app / "one" / "headers" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
-    code, log = again(workspace, built.folder, NATIVE, target)
+    code, log = built.again(target)
     assert code != 0 and STATE in log
 
 
@@ -209,32 +198,27 @@ def test_make_instead_of_ninja(workspace: Workspace, tmp_path: Path) -> None:
         (AN385, ("-DCONFIG_LTO=y", "-DCONFIG_ISR_TABLES_LOCAL_DECLARATION=y")),
     ],
 )
-def test_state_with_instrumentation_and_lto(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, options: tuple[str, ...]
-) -> None:
+def test_state_with_instrumentation_and_lto(workspace, opwest, tmp_path, board, options):
     """The build of a generated application, up to the check of the operators."""
     app = hello_world(workspace, tmp_path)
     opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
     target = "opwest_one.operators.check"
     code, built = workspace.try_build(tmp_path / "made", board, *options, target=target)
     assert code == 0, built.log[-3000:]
-    configuration = (built.folder / "zephyr" / ".config").read_text()
-    assert all(f"\n{option.removeprefix('-D')}\n" in configuration for option in options)
+    assert {option.removeprefix("-D") for option in options} <= set(built.options)
     (obj,) = built.folder.rglob("add.c.obj")
     assert (b".gnu.lto_" if board == AN385 else b"__gcov") in obj.read_bytes()
 
     (app / "one" / "headers" / "how.h").write_text("#define HOW + counter++ +\nstatic int counter;\n")
     opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
-    code, log = again(workspace, built.folder, board, target)
+    code, log = built.again(target)
     assert code != 0 and CONFIGURED not in log
     assert f"manifest.yaml:3:20: error: {tmp_path}/made/models/one/objects/any/{STATE}" in log
 
 
 @configured(board=NATIVE, back_end="llvm")
 @pytest.mark.usefixtures("packages")
-def test_model_of_a_generated_project_and_metadata_of_llvm_in_an_existing_application(
-    workspace: Workspace, opwest: Opwest, tmp_path: Path
-) -> None:
+def test_model_of_a_generated_project_and_metadata_of_llvm_in_an_existing_application(workspace, opwest, tmp_path):
     """One model is used as a module; the runtime is that of the repository.
 
     The other one has only C sources: TARGET names the targets, and the build links the object of its own.
@@ -255,14 +239,13 @@ def test_model_of_a_generated_project_and_metadata_of_llvm_in_an_existing_applic
 
 @configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
-def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_sysbuild(workspace, opwest, tmp_path):
     """Both methods work for an application that is one image of sysbuild."""
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, NATIVE, MODULE, sysbuild=True)
     assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
     (app / "two" / "headers" / "how.h").write_text("#define HOW -\n")
-    code, log = again(workspace, built.folder.parent, NATIVE)
-    assert code == 0, log[-3000:]
+    replace(built, folder=built.folder.parent).rebuilt()
     assert f"Hello World! {NATIVE} 11 -189 end 0" in built.run(r"end -?[0-9]+\s")
 
     opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
@@ -272,37 +255,39 @@ def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
 
 @configured(board=NATIVE)
 @pytest.mark.usefixtures("packages")
-def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: Path) -> None:
+def test_errors_of_the_manifest_stop_the_build(workspace, tmp_path):
     app = hello_world(workspace, tmp_path)
     manifest = app / "two" / "manifest.yaml"
     good = manifest.read_text()
     manifest.write_text(good.replace("[x, step, y]", "[x, stop, y]"))
-    code, built = workspace.try_build(app, NATIVE, MODULE)
-    assert code != 0
-    assert f"{manifest}:14:33: error: tensor 'stop' is read but never written" in built.log
-    assert "hint: did you mean 'step'?" in built.log
-    assert "Traceback" not in built.log
+    log = workspace.refused(app, NATIVE, MODULE)
+    assert f"{manifest}:14:33: error: tensor 'stop' is read but never written" in log
+    assert "hint: did you mean 'step'?" in log and "Traceback" not in log
     manifest.write_text(good)
     (app / "CMakeLists.txt").write_text((app / "CMakeLists.txt").read_text().replace("two MANIFEST", "three MANIFEST"))
-    code, built = workspace.try_build(app, NATIVE, MODULE)
-    assert code != 0 and "declares a model of another name" in " ".join(built.log.split())
+    assert "declares a model of another name" in workspace.refused(app, NATIVE, MODULE)
 
 
-def git(folder: Path, *arguments: str) -> None:
+def commit_all(folder):
+    """Make a repository of a directory."""
     own = ["-c", "user.name=test", "-c", "user.email=test@example.invalid", "-c", "protocol.file.allow=always"]
-    subprocess.run(["git", *own, *arguments], cwd=folder, check=True, capture_output=True)
+    for words in ("init -q -b main", "add -A", "commit -q -m all"):
+        subprocess.run(["git", *own, *words.split()], cwd=folder, check=True, capture_output=True)
 
 
-def west(workspace: Workspace, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def west(workspace, folder, *arguments, code=0):
+    """Run west, which must return a code; return its output or, after an error, its messages."""
     env = {k: v for k, v in workspace.environment(NATIVE).items() if k != "ZEPHYR_BASE"}
     env |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
-    return subprocess.run(
+    done = subprocess.run(
         [workspace.west, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path):
     """A repository with the files of `git ls-files`, like a clone."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -314,15 +299,13 @@ def clone(tmp_path: Path) -> Path:
         if not name.startswith("tests/") and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "all")
+    commit_all(folder)
     return folder
 
 
 @pytest.mark.usefixtures("packages")
 @configured("form", ["project", "import"])
-def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path: Path, form: str) -> None:
+def test_west_opwest_in_a_workspace(workspace, clone, tmp_path, form):
     """Listed as a project with `west-commands`, or imported with its whole manifest."""
     topdir = tmp_path / "workspace"
     manifest = topdir / "manifest"
@@ -332,25 +315,54 @@ def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path:
         "manifest:\n  self: {path: manifest}\n  projects:\n"
         f"    - {{name: opwest, url: '{clone}', revision: main, path: modules/lib/opwest, {how}}}\n"
     )
-    git(manifest, "init", "-q", "-b", "main")
-    git(manifest, "add", "-A")
-    git(manifest, "commit", "-q", "-m", "all")
-    done = west(workspace, topdir, "init", "-l", "manifest")
-    assert done.returncode == 0, done.stderr
-    done = west(workspace, topdir, "update", "opwest")
-    assert done.returncode == 0, done.stderr
+    commit_all(manifest)
+    west(workspace, topdir, "init", "-l", "manifest")
+    west(workspace, topdir, "update", "opwest")
 
-    done = west(workspace, topdir, "opwest", "--help")
-    assert done.returncode == 0 and done.stdout.startswith("usage: west opwest "), done.stderr
-    commands = re.search(r"commands:\n  COMMAND\n((?:    .*\n)+)", done.stdout)
-    assert commands is not None
+    shown = west(workspace, topdir, "opwest", "--help")
+    assert shown.startswith("usage: west opwest ")
+    commands = re.search(r"commands:\n  COMMAND\n((?:    .*\n)+)", shown)
     names = re.findall(r"^    (\w+) ", commands[1], re.MULTILINE)
     assert {"generate", "check", "inspect", "run", "targets", "init"} <= set(names)
     for name in ("generate", "run"):  # of every command: tests/cli/test_cli_commands.py
-        done = west(workspace, topdir, "opwest", name, "--help")
-        assert done.returncode == 0 and done.stdout.startswith(f"usage: west opwest {name} "), name
+        assert west(workspace, topdir, "opwest", name, "--help").startswith(f"usage: west opwest {name} ")
     example = topdir / "modules" / "lib" / "opwest" / "examples" / "two_npus" / "manifest.yaml"
-    done = west(workspace, topdir, "opwest", "check", "--schedule", str(example))
-    assert done.returncode == 0 and "wait npu0" in done.stdout, done.stderr
-    done = west(workspace, topdir, "opwest", "check", "absent.yaml")
-    assert done.returncode == 1 and "absent.yaml: error: cannot read the manifest" in done.stderr
+    assert "wait npu0" in west(workspace, topdir, "opwest", "check", "--schedule", str(example))
+    told = west(workspace, topdir, "opwest", "check", "absent.yaml", code=1)
+    assert "absent.yaml: error: cannot read the manifest" in told
+
+
+# --- `west packages pip` of a workspace with opwest lists requirements.txt: no project is downloaded
+
+PROJECTS = """manifest:
+  self: {path: manifest}
+  projects:
+    - {name: zephyr, url: "file:///absent/zephyr", west-commands: scripts/west-commands.yml}
+    - {name: opwest, url: "file:///absent/opwest", path: modules/lib/opwest}
+"""
+
+
+@pytest.fixture
+def topdir(workspace, tmp_path):
+    """A workspace of two projects: the Zephyr tree at hand and this repository."""
+    if not (workspace.base / "scripts" / "west_commands" / "packages.py").is_file():
+        skip_here(f"Zephyr {workspace.version} has no 'west packages'")
+    configuration = "[manifest]\npath = manifest\nfile = west.yml\n[zephyr]\nbase = zephyr\n"
+    for name, text in ((".west/config", configuration), ("manifest/west.yml", PROJECTS)):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    (tmp_path / "modules" / "lib").mkdir(parents=True)
+    (tmp_path / "zephyr").symlink_to(workspace.base)
+    (tmp_path / "modules" / "lib" / "opwest").symlink_to(ROOT)
+    return tmp_path
+
+
+@pytest.mark.parametrize("module", [None, "opwest"])
+def test_requirements_of_opwest_are_listed(workspace, topdir, module):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("ZEPHYR", "PYTHON"))}
+    command = [workspace.west, "packages", *(["-m", module] if module else []), "pip"]
+    done = subprocess.run(command, cwd=topdir, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    files = [Path(line.removeprefix("-r ")).resolve() for line in done.stdout.splitlines()]
+    zephyr = [] if module else [workspace.base.resolve() / "scripts" / "requirements.txt"]
+    assert files == [*zephyr, ROOT / "requirements.txt"]

@@ -4,43 +4,32 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from campaign import sized
-from requirements_support import need, skip_here
-from zephyr_support import ROOT, Workspace
+from requirements_support import skip_here
+from zephyr_support import ROOT, need_smp
 
 sys.path.insert(0, str(ROOT / "tests" / "docs"))  # the pages as programs
 
-from pages import run
+from pages import PAGES, blocks, run
 from preparations import PREPARATIONS
-from test_pages import environment, name_of, need_tools, runnable
+from test_pages import environment, name_of, need_tools
 
 pytestmark = pytest.mark.zephyr
 
 
 SAMPLE = ("README", "threads")
+RUNNABLE = [
+    page for page in PAGES if any(block.is_run and block.marked("zephyr") is not None for block in blocks(page))
+]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page for page in runnable(zephyr=True) if sized(page.stem in SAMPLE, True)],
-    ids=name_of,
-)
-def test_commands_of_a_page(
-    workspace: Workspace,
-    opwest: Callable[..., subprocess.CompletedProcess[str]],
-    digits: Path,
-    page: Path,
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if sized(page.stem in SAMPLE, True)], ids=name_of)
+def test_commands_of_a_page(workspace, opwest, digits, page, tmp_path):
     need_tools(page)
-    need("smpclient")
-    if not (workspace.base.parent / "modules/lib/zcbor").is_dir():
-        skip_here("the workspace has no zcbor: west update zcbor")
+    need_smp(workspace)
     folder = tmp_path / "page"
     folder.mkdir()
     PREPARATIONS.get(page.name, lambda _: None)(folder)
@@ -48,12 +37,11 @@ def test_commands_of_a_page(
         (folder / "app").symlink_to(digits)
         np.save(folder / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
         opwest("run", digits, "--host", "--input", f"image={folder / 'image.npy'}", "--output-dir", folder)
-    # Small images: a workspace with the module picolibc compiles all of it, a thousand files, for every one.
-    (tmp_path / "small.conf").write_text("CONFIG_MINIMAL_LIBC=y\n")
     own = environment(tmp_path)
     path = own["PATH"].partition(os.pathsep)[0]
     env = workspace.environment("mps2/an385")
-    env |= {"PATH": f"{path}{os.pathsep}{env['PATH']}", "EXTRA_CONF_FILE": str(tmp_path / "small.conf")}
+    small = workspace.opwest_environment("mps2/an385")["EXTRA_CONF_FILE"]
+    env |= {"PATH": f"{path}{os.pathsep}{env['PATH']}", "EXTRA_CONF_FILE": small}
     if page.name == "writing-drivers.md":  # the workspace has no project opwest
         env["EXTRA_ZEPHYR_MODULES"] = str(ROOT)
         command = [workspace.west, "twister", "--help"]

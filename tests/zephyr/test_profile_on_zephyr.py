@@ -6,36 +6,29 @@ import os
 import re
 import select
 import struct
-import subprocess
-import sys
 import time
 import tty
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from cover import configured
 from opwest.board.image import RunningImage
-from requirements_support import need, skip_here
-from zephyr_support import Workspace
+from requirements_support import need
 
 pytestmark = pytest.mark.zephyr
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
 # A trace of everything, which native_sim writes to a file; sound without a thread of its own.
 TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_TRACING_BACKEND_POSIX=y\n"
 
 
 @contextmanager
-def console(device: str) -> Iterator[Callable[[str, str], str]]:
+def console(device):
     """Yield a function that sends a command when the shell is ready and returns the output up to a matching line."""
     file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     tty.setraw(file)
 
-    def heard(until: str, seconds: float) -> tuple[str, bool]:
+    def heard(until, seconds):
         raw, text, end = b"", "", time.monotonic() + seconds
         while time.monotonic() < end and not re.search(until, text, re.MULTILINE):
             if select.select([file], [], [], 0.2)[0]:
@@ -43,13 +36,13 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
                 text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw.decode(errors="replace")).replace("\r", "")
         return text, bool(re.search(until, text, re.MULTILINE))
 
-    def ask(command: str, until: str) -> str:
+    def ask(command, until):
         os.write(file, f"{command}\n".encode())
         text, found = heard(until, 60)
         assert found, f"{command}: no {until!r}:\n{text}"
         return text
 
-    def prompt() -> bool:
+    def prompt():
         os.write(file, b"\n")
         return heard(r"\$ $", 5)[1]
 
@@ -61,19 +54,9 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
         os.close(file)
 
 
-def profiled(workspace: Workspace, app: Path, board: str, *arguments: object) -> dict[str, Any]:
-    """Run an application with --profile in the workspace's environment and return its result."""
-    command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, "--profile", "--json"]
-    env = workspace.opwest_environment(board)
-    done = subprocess.run([*command, *map(str, arguments)], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)["result"]
-    return result
-
-
-def tables(text: str) -> list[dict[str, list[str]]]:
+def tables(text):
     """Return the rows of `opwest profile` for each workspace, by name; under "" the runs and the frequency."""
-    found: list[dict[str, list[str]]] = []
+    found = []
     for line in text.splitlines():
         head = re.fullmatch(r"digits, (\w+): (\d+) runs, cycles at (\d+) Hz", line)
         if head:
@@ -86,16 +69,11 @@ def tables(text: str) -> list[dict[str, list[str]]]:
 
 
 @configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
-def test_profile_of_digits(
-    workspace: Workspace, digits: Path, opwest: Opwest, board: str, back_end: str, tmp_path: Path
-) -> None:
+def test_profile_of_digits(workspace, digits, opwest, on_board, board, back_end, tmp_path):
     """One back end each: tests without Zephyr compare both."""
     native = board.startswith("native_")
     if not native:
-        need("smpclient")
         need("arm-none-eabi-gcc", "llvmlite")
-        if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
-            skip_here("the workspace has no zcbor: west update zcbor")
     app = tmp_path / "app"
     opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", back_end)
     with (app / "prj.conf").open("a") as options:
@@ -103,7 +81,7 @@ def test_profile_of_digits(
     np.save(tmp_path / "image.npy", np.full((1, 8, 8, 1), 5, np.int8))
     build = tmp_path / "build"
     given = ["--input", f"image={tmp_path / 'image.npy'}", "--build-dir", build, "--repeat", 3]
-    result = profiled(workspace, app, board, *given)
+    result = json.loads(on_board(app, board, "--profile", "--json", *given).stdout)["result"]
 
     profile = result["profile"]
     assert profile["where"] == board and [p["operator"] for p in profile["points"]] == [None, *STEPS]

@@ -5,17 +5,15 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import projects
 import pytest
+from compile.bfloat16_support import write_project
 from cover import configured
 from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
-from zephyr_support import OTHER_VERSIONS, ROOT, Workspace, need_toolchain
+from zephyr_support import OTHER_VERSIONS, ROOT, need_toolchain
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ("native_sim/native/64", "native_sim", "qemu_cortex_m3", "mps2/an385")
@@ -23,18 +21,9 @@ CORTEX_M55 = "mps3/corstone300/an547"
 SMALL = ("-x=CONFIG_MINIMAL_LIBC=y",)
 """Without picolibc, a thousand files."""
 END = r"^PROJECT EXECUTION (SUCCESSFUL|FAILED)"
-Opwest = Callable[..., Any]
 
 
-def example(name: str, folder: Path) -> Path:
-    """Copy an example."""
-    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
-    return folder
-
-
-def twister(
-    workspace: Workspace, app: Path, out: Path, *options: str, toolchain_of: str = "mps2/an385"
-) -> dict[str, Any]:
+def twister(workspace, app, out, *options, toolchain_of="mps2/an385"):
     """Run twister with the toolchain of a board (native_sim uses the host's); return its report."""
     need_toolchain(toolchain_of)
     env = workspace.environment(toolchain_of)
@@ -44,31 +33,24 @@ def twister(
     )
     if "No module named" in done.stderr:
         skip_here("west twister does not start: the workspace lacks scripts/requirements-build-test.txt")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     report = out / ("testplan.json" if "--dry-run" in options else "twister.json")
-    assert report.exists(), done.stdout[-4000:] + done.stderr[-4000:]
     return json.loads(report.read_text())
 
 
-def cases(suite: dict[str, Any]) -> dict[str, str]:
-    """Return the results of the tests of one suite, by name."""
-    return {case["identifier"].rsplit(".", 1)[-1]: case["status"] for case in suite["testcases"]}
-
-
-def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
+def check_passed(report, boards, test):
     """Check that the suite ran completely and passed on each board."""
     suites = [suite for suite in report["testsuites"] if suite["name"].endswith(test)]
     assert {suite["platform"] for suite in suites} == boards, report["testsuites"]
     for suite in suites:
         assert suite["status"] == "passed" and suite["runnable"], suite
-        results = cases(suite)
+        results = {case["identifier"].rsplit(".", 1)[-1]: case["status"] for case in suite["testcases"]}
         assert set(results.values()) == {"passed"}, suite
         assert {"vectors", "open_and_close", "run_checks_its_arguments"} <= set(results)
 
 
 @configured("board, options", [(("mps2/an385",), SMALL), (BOARDS[1:], ())], cost=9)
-def test_digits_on_every_board(
-    workspace: Workspace, opwest: Opwest, digits: Path, board: tuple[str, ...], options: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_digits_on_every_board(workspace, opwest, digits, board, options, tmp_path):
     """Digits from objects, and from IR on a Cortex-M55.
 
     A campaign also uses picolibc, Zephyr's default; test_digits_on_zephyr.py runs the suite on the first board.
@@ -89,7 +71,7 @@ def test_digits_on_every_board(
     check_stack(digits, tmp_path / "twister", len({*board} - {"native_sim"}))
 
 
-def check_stack(app: Path, out: Path, boards: int) -> None:
+def check_stack(app, out, boards):
     """Check that run used no more stack on a Cortex-M3 than calculated from its objects."""
     manifest = app.parent / "example" / "manifest.yaml"
     ((model, _),) = projects.check([manifest], Diagnostics())
@@ -101,10 +83,10 @@ def check_stack(app: Path, out: Path, boards: int) -> None:
     assert all(96 < one <= need.bytes for one in took), (took, need)
 
 
-def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+def test_subsets_cover_all_suites_once(workspace, digits, tmp_path):
     """Two shards of all suites and boards: neither is empty, and they are disjoint."""
 
-    def planned(*options: str) -> set[tuple[str, str]]:
+    def planned(*options):
         out = tmp_path / re.sub(r"\W", "_", "".join(options) or "whole")
         report = twister(workspace, digits, out, "--integration", "--dry-run", *options)
         return {
@@ -119,7 +101,7 @@ def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_p
 
 
 @configured(board="mps2/an385")
-def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_wrong_vector_is_reported(workspace, opwest, tmp_path):
     """Sources only, for any board: numbers of several types, printed by Zephyr's printf on a small processor."""
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source)
@@ -150,9 +132,9 @@ def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path
 
 
 @configured(board="mps2/an385")
-def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_accelerators_through_their_overlay(workspace, opwest, tmp_path):
     """Without vectors: the model runs on zeros, on devices that only the overlay defines."""
-    opwest("generate", example("two_npus", tmp_path / "example") / "manifest.yaml", "-o", tmp_path / "app")
+    opwest("generate", ROOT / "examples" / "two_npus" / "manifest.yaml", "-o", tmp_path / "app")
     console = workspace.build(tmp_path / "app" / "tests" / "two_npus", "mps2/an385").run(END)
     assert "PROJECT EXECUTION SUCCESSFUL" in console
     for test in ("zeros", "runs_repeat", "workspace_content_is_ignored", "open_checks_its_memory_and_devices"):
@@ -160,13 +142,19 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
 
 
 @configured("version", OTHER_VERSIONS, board="native_sim")
-def test_on_other_versions(
-    workspaces: Callable[[str], Workspace], opwest: Opwest, tmp_path: Path, version: str
-) -> None:
+def test_on_other_versions(workspaces, opwest, tmp_path, version):
     other = workspaces(version)
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source)
     opwest("generate", source / "manifest.yaml", "-o", tmp_path / "app")
     console = other.build(tmp_path / "app" / "tests" / "vectors", other.board("native_sim")).run(END)
     assert "vectors: 5 of 5 cases match the vectors" in console
+    assert "PROJECT EXECUTION SUCCESSFUL" in console
+
+
+@configured("board", ["mps2/an385", "native_sim/native/64"])
+def test_bfloat16(workspace, opwest, tmp_path, board):
+    opwest("generate", write_project(tmp_path / "source") / "manifest.yaml", "-o", tmp_path / "app")
+    console = workspace.build(tmp_path / "app" / "tests" / "brain", board).run(END)
+    assert "PASS - test_vectors " in console and " FAIL - test_" not in console
     assert "PROJECT EXECUTION SUCCESSFUL" in console

@@ -2,24 +2,19 @@
 """RISC-V in QEMU: digits from objects and from IR, imported int8 models, twister, and `opwest run --board`."""
 
 import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cover import configured
-from digits_support import copied, with_objects
+from digits_support import PREDICTIONS, copied, predictions, with_objects
+from examples.example_files import held_out_of
 from requirements_support import need
-from test_digits_on_zephyr import END, predictions
 from test_project_tests_on_zephyr import check_passed, twister
-from zephyr_support import Workspace
 
 pytestmark = [
     pytest.mark.zephyr,
     pytest.mark.needs("riscv64-unknown-elf-gcc", "qemu-system-riscv32", "qemu-system-riscv64"),
 ]
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 TARGETS = {
     "rv32imac": ("qemu_riscv32", "n", "-march=rv32imac -mabi=ilp32"),
     "rv32imafc": ("qemu_riscv32", "y", "-march=rv32imafc -mabi=ilp32f"),
@@ -29,7 +24,7 @@ TARGETS = {
 """Board, CONFIG_FPU, and the options of the compiler."""
 
 
-def example(folder: Path, back_end: str) -> Path:
+def example(folder, back_end):
     """Copy digits for RISC-V: objects of the compiler for the C back end, IR for that of LLVM; return the manifest."""
     copied(folder)
     if back_end == "llvm":
@@ -49,9 +44,7 @@ def example(folder: Path, back_end: str) -> Path:
 @configured(
     "target, board, back_end", [(name, TARGETS[name][0], back_end) for name in TARGETS for back_end in ("c", "llvm")]
 )
-def test_digits(
-    workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path, target: str, board: str, back_end: str
-) -> None:
+def test_digits(workspace, opwest, tmp_path, target, board, back_end):
     if back_end == "llvm":
         need("llvmlite")
     fpu = TARGETS[target][1]
@@ -60,15 +53,11 @@ def test_digits(
     opwest("generate", manifest, "-o", tmp_path / "app", *given)
     built = workspace.build(tmp_path / "app", board, f"-DCONFIG_FPU={fpu}")
     assert f"objects for {target}\n" in built.log
-    console = built.run(END)
-    command = [sys.executable, "-m", "opwest", "run", digits, "--host"]
-    host = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert predictions(console) == predictions(host.stdout)
-    assert "predictions: 360 of 360 equal the reference" in console
+    assert predictions(built) == PREDICTIONS
 
 
 @configured("board", ["qemu_riscv32", "qemu_riscv64"])
-def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+def test_imported_int8_models_equal_litert(workspace, opwest, tmp_path, board):
     need("tflite", "ai_edge_litert")
     from sequence_support import application
     from test_model_operators_on_zephyr import MODELS, check_trained, trained
@@ -80,24 +69,17 @@ def test_imported_int8_models_equal_litert(workspace: Workspace, opwest: Opwest,
 
 
 @configured("board", ["qemu_riscv32", "qemu_riscv64"])
-def test_opwest_runs_on_the_board(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
-    need("smpclient")
-    example_folder = tmp_path / "example"
-    opwest("generate", example(example_folder, "c"), "-o", tmp_path / "app", "--board", board)
-    with np.load(example_folder / "vectors.npz") as vectors:
-        image, label = vectors["image"][:1], vectors["label"][:1]
-    np.save(tmp_path / "image.npy", image.reshape(1, 8, 8, 1))
-    np.save(tmp_path / "label.npy", label.astype(np.int32))
-    command = [sys.executable, "-m", "opwest", "run", tmp_path / "app", "--board", board, "--json"]
-    command += ["--input", f"image={tmp_path / 'image.npy'}", "--reference", f"label={tmp_path / 'label.npy'}"]
-    command += ["--zephyr-base", workspace.base]
-    env = workspace.opwest_environment(board)
-    done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+def test_opwest_runs_on_the_board(workspace, opwest, on_board, tmp_path, board):
+    opwest("generate", example(tmp_path / "example", "c"), "-o", tmp_path / "app", "--board", board)
+    images, _, labels = held_out_of("digits")
+    np.save(tmp_path / "image.npy", images[:1])
+    np.save(tmp_path / "label.npy", labels[:1])
+    given = ["--input", f"image={tmp_path / 'image.npy'}", "--reference", f"label={tmp_path / 'label.npy'}"]
+    on_board(tmp_path / "app", board, "--json", "--zephyr-base", workspace.base, *given)
 
 
 @configured("board", ["qemu_riscv32", "qemu_riscv64"])
-def test_twister(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+def test_twister(workspace, opwest, tmp_path, board):
     """twister accepts the toolchain without --force-toolchain; its --fatal-warnings meets a warning of Debian's ld."""
     opwest("generate", example(tmp_path / "example", "c"), "-o", tmp_path / "app", "--board", board)
     options = ("-p", board, "-x=CONFIG_MINIMAL_LIBC=y", "--disable-warnings-as-errors")

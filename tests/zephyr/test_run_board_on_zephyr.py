@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest run --board`: results from native_sim and QEMU equal those of the host, over the shell and over SMP."""
 
-import importlib.util
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from compile.bfloat16_support import X, Y, bits_of, write_project
 from cover import configured
+from examples.example_files import held_out_of
 from opwest.board.image import RunningImage
-from requirements_support import need, skip_here
-from zephyr_support import ROOT, Workspace
+from requirements_support import need
 
 pytestmark = pytest.mark.zephyr
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # One transport per board: the shell; SMP over the shell (required by the UART's driver); SMP over a UART.
 BOARDS = ["native_sim/native/64", "mps2/an385", "qemu_cortex_m3"]
@@ -57,7 +51,7 @@ run:
 
 
 @pytest.fixture(scope="module")
-def programs(opwest: Run, digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(opwest, digits, tmp_path_factory):
     """One application of digits, `large` and bfloat16's `brain`."""
     folder = tmp_path_factory.mktemp("größe")
     (folder / "shift.c").write_text(OPERATORS.replace("ELEMENTS", str(ELEMENTS)))
@@ -68,57 +62,23 @@ def programs(opwest: Run, digits: Path, tmp_path_factory: pytest.TempPathFactory
     return folder / "app"
 
 
-@pytest.fixture(scope="module")
-def run(workspace: Workspace) -> Run:
-    """Run `opwest run` in the workspace's environment."""
-
-    def call(app: Path, board: str, *arguments: object, verb: str = "run") -> subprocess.CompletedProcess[str]:
-        if not board.startswith("native_"):
-            need("smpclient")
-            if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
-                skip_here("the workspace has no zcbor: west update zcbor")
-        command = [sys.executable, "-m", "opwest", verb, str(app), "--board", board, *map(str, arguments)]
-        env = workspace.opwest_environment(board)
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("digits_reference", ROOT / "examples" / "digits" / "reference.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @configured("board", BOARDS)
-def test_digits_equals_the_host_run(
-    run: Run,
-    opwest: Run,
-    digits: Path,
-    programs: Path,
-    reference: ModuleType,
-    board: str,
-    tmp_path: Path,
-) -> None:
+def test_digits_equals_the_host_run(on_board, opwest, digits, programs, board, tmp_path):
     if board != "qemu_cortex_m3":  # its memory is too small for all models
         digits = programs
-    images = held_out(reference)
+    images, _, predictions = held_out_of("digits")
     sources = {path: path.read_bytes() for path in digits.rglob("*") if path.is_file() and "build" not in path.parts}
     labels = []
-    for number, image in enumerate(images):
-        np.save(tmp_path / "image.npy", image)
+    for number in range(3):
+        np.save(tmp_path / "image.npy", images[number : number + 1])
         inputs = ["--model", "digits", "--input", f"image={tmp_path / 'image.npy'}"]
         opwest("run", digits, "--host", *inputs, "--output-dir", tmp_path / "host")
         given = [*inputs, "--reference", f"label={tmp_path / 'host' / 'label.npy'}", "--output-dir", tmp_path / "board"]
-        done = run(digits, board, *given, *(["--no-build"] if number else []), "--repeat", 2)
-        assert done.returncode == 0, done.stderr
+        done = on_board(digits, board, *given, *(["--no-build"] if number else []), "--repeat", 2)
         assert "label: equal to the reference" in done.stdout
         label = np.load(tmp_path / "board" / "label.npy")
         np.testing.assert_array_equal(label, np.load(tmp_path / "host" / "label.npy"))
-        np.testing.assert_array_equal(label, reference.predict(image))
+        np.testing.assert_array_equal(label, predictions[number : number + 1])
         labels.append(int(label[0]))
         if board.startswith("native_"):
             assert "latency: unknown" in done.stdout
@@ -131,39 +91,26 @@ def test_digits_equals_the_host_run(
     assert "configuring" not in done.stderr
 
 
-def held_out(reference: ModuleType) -> list[np.ndarray]:
-    """Return images of the example that the application itself classifies."""
-    text = (ROOT / "examples" / "digits" / "application" / "held_out.h").read_text()
-    rows = re.findall(r'"([a-q]{64})"', text)
-    assert len(rows) > 100
-    return [np.array([ord(c) - ord("a") for c in row], np.int8).reshape(1, 8, 8, 1) for row in rows[:3]]
-
-
 @configured("board", ["native_sim/native/64", "mps2/an385", EMULATED])
-def test_tensors_larger_than_a_frame_and_a_model_that_fails(
-    run: Run, programs: Path, board: str, tmp_path: Path
-) -> None:
+def test_tensors_larger_than_a_frame_and_a_model_that_fails(on_board, programs, board, tmp_path):
     large = (programs, board, "--model", "large")
     x = np.random.default_rng(3).integers(0, 2**15 - 1, ELEMENTS, dtype=np.int16)
     np.save(tmp_path / "x.npy", x)
-    done = run(*large, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = on_board(*large, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--json")
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x ^ 0x5A5A)
     clock = json.loads(done.stdout)["result"]["clock"]
     assert clock == ("simulated" if board.startswith("native_") else "emulated")
     x[0] = -1
     np.save(tmp_path / "x.npy", x)
-    done = run(*large, "--no-build", "--input", f"x={tmp_path / 'x.npy'}")
-    assert done.returncode == 1
+    done = on_board(*large, "--no-build", "--input", f"x={tmp_path / 'x.npy'}", code=1)
     assert "opwest: error: large_run returned EIO in step 0 (shift): the operator returned 77" in done.stderr
 
 
 @configured(board="native_sim/native/64")
-def test_bfloat16_results_are_numbers(run: Run, programs: Path, tmp_path: Path) -> None:
+def test_bfloat16_results_are_numbers(on_board, programs, tmp_path):
     np.save(tmp_path / "x.npy", bits_of(X))
     words = ["--model", "brain", "--input", f"x={tmp_path / 'x.npy'}", "--json"]
-    done = run(programs, "native_sim/native/64", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = on_board(programs, "native_sim/native/64", *words)
     assert json.loads(done.stdout)["result"]["outputs"] == {"y": Y.tolist()}
 
 
@@ -201,7 +148,7 @@ void total(const int16_t *x, int32_t *y)
 
 
 @pytest.fixture(scope="module")
-def chains(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def chains(opwest, tmp_path_factory):
     """A model of four steps with metadata of each back end; the operator of the second step is wrong on boards."""
     folder = tmp_path_factory.mktemp("chain")
     tensor = "dtype: int16, shape: [3, 400]"
@@ -226,65 +173,55 @@ def chains(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 
 @configured("back_end, board", [("c", "native_sim/native/64"), ("llvm", "mps2/an385")])
-def test_check_steps_names_the_wrong_operator(
-    run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path
-) -> None:
+def test_check_steps_names_the_wrong_operator(on_board, chains, back_end, board, tmp_path):
     chain = chains[back_end]
     np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
     np.save(tmp_path / "a.npy", 2 * x)
     np.save(tmp_path / "b.npy", np.where(np.arange(1200) == 700, 8, 5).astype(np.int16).reshape(3, 400) + 2 * x)
     arguments = ["--check-steps", "--input", f"x={tmp_path / 'x.npy'}"]
-    done = run(chain, board, *arguments)
-    assert done.returncode == 1, done.stderr
+    done = on_board(chain, board, *arguments, code=1)
     assert done.stdout.splitlines()[1] == (
         "step 1 (offset) differs: tensor b: 1 of 1200 elements differ from the reference: "
         "largest error 3 at [1, 300], mean 0.0025"
     )
     # No difference from given vectors, or within the tolerance.
     references = [word for name in "ab" for word in ("--reference", f"{name}={tmp_path / name}.npy")]
-    done = run(chain, board, "--no-build", *arguments, *references)
-    assert done.returncode == 0, done.stderr
+    done = on_board(chain, board, "--no-build", *arguments, *references)
     assert done.stdout.splitlines()[1] == "no difference in 2 of 4 steps: 2 results equal the given references"
-    done = run(chain, board, "--no-build", "--json", *arguments, "--tolerance", 6)
-    assert json.loads(done.stdout)["result"]["check"] == {
-        "first": None,
-        "tensors": 4,
-        "steps": 4,
-        "of": 4,
-        "reference": "those of the host",
-    }
+    done = on_board(chain, board, "--no-build", "--json", *arguments, "--tolerance", 6)
+    check = {"first": None, "tensors": 4, "steps": 4, "of": 4, "reference": "those of the host"}
+    assert json.loads(done.stdout)["result"]["check"] == check
 
 
 @configured("back_end, board", [(back_end, board) for back_end in ("c", "llvm") for board in BOARDS[:2]])
-def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path) -> None:
+def test_call_of_one_operator(on_board, chains, back_end, board, tmp_path):
     chain = chains[back_end]
     np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
     arguments = ["--arg", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path]
-    done = run(chain, board, "offset", *arguments, verb="call")
-    assert done.returncode == 0, done.stderr
+    done = on_board(chain, board, "offset", *arguments, verb="call")
     expected = x + 5
     expected[1, 300] += 3  # the planted fault
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
     assert done.stdout.startswith(f"offset of chain on {board}, ") and "latency: " in done.stdout
-    done = run(chain, board, "total", "--no-build", "--json", *arguments, verb="call")
+    done = on_board(chain, board, "total", "--no-build", "--json", *arguments, verb="call")
     assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
 @configured("board", ["mps2/an385", "native_sim/native/64"])
-def test_image_without_the_service(run: Run, workspace: Workspace, programs: Path, board: str, tmp_path: Path) -> None:
+def test_image_without_the_service(on_board, workspace, programs, board, tmp_path):
     """First by its build directory, then by its responses."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     shell = ["-DCONFIG_SHELL=y"] if board.startswith("native_") else []
     built = workspace.build(programs, board, "-DQEMU_PTY=ON", *shell)
     arguments = ["--model", "large", "--no-build", "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
-    done = run(programs, board, *arguments, "--build-dir", built.folder)
-    assert done.returncode == 1 and f"the image in '{built.folder}' has no opwest service" in done.stderr
+    done = on_board(programs, board, *arguments, "--build-dir", built.folder, code=1)
+    assert f"the image in '{built.folder}' has no opwest service" in done.stderr
     command = [workspace.west, "build", "-d", str(built.folder), "-t", "run"]
     with RunningImage(command, workspace.base.parent, built.env) as image:
         device = image.device(60)
         arguments += ["--no-flash", "--serial", device, "--build-dir", tmp_path / "elsewhere"]
-        done = run(programs, board, *arguments)
-    assert done.returncode == 1 and done.stderr.count("error: ") == 1
+        done = on_board(programs, board, *arguments, code=1)
+    assert done.stderr.count("error: ") == 1
     if board.startswith("native_"):
         answer = "has no opwest service: its shell has no command 'opwest describe'"
         assert f"the image on '{device}' {answer}" in done.stderr
@@ -293,16 +230,17 @@ def test_image_without_the_service(run: Run, workspace: Workspace, programs: Pat
 
 
 @configured(board="native_sim/native/64")
-def test_failed_build_output_is_shortened(run: Run, programs: Path, tmp_path: Path) -> None:
+def test_failed_build_output_is_shortened(on_board, programs, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     main = programs / "src" / "main.c"
     content = main.read_text()
     try:
         main.write_text(content + "\nint broken = undeclared;\n")
-        done = run(programs, "native_sim/native/64", "--model", "large", "--input", f"x={tmp_path / 'x.npy'}")
+        done = on_board(
+            programs, "native_sim/native/64", "--model", "large", "--input", f"x={tmp_path / 'x.npy'}", code=1
+        )
     finally:
         main.write_text(content)
-    assert done.returncode == 1
     message = done.stderr[done.stderr.index("opwest: error: ") :]
     assert "the build failed (west build, exit code 1):" in message and "main.c" in message
     log = re.search(r"complete log: (\S+)$", message, re.MULTILINE)
@@ -311,7 +249,7 @@ def test_failed_build_output_is_shortened(run: Run, programs: Path, tmp_path: Pa
 
 
 @configured("board", ["native_sim/native/64", "qemu_cortex_m3"])
-def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_path: Path) -> None:
+def test_application_unlocks_the_service(opwest, on_board, board, tmp_path):
     """Over the shell and over SMP."""
     (tmp_path / "shift.c").write_text(OPERATORS.replace("ELEMENTS", "4"))
     application = (
@@ -323,11 +261,9 @@ def test_application_unlocks_the_service(opwest: Run, run: Run, board: str, tmp_
     np.save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
     opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
     arguments = ["--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out"]
-    done = run(tmp_path / "app", board, *arguments)
-    assert done.returncode == 1
+    done = on_board(tmp_path / "app", board, *arguments, code=1)
     assert "is locked\n  hint: the application unlocks it with opwest_service_permit(true)" in done.stderr, done.stderr
     unlocked = "#include <opwest/service.h>\nint main(void)\n{\n\topwest_service_permit(true);\n\treturn 0;\n}\n"
     (tmp_path / "app" / "src" / "main.c").write_text(unlocked)
-    done = run(tmp_path / "app", board, *arguments)
-    assert done.returncode == 0, done.stderr
+    done = on_board(tmp_path / "app", board, *arguments)
     assert (np.load(tmp_path / "out" / "y.npy") == np.arange(4) ^ 0x5A5A).all()

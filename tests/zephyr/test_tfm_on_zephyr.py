@@ -2,23 +2,19 @@
 """Boards with TF-M (`…/ns`): the application is the non-secure image, and TF-M, which the build compiles, starts it."""
 
 import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cover import configured
 from digits_support import of_sources
 from requirements_support import skip_here
-from zephyr_support import Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.needs("arm-none-eabi-gcc", "qemu-system-arm")]
-Opwest = Callable[..., subprocess.CompletedProcess[str]]
 VARIABLE = "OPWEST_TFM_MODULES"
 PLACES = ("modules/tee/tf-m/trusted-firmware-m", "modules/crypto/mbedtls")
 
 
-def modules(workspace: Workspace) -> str:
+def modules(workspace):
     """Return the option that adds the modules to a build; skips the test without them."""
     given = os.environ.get(VARIABLE, "").split(os.pathsep)
     folders = [Path(folder) for folder in given if folder] or [workspace.base.parent / place for place in PLACES]
@@ -29,15 +25,14 @@ def modules(workspace: Workspace) -> str:
 
 
 @configured(board="mps2/an521/cpu0/ns")
-def test_digits(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_digits(workspace, opwest, tmp_path):
     """Without MCUboot, which needs a module and more Python packages."""
     option = modules(workspace)
     board = "mps2/an521/cpu0/ns"
     given = ["--board", board, "--zephyr-base", workspace.base]
     opwest("generate", of_sources(tmp_path / "example"), "-o", tmp_path / "app", *given)
     built = workspace.build(tmp_path / "app", board, option, "-DCONFIG_TFM_BL2=n")
-    configuration = (built.folder / "zephyr" / ".config").read_text().splitlines()
-    assert {"CONFIG_TRUSTED_EXECUTION_NONSECURE=y", "CONFIG_BUILD_WITH_TFM=y"} <= set(configuration)
+    assert {"CONFIG_TRUSTED_EXECUTION_NONSECURE=y", "CONFIG_BUILD_WITH_TFM=y"} <= set(built.options)
     console = built.run(r"^accuracy: .*$")
     assert "Booting TF-M" in console
     assert "predictions: 360 of 360 equal the reference" in console

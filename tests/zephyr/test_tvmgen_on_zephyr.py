@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications of microTVM's C interface, unchanged, with `west build`.
+"""Applications of microTVM's C interface, unchanged, with `west build`; operators and mains that TVM builds.
 
 OPWEST_MICROTVM names a directory with such an application of a public project: `main.c`, the model in Model Library
 Format (`*.tar`), and optionally further sources and headers. OPWEST_MICROTVM_BOARD is the board (default: mps2/an385),
@@ -9,23 +9,25 @@ OPWEST_MICROTVM_CONSOLE a regular expression for the console output that ends th
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cover import configured
-from requirements_support import need, skip_here
-from zephyr_support import ROOT, Workspace
+from opwest.importers.mlf import Options
+from requirements_support import need, need_x86_64, skip_here
+from sequence_support import Subject, main_of
+from zephyr_support import ROOT
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "importers"))
 import interface_project
 import mlf_made as made
+import mlf_mains as mains
+import stock_project as stock
+from unpacked_support import Real, compared_in_qemu
 
 pytestmark = pytest.mark.zephyr
-Command = Callable[..., subprocess.CompletedProcess[str]]
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inc", ".S")
 
 _DEVICES = """\
@@ -65,7 +67,7 @@ int main(void)
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, opwest: Command) -> Path:
+def app(tmp_path_factory, opwest):
     """An import with an application in C and C++."""
     folder = tmp_path_factory.mktemp("interface")
     files = {name: content.replace(b"#include <math.h>\n", b"") for name, content in made.usmp().items()}
@@ -76,7 +78,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, opwest: Command) -> Path:
 
 
 @configured("board", ["mps2/an385", "native_sim/native/64"])
-def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, board: str) -> None:
+def test_application_in_the_style_of_microtvm(workspace, app, board):
     if board == "mps2/an385":
         need("arm-none-eabi-g++", "qemu-system-arm")
     console = workspace.build(app, board).run("^workspace: .*\n|^TVMPlatformAbort")
@@ -85,7 +87,7 @@ def test_application_in_the_style_of_microtvm(workspace: Workspace, app: Path, b
 
 
 @configured(board="native_sim/native/64")
-def test_accelerators(workspace: Workspace, opwest: Command, tmp_path: Path) -> None:
+def test_accelerators(workspace, opwest, tmp_path):
     shutil.copytree(ROOT / "examples" / "two_npus", tmp_path / "two_npus")
     manifest = tmp_path / "two_npus/manifest.yaml"
     text = manifest.read_text()
@@ -105,7 +107,7 @@ def test_accelerators(workspace: Workspace, opwest: Command, tmp_path: Path) -> 
     assert "close: 0\n" in console
 
 
-def test_application_of_a_public_project(workspace: Workspace, opwest: Command, tmp_path: Path) -> None:
+def test_application_of_a_public_project(workspace, opwest, tmp_path):
     given, until = os.environ.get("OPWEST_MICROTVM"), os.environ.get("OPWEST_MICROTVM_CONSOLE")
     if not given or not until:
         skip_here("OPWEST_MICROTVM and OPWEST_MICROTVM_CONSOLE name no microTVM application")
@@ -128,3 +130,37 @@ def test_application_of_a_public_project(workspace: Workspace, opwest: Command, 
     built = workspace.build(tmp_path / "app", board)
     console = built.run(until)
     print(console)
+
+
+# --- An unpacked main and TVM's own main in one image: a sample of `make unpacked-models`
+
+
+@configured(board="mps2/an385")
+def test_unpacked_main_in_qemu(workspace, tmp_path):
+    """The buffers of the image are filled with other bytes before every run."""
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    for name, content in mains.usmp().items():
+        path = tmp_path / "lib" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    result = compared_in_qemu(Real(tmp_path / "lib", Options("mine")), tmp_path, 10)
+    assert result.words() == "10 of 10 identical; 3 steps, 2 tensors; 512 bytes in TVM's plan, 416 bytes in opwest's"
+
+
+# --- Operators that TVM builds by default, C and LLVM, with and without assertions, and a plain one
+
+
+@configured(board="native_sim/native/64", convention=("packed", "ffi", "unpacked"))
+def test_every_variant_of_stock_operators_in_one_image(workspace, opwest, tmp_path):
+    need("cc", "tvm")
+    need_x86_64()
+    opwest("generate", stock.write_project(tmp_path / "stock"), "-o", tmp_path / "app")
+    given = stock.inputs(1)
+    sums, halves = stock.expected(*given)
+    count = len(stock.VARIANTS)
+    model = Subject("stock", None, [given] * 3, [[sums] * count + [halves] * count] * 3, align=64)
+    (tmp_path / "app" / "src" / "main.c").write_text(main_of([model]))
+    console = workspace.build(tmp_path / "app", "native_sim/native/64").run("^finished: ")
+    for results in model.parsed(console):
+        np.testing.assert_array_equal(results[:count], [sums] * count)
+        np.testing.assert_allclose(results[count:], [halves] * count, rtol=0, atol=2e-4)

@@ -9,13 +9,13 @@ import pytest
 from cover import configured
 from models.real import model_file
 from requirements_support import need
-from zephyr_support import ROOT, Workspace
+from zephyr_support import ROOT
 
 pytestmark = pytest.mark.zephyr
 
 
 @configured("board", ["mps2/an385", "mps3/corstone300/an547"])
-def test_one_command_replaces_models(workspace: Workspace, board: str) -> None:
+def test_one_command_replaces_models(workspace, board):
     need("arm-none-eabi-gcc", "qemu-system-arm", "openssl", "cryptography", "smpclient", "tflite")
     run = ROOT / "examples" / "two_models_ota" / "run.py"
     done = subprocess.run(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from opwest.objects.elf import parse_elf
 from opwest.zephyr.version import board_fault
 from opwest.zephyr.workspace import Workspace as Tree
 from requirements_support import need, skip_here
@@ -22,12 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD_CONFIGURATION = ROOT / "tests" / "zephyr" / "build_configuration"
 BUILD_SECONDS = 600
 RUN_SECONDS = 60
+_ONE_TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
 _BUILDING = ("ZEPHYR", "Zephyr", "GNU", "CROSS_COMPILE", "CCACHE", "CMAKE_BUILD")
 """Prefixes of the variables of a build."""
 BACK_ENDS = [(board, back_end) for board in ("mps2/an385", "native_sim/native/64") for back_end in ("llvm", "c")]
 """Boards with back ends, for programs that the tests on the host run with both back ends, too."""
-
-
 OTHER_VERSIONS = ("3.4", "3.7", "4.1", "4.3", "4.4", "4.5")
 """Versions of Zephyr with workspaces of their own, beside the workspace that most tests use."""
 
@@ -81,41 +81,73 @@ class Built:
     env: dict[str, str]
     west: str
 
+    @property
+    def elf(self) -> Path:
+        return self.folder / "zephyr" / "zephyr.elf"
+
+    @property
+    def options(self) -> list[str]:
+        """The lines of .config, such as `CONFIG_SHELL=y`."""
+        return (self.folder / "zephyr" / ".config").read_text().splitlines()
+
+    @property
+    def symbols(self) -> dict[str, tuple[int, int]]:
+        """The address and the size of each symbol of the image."""
+        elf = parse_elf(self.elf.read_bytes())
+        table = elf.symbol_table()
+        assert table is not None
+        strings = elf.strings_of(table)
+        return {strings.name(symbol.name): (symbol.value, symbol.size) for symbol in elf.raw_symbols(table)}
+
+    def again(self, target: str | None = None) -> tuple[int, str]:
+        """Build the directory, or a part of it, again; return west's exit code and its output."""
+        command = [self.west, "build", "-d", str(self.folder), *(("-t", target) if target else ())]
+        done = subprocess.run(command, cwd=Path(self.env["ZEPHYR_BASE"]).parent, env=self.env, check=False, **_ONE_TEXT)
+        return done.returncode, done.stdout
+
+    def rebuilt(self) -> str:
+        """Build the directory again, which must succeed; return the output."""
+        code, log = self.again()
+        assert code == 0, log[-3000:]
+        return log
+
     def run(self, until: str) -> str:
         """Start the image and return its console output up to the end of a matching line."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
         elif self.board in ("mps2/an386", "mps2_an385"):  # no target that runs it in QEMU; built without west
             machine = re.sub("[/_]", "-", self.board)
-            command = ["qemu-system-arm", "-M", machine, "-nographic", "-kernel"]
-            command += [str(self.folder / "zephyr" / "zephyr.elf")]
+            command = ["qemu-system-arm", "-M", machine, "-nographic", "-kernel", str(self.elf)]
         else:
             command = [self.west, "build", "-d", str(self.folder), "-t", "run"]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.env, start_new_session=True
-        )
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        console = b""
-        deadline = time.monotonic() + RUN_SECONDS
-        try:
-            ended = False
-            while time.monotonic() < deadline and not ended:
-                ended = process.poll() is not None  # the tests of native_sim end; read their last output
-                console += process.stdout.read() or b""
-                # Zephyr's console and newlib's output each add a carriage return.
-                text = re.sub(r"\r+\n", "\n", console.decode(errors="replace"))
-                found = re.search(until, text, re.MULTILINE)
-                # An emulated UART sends single characters: the rest of the line may follow later.
-                if found and (ended or "\n" in text[max(found.end() - 1, 0) :]):
-                    return text
-                time.sleep(0.05)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-            process.wait()
-            process.stdout.close()
-        pytest.fail(f"{self.board}: no {until!r} within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
+        return console_of(command, until, RUN_SECONDS, self.env)
+
+
+def console_of(command: list[str], until: str, seconds: float, env: dict[str, str] | None = None) -> str:
+    """Run a command, with its child processes, and return its output up to the end of a matching line."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = subprocess.Popen(command, env=env, start_new_session=True, **streams)
+    os.set_blocking(process.stdout.fileno(), False)
+    console = b""
+    deadline = time.monotonic() + seconds
+    try:
+        ended = False
+        while time.monotonic() < deadline and not ended:
+            ended = process.poll() is not None  # the tests of native_sim end; read their last output
+            console += process.stdout.read() or b""
+            # Zephyr's console and newlib's output each add a carriage return.
+            text = re.sub(r"\r+\n", "\n", console.decode(errors="replace"))
+            found = re.search(until, text, re.MULTILINE)
+            # An emulated UART sends single characters: the rest of the line may follow later.
+            if found and (ended or "\n" in text[max(found.end() - 1, 0) :]):
+                return text
+            time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
+        process.stdout.close()
+    pytest.fail(f"{command}: no {until!r} within {seconds} s:\n{console.decode(errors='replace')[-6000:]}")
 
 
 @dataclass
@@ -202,29 +234,11 @@ class Workspace:
         self.count += 1
         folder = self.folder / f"{app.name}-b{self.count}"
         env = self.environment(board)
-        done = subprocess.run(
-            [
-                self.west,
-                "build",
-                "-p",
-                "-b",
-                board,
-                "-d",
-                str(folder),
-                "--sysbuild" if sysbuild else "--no-sysbuild",
-                *(("-t", target) if target else ("--cmake-only",) if target == "" else ()),
-                str(app),
-                *(("--", *options) if options else ()),
-            ],
-            cwd=self.base.parent,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=BUILD_SECONDS,
-            check=False,
-        )
+        command = [self.west, "build", "-p", "-b", board, "-d", str(folder)]
+        command += ["--sysbuild" if sysbuild else "--no-sysbuild"]
+        command += ["-t", target] if target else ["--cmake-only"] if target == "" else []
+        command += [str(app), *(("--", *options) if options else ())]
+        done = subprocess.run(command, cwd=self.base.parent, env=env, timeout=BUILD_SECONDS, check=False, **_ONE_TEXT)
         return done.returncode, Built(done.stdout, folder / app.name if sysbuild else folder, board, env, self.west)
 
     def build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> Built:
@@ -239,31 +253,32 @@ class Workspace:
         self.images[key] = built
         return built
 
+    def refused(self, app: Path, board: str, *options: str, target: str | None = None) -> str:
+        """Build, which must fail; return the log in one line."""
+        code, built = self.try_build(app, board, *options, target=target)
+        assert code != 0, built.log[-3000:]
+        return " ".join(built.log.split())
+
+
+def need_module(workspace: Workspace, place: str) -> None:
+    """Skip the test unless the workspace has a module, such as `hal/stm32`."""
+    if not (workspace.base.parent / "modules" / place).is_dir():
+        name = place.removeprefix("lib/").replace("/", "_")
+        skip_here(f"the workspace has no {name}: west update {name}")
+
+
+def need_smp(workspace: Workspace) -> None:
+    """Skip the test unless host and image can use SMP."""
+    need("smpclient")
+    need_module(workspace, "lib/zcbor")
+
 
 def need_in(workspace: Workspace, module: str) -> None:
     """Skip the test if the workspace's Python cannot import a module."""
     python = Path(workspace.west).parent / "python"
-    done = subprocess.run(
-        [python, "-c", f"import {module}"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, path = [python, "-c", f"import {module}"], str(ROOT / "generator")
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1]
         skip_here(f"ZEPHYR TIER SKIPPED: {python} lacks what requirements.txt names: {last}")
-
-
-def again(workspace: Workspace, folder: Path, board: str, target: str | None = None) -> tuple[int, str]:
-    """Build a directory, or a part of it, again."""
-    done = subprocess.run(
-        [workspace.west, "build", "-d", str(folder), *(("-t", target) if target else ())],
-        cwd=workspace.base.parent,
-        env=workspace.environment(board),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout

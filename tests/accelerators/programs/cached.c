@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cached SEED ROUNDS LEFT_OUT: runs every model ROUNDS times and prints the number of wrong results.
+ * cached ROUNDS LEFT_OUT: runs every model ROUNDS times and prints the number of wrong results.
  *
  * The arrays of the CPU are its view through the cache; devices that do not see the cache work on
- * a second copy. `base` is the content of a line when both were last equal: a line is dirty if the CPU's differs,
- * or if the CPU has written it. At every call, lines are written back, dropped and fetched at
- * random, and devices do some of their work. LEFT_OUT is a set of bits, the omitted maintenance: 1 flush,
- * 2 flush and invalidate, 4 invalidate.
+ * a second copy. `base` is the content of a line when both were last equal: a line is dirty if the
+ * CPU's differs, or if the CPU has written it. At every call, lines are written back, dropped and
+ * fetched at random, and devices do some of their work. LEFT_OUT is a set of bits, the omitted
+ * maintenance: 1 flush, 2 flush and invalidate, 4 invalidate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct region {
 
 static struct region regions[MOST_REGIONS];
 static uint32_t region_count;
-static uint64_t random_state;
+static uint64_t random_state = 1;
 static unsigned int left_out, violations;
 static unsigned long maintained[3];
 
@@ -61,17 +61,16 @@ static uint8_t *page(uint32_t size)
 uint8_t *cached_region(uint32_t size, uint32_t line)
 {
 	struct region *const region = &regions[region_count++];
-	const uint32_t inner = (size + PAGE - 1U) / PAGE * PAGE;
+	const uint32_t room = (size + PAGE - 1U) / PAGE * PAGE + 2U * PAGE;
 
 	if (region_count > MOST_REGIONS) {
 		abort();
 	}
-	*region = (struct region){page(inner + 2U * PAGE), page(inner + 2U * PAGE),
-				  page(inner + 2U * PAGE), calloc(inner + 2U * PAGE, sizeof(bool)),
-				  size, inner + 2U * PAGE, line};
+	*region = (struct region){page(room), page(room), page(room), calloc(room, sizeof(bool)),
+				  size, room, line};
 	/* The neighbours' lines are dirty: dropping one loses their data. */
 	memset(region->cpu, 0xEE, PAGE);
-	memset(region->cpu + PAGE + inner, 0xEE, PAGE);
+	memset(region->cpu + room - PAGE, 0xEE, PAGE);
 	return region->cpu + PAGE;
 }
 
@@ -141,18 +140,12 @@ static void chaos(void)
 
 		for (uint32_t at = PAGE; region->line != 0 && at < inner && at < PAGE + region->size;
 		     at += region->line) {
-			switch (random_below(8)) {
-			case 0:
+			const uint32_t luck = random_below(8);
+
+			if (luck == 0) {
 				write_back(region, at);
-				break;
-			case 1:
-			case 2:
-				if (!is_dirty(region, at)) {
-					fetch(region, at);
-				}
-				break;
-			default:
-				break;
+			} else if (luck <= 2 && !is_dirty(region, at)) {
+				fetch(region, at);
 			}
 		}
 	}
@@ -164,20 +157,19 @@ static void chaos(void)
 static struct region *lines_of(const uint8_t *data, uint32_t size, uint32_t *at)
 {
 	struct region *const region = region_of(data, at);
+	const char *wrong = NULL;
 
 	if (region == NULL || region->line == 0) {
-		violation("maintenance of what is not cached");
-		return NULL;
+		wrong = "maintenance of what is not cached";
+	} else if (*at % region->line != 0 || size % region->line != 0 || size == 0) {
+		wrong = "maintenance of parts of lines";
+	} else if (*at < PAGE || *at - PAGE + size > region->size) {
+		wrong = "maintenance of a neighbour's memory";
 	}
-	if (*at % region->line != 0 || size % region->line != 0 || size == 0) {
-		violation("maintenance of parts of lines");
-		return NULL;
+	if (wrong != NULL) {
+		violation(wrong);
 	}
-	if (*at < PAGE || *at - PAGE + size > region->size) {
-		violation("maintenance of a neighbour's memory");
-		return NULL;
-	}
-	return region;
+	return wrong == NULL ? region : NULL;
 }
 
 /* Not used: no operator is called by name. */
@@ -186,50 +178,41 @@ uint32_t opwest_port_cache_line(void)
 	return 0U;
 }
 
-int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
+/* After writing back, the worst case: a line is fetched again before the device writes. */
+static int maintain(unsigned int operation, const uint8_t *data, uint32_t size, bool writes_back,
+		    bool fetches)
 {
 	uint32_t at = 0;
 	struct region *const region = lines_of(data, size, &at);
 
 	chaos();
-	maintained[0]++;
-	for (uint32_t end = at + size; region != NULL && (left_out & 1U) == 0 && at < end;
-	     at += region->line) {
-		write_back(region, at);
+	maintained[operation]++;
+	for (uint32_t end = at + size;
+	     region != NULL && (left_out & 1U << operation) == 0 && at < end; at += region->line) {
+		if (writes_back) {
+			write_back(region, at);
+		}
+		if (fetches) {
+			fetch(region, at);
+		}
 	}
 	chaos();
 	return 0;
+}
+
+int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
+{
+	return maintain(0, data, size, true, false);
 }
 
 int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size)
 {
-	uint32_t at = 0;
-	struct region *const region = lines_of(data, size, &at);
-
-	chaos();
-	maintained[1]++;
-	for (uint32_t end = at + size; region != NULL && (left_out & 2U) == 0 && at < end;
-	     at += region->line) {
-		write_back(region, at);
-		fetch(region, at); /* the worst case: the line is fetched again before the device writes */
-	}
-	chaos();
-	return 0;
+	return maintain(1, data, size, true, true);
 }
 
 int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
 {
-	uint32_t at = 0;
-	struct region *const region = lines_of(data, size, &at);
-
-	chaos();
-	maintained[2]++;
-	for (uint32_t end = at + size; region != NULL && (left_out & 4U) == 0 && at < end;
-	     at += region->line) {
-		fetch(region, at);
-	}
-	chaos();
-	return 0;
+	return maintain(2, data, size, false, true);
 }
 
 /* ---- accesses through the cache and direct accesses ---- */
@@ -295,8 +278,10 @@ static void start(struct job *job, bool sees_cache)
 
 	memset(garbage, 0x99, sizeof(garbage));
 	for (uint32_t i = 0; i < job->count && !job->started; i++) {
-		if (job->spans[i].use == USE_OUT || job->spans[i].use == USE_SCRATCH) {
-			store(job->spans[i].at, garbage, job->spans[i].size, sees_cache);
+		const struct span *const span = &job->spans[i];
+
+		if (span->use == USE_OUT || span->use == USE_SCRATCH) {
+			store(span->at, garbage, span->size, sees_cache);
 		}
 	}
 	job->started = true;
@@ -309,21 +294,24 @@ static void finish(struct job *job, bool sees_cache)
 
 	start(job, sees_cache);
 	for (uint32_t i = 0; i < job->count; i++) {
-		if (job->spans[i].use == USE_IN || job->spans[i].use == USE_INOUT) {
-			load(bytes, job->spans[i].at, job->spans[i].size, sees_cache);
-			for (uint32_t at = 0; at < job->spans[i].size; at++) {
+		const struct span *const span = &job->spans[i];
+
+		if (span->use == USE_IN || span->use == USE_INOUT) {
+			load(bytes, span->at, span->size, sees_cache);
+			for (uint32_t at = 0; at < span->size; at++) {
 				hash = (hash ^ bytes[at]) * 16777619U;
 			}
 		}
 	}
 	for (uint32_t i = 0; i < job->count; i++) {
-		if (job->spans[i].use == USE_OUT || job->spans[i].use == USE_INOUT) {
-			for (uint32_t at = 0; at < job->spans[i].size; at++) {
-				bytes[at] = (uint8_t)(((hash ^ (i * 40503U)) * (2U * at + 1U) *
-						       2654435761U) >>
-						      24);
+		const struct span *const span = &job->spans[i];
+		const uint32_t mixed = hash ^ (i * 40503U);
+
+		if (span->use == USE_OUT || span->use == USE_INOUT) {
+			for (uint32_t at = 0; at < span->size; at++) {
+				bytes[at] = (uint8_t)((mixed * (2U * at + 1U) * 2654435761U) >> 24);
 			}
-			store(job->spans[i].at, bytes, job->spans[i].size, sees_cache);
+			store(span->at, bytes, span->size, sees_cache);
 		}
 	}
 }
@@ -349,32 +337,27 @@ static int cached_sync(const struct device *dev, uint32_t leave, int32_t timeout
 
 static OPWEST_ACCELERATOR_API(cached_api) = {.sync = cached_sync};
 static const struct opwest_host_config behind = {false}, before = {true};
+#define DEVICE(name, config, number) {name, &config, &cached_api, &data_of[number]}
 const struct device cached_devices[3] = {
-	{"behind0", &behind, &cached_api, &data_of[0]},
-	{"behind1", &behind, &cached_api, &data_of[1]},
-	{"behind2", &behind, &cached_api, &data_of[2]},
-};
+	DEVICE("behind0", behind, 0), DEVICE("behind1", behind, 1), DEVICE("behind2", behind, 2)};
 const struct device coherent_devices[3] = {
-	{"before0", &before, &cached_api, &data_of[3]},
-	{"before1", &before, &cached_api, &data_of[4]},
-	{"before2", &before, &cached_api, &data_of[5]},
-};
+	DEVICE("before0", before, 3), DEVICE("before1", before, 4), DEVICE("before2", before, 5)};
 
 /* Each device may start and end some of its work now. */
 static void devices_work(void)
 {
 	for (uint32_t i = 0; i < 6; i++) {
 		struct opwest_host_data *const data = &data_of[i];
+		struct job *const job = &data->jobs[data->head % 32U];
 
-		if (data->head != data->tail && random_below(6) == 0) {
-			struct job *const job = &data->jobs[data->head % 32U];
-
-			if (random_below(2) == 0) {
-				start(job, i >= 3);
-			} else {
-				data->head++;
-				finish(job, i >= 3);
-			}
+		if (data->head == data->tail || random_below(6) != 0) {
+			continue;
+		}
+		if (random_below(2) == 0) {
+			start(job, i >= 3);
+		} else {
+			data->head++;
+			finish(job, i >= 3);
 		}
 	}
 }
@@ -391,11 +374,11 @@ int32_t cached_step(uint32_t step, bool launched, const struct span *spans, uint
 	chaos();
 	if (launched) {
 		dev->data->jobs[dev->data->tail++ % 32U] = job;
+	} else if (dev == NULL) {
+		finish(&job, true);
 	} else {
-		if (dev != NULL) {
-			drain(dev);
-		}
-		finish(&job, dev == NULL || dev->config->sees_cache);
+		drain(dev);
+		finish(&job, dev->config->sees_cache);
 	}
 	chaos();
 	return 0;
@@ -405,21 +388,20 @@ int main(int argc, char **argv)
 {
 	unsigned long wrong = 0, runs = 0;
 
-	if (argc != 4) {
+	if (argc != 3) {
 		return 2;
 	}
-	random_state = (uint64_t)atoi(argv[1]);
-	left_out = (unsigned int)atoi(argv[3]);
+	left_out = (unsigned int)atoi(argv[2]);
 	for (uint32_t i = 0; cached_models[i] != NULL; i++) {
 		const struct cached_model *const model = cached_models[i];
-		unsigned long before_it = wrong;
+		const unsigned long before_it = wrong;
 
-		for (int round = 0; round < atoi(argv[2]); round++) {
+		for (int round = 0; round < atoi(argv[1]); round++) {
 			model->prepare();
 			if (model->open() != 0) {
 				return 3;
 			}
-			for (uint32_t turn = 0; turn < model->turns; turn++) {
+			for (uint32_t turn = 0; turn < cached_turns; turn++) {
 				if (model->run(turn) != 0) {
 					return 4;
 				}

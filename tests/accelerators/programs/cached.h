@@ -42,10 +42,10 @@ struct cached_model {
 	int (*run)(uint32_t turn);
 	bool (*right)(uint32_t turn);
 	int (*close)(void);
-	uint32_t turns;
 };
 
 extern const struct cached_model *const cached_models[];
+extern const uint32_t cached_turns;
 extern const struct device cached_devices[3], coherent_devices[3];
 
 #endif

@@ -2,15 +2,17 @@
 /*
  * Reads cases from standard input, one a line:
  *
- *     model ending null cancel masks (depth switching hidden)... uses faults (position code repeats)...
+ *  model ending null cancel masks (depth switching hidden)... uses faults (position code repeats)...
  *
- * `ending` is the action after a failed run with an open workspace: c closes it with further faults,
- * r runs it again without them, s with them. `null` is a member of the context that is NULL. `cancel` is the position
- * of a call that cancels the run before it returns. Every mask has a bit per hook of a device; `depth` and `switching`
- * are those of info(), `hidden` is the number of jobs after which launches return -EAGAIN, 0 for none. The next
- * `repeats` calls of the same kind as a faulty one fail too. `uses` are calls before the first run, or "-": o, l, w, r
- * and c with a digit own, launch on, wait for, release and call on a device of the context by name; O, R and X open, run
- * and close. Writes the result of every call and all calls that it made in turn.
+ * `ending` is the action after a failed run with an open workspace: c closes it with further
+ * faults, r runs it again without them, s with them; for a stream it is the pace. `null` is a
+ * member that is NULL at the first open, -1 for none. `cancel` is the position of a call that
+ * cancels the run before it returns. Every mask has a bit per hook of a device; `depth` and
+ * `switching` are those of info(), `hidden` is the number of jobs after which launches return
+ * -EAGAIN, 0 for none. The next `repeats` calls of the same kind as a faulty one fail too. `uses`
+ * are calls before the first run, or "-": o, l, w, r and c with a digit own, launch on, wait for,
+ * release and call on a device of the context by name; O, R and X open, run and close. Writes the
+ * result of every call and all calls that it made in turn.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -68,42 +70,59 @@ static int injected(int position)
 {
 	char kind[sizeof(faults[0].kind)];
 
-	if (!faults_on) {
-		return 0;
-	}
 	kind_of_call(kind, sizeof(kind));
-	for (int i = 0; i < fault_count; i++) {
+	for (int i = 0; i < fault_count && faults_on; i++) {
 		if (faults[i].position == position) {
-			/* It ends the repeats of an earlier fault. */
-			for (int j = 0; j < fault_count; j++) {
-				if (j != i && strcmp(faults[j].kind, kind) == 0) {
-					faults[j].repeats = 0;
-				}
-			}
 			memcpy(faults[i].kind, kind, sizeof(kind));
 			return faults[i].code;
 		}
 	}
-	for (int i = 0; i < fault_count; i++) {
-		if (faults[i].repeats != 0 && strcmp(faults[i].kind, kind) == 0) {
+	/* A later fault ends the repeats of an earlier one. */
+	for (int i = fault_count - 1; i >= 0 && faults_on; i--) {
+		if (strcmp(faults[i].kind, kind) == 0) {
+			const bool repeats = faults[i].repeats != 0;
+
 			faults[i].repeats -= faults[i].repeats > 0;
-			return faults[i].code;
+			return repeats ? faults[i].code : 0;
 		}
 	}
 	return 0;
 }
 
-/* The result of the call that was just recorded. */
+/* The result of the call that was just recorded. Some calls of a stream always succeed. */
 int journal_fault(void)
 {
+	if (journal.pace != 0 && strchr("RHPI", strrchr(text, ' ')[1]) != NULL) {
+		return 0;
+	}
+
 	const int position = next_position++;
 	const int code = injected(position);
 
 	if (position == cancel_position) {
 		journal.cancelled = true;
+		if (journal.pace != 0) {
+			journal_note(" cancel");
+		}
 		journal_expect(cancel() == 0, "not cancelled");
 	}
 	return code;
+}
+
+/* Notes the result of a call of a stream, and the unfinished jobs of the device. */
+int journal_done(const struct device *dev, int rc)
+{
+	if (journal.pace != 0) {
+		journal_note(" =%d:%u", rc, dev == NULL ? 0U : dev->data->job_count);
+	}
+	return rc;
+}
+
+void journal_print(void)
+{
+	fputs(text, stdout);
+	text_size = 0;
+	text[0] = '\0';
 }
 
 /* ---- cases ---- */
@@ -112,12 +131,12 @@ static void say(const struct subject *subject, const char *what, int rc)
 {
 	const struct opwest_status *const status = subject->status;
 
-	printf("%s %d (%ld %u %u %u) %s%s:%s\n", what, rc, (long)status->code, status->step,
+	printf("%s %d (%ld %u %u %u) %s%s:", what, rc, (long)status->code, status->step,
 	       status->hook, status->device,
 	       subject->state != NULL && *subject->opened ? subject->state() : "",
-	       *subject->opened ? "opened" : "closed", text);
-	text_size = 0;
-	text[0] = '\0';
+	       *subject->opened ? "opened" : "closed");
+	journal_print();
+	putchar('\n');
 }
 
 /* The step of calls by name: they have none. */
@@ -128,12 +147,12 @@ static int32_t named_y[ELEMENTS];
 
 static bool named_right(void)
 {
-	int right = 0;
+	bool right = true;
 
 	for (int i = 0; i < ELEMENTS; i++) {
-		right += named_y[i] == 3 * named_x[i] + 5 * named_x[(i + 1) % ELEMENTS] + BY_NAME;
+		right &= named_y[i] == 3 * named_x[i] + 5 * named_x[(i + 1) % ELEMENTS] + BY_NAME;
 	}
-	return right == ELEMENTS;
+	return right;
 }
 
 static int use(const struct subject *subject, char what, uint32_t index)
@@ -196,43 +215,40 @@ static bool say_run(const struct subject *subject)
 	return rc == 0;
 }
 
+static void say_close(const struct subject *subject)
+{
+	const int rc = subject->close();
+
+	journal_leaks();
+	say(subject, "close", rc);
+}
+
 static void play(const struct subject *subject, char ending, const char *uses)
 {
 	int rc;
 
-	cancel = subject->cancel;
-	faults_on = true;
 	rc = subject->open();
 	say(subject, "open", rc);
 	if (rc == 0) {
 		say_uses(subject, uses);
-
-		const bool good = say_run(subject);
-
-		if (!good && !*subject->opened) {
-			journal_leaks(); /* after a timeout everything is already released */
-			(void)say_run(subject);
-			rc = subject->close();
-			say(subject, "close", rc);
-		} else {
-			if (!good && ending != 'c') {
+		if (!say_run(subject)) {
+			if (!*subject->opened) {
+				journal_leaks(); /* after a timeout everything is already released */
+				(void)say_run(subject);
+			} else if (ending != 'c') {
 				faults_on = ending == 's';
 				(void)say_run(subject);
 			}
-			rc = subject->close();
-			journal_leaks();
-			say(subject, "close", rc);
 		}
+		say_close(subject);
 	} else {
 		journal_leaks();
 	}
 	faults_on = false;
-	rc = subject->open();
-	say(subject, "open", rc);
+	subject->context(-1);
+	say(subject, "open", subject->open());
 	(void)say_run(subject);
-	rc = subject->close();
-	journal_leaks();
-	say(subject, "close", rc);
+	say_close(subject);
 }
 
 int main(void)
@@ -271,17 +287,17 @@ int main(void)
 		for (int i = 0; i < HANDLES; i++) {
 			journal_reset((unsigned int)i, masks[i]);
 		}
-		if (null >= 0) {
-			int rc;
-
-			subject->context(null);
-			rc = subject->open();
-			say(subject, "null", rc);
-		}
-		subject->context(-1);
+		cancel = subject->cancel;
+		faults_on = true;
 		next_position = 0;
 		journal.now = 1000;
-		play(subject, ending, uses);
+		if (subject->play != NULL) {
+			journal.pace = (unsigned int)(ending - '0');
+			subject->play();
+		} else {
+			subject->context(null);
+			play(subject, ending, uses);
+		}
 		puts(".");
 	}
 	return 0;

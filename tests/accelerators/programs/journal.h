@@ -39,6 +39,8 @@ struct opwest_host_data {
 	uint32_t enqueued;
 	struct job jobs[8];
 	unsigned int job_count;
+	/* The calls of sync() without a time-out. */
+	unsigned int asked;
 };
 
 extern const struct device handles[HANDLES];
@@ -49,6 +51,8 @@ struct journal {
 	bool cancelled;
 	/* Milliseconds. */
 	int64_t now;
+	/* Of a stream: every `pace`-th sync() without a time-out ends a job; else 0. */
+	unsigned int pace;
 	/* Of the devices: the properties of info(), and the jobs after which launches return -EAGAIN. */
 	struct {
 		unsigned int depth;
@@ -59,10 +63,20 @@ struct journal {
 
 extern struct journal journal;
 
+/* For operators. */
+int32_t journal_step(int32_t step, const struct device *dev);
+void journal_compute(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
+		     const struct device *dev);
+/* Enqueues: -EAGAIN if the queue is full. */
+int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
+		       const struct opwest_launch *launch);
+
 void journal_note(const char *format, ...);
 void journal_expect(bool holds, const char *what);
 int journal_fault(void);
-void journal_reset(unsigned int index, unsigned int has);
+int journal_done(const struct device *dev, int rc);
+void journal_print(void);
+void journal_reset(unsigned int index, unsigned int mask);
 void journal_leaks(void);
 
 /* A model of the program, for the glue code that the test generates. */
@@ -83,6 +97,8 @@ struct subject {
 	const struct opwest_registry *registry;
 	/* The content of the states and a space; NULL without states. */
 	const char *(*state)(void);
+	/* Plays a stream instead; NULL for runs. */
+	void (*play)(void);
 };
 
 extern const struct subject *const subjects[];

@@ -9,19 +9,6 @@
 
 #include "journal.h"
 
-enum {
-	HAS_ACTIVATE = 1,
-	HAS_OPEN = 2,
-	HAS_CLOSE = 4,
-	HAS_DEACTIVATE = 8,
-	HAS_SYNC = 16,
-	HAS_INFO = 32,
-	HAS_CHECK = 64,
-	HAS_LOAD = 128,
-	HAS_ENQUEUED = 256,
-	HAS_WAKE = 512,
-};
-
 /* ---- the devices ---- */
 
 static struct opwest_accelerator_driver_api apis[HANDLES];
@@ -36,6 +23,18 @@ const struct device handles[HANDLES] = {
 static unsigned int index_of(const struct device *dev)
 {
 	return dev->config->index;
+}
+
+static void expect_owned(const struct device *dev, const char *what)
+{
+	journal_expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned, what);
+}
+
+/* A stream may abort its jobs. */
+static void expect_drained(const struct device *dev, const char *what)
+{
+	journal_expect(dev->data->job_count == 0 || dev->data->timed_out || journal.cancelled ||
+		       journal.pace != 0, what);
 }
 
 static void compute(const struct job *job)
@@ -82,8 +81,7 @@ static int hook_check(const struct device *dev, const struct opwest_program *pro
 static int hook_load(const struct device *dev, const struct opwest_program *program)
 {
 	journal_note(" L%u:%s", index_of(dev), name_of(program));
-	journal_expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
-	       "loaded without owning the device");
+	expect_owned(dev, "loaded without owning the device");
 	journal_expect(journal.properties[index_of(dev)].switching == OPWEST_SWITCH_FREE ||
 		       dev->data->job_count == 0 || dev->api->info == NULL ||
 		       (dev->api->close == NULL && dev->api->deactivate == NULL),
@@ -93,13 +91,12 @@ static int hook_load(const struct device *dev, const struct opwest_program *prog
 
 	dev->data->program = rc == 0 ? program : NULL;
 	dev->data->loaded = rc == 0;
-	return rc;
+	return journal_done(dev, rc);
 }
 
 static uint32_t hook_enqueued(const struct device *dev)
 {
-	journal_expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
-	       "counted without owning the device");
+	expect_owned(dev, "counted without owning the device");
 	return dev->data->enqueued;
 }
 
@@ -114,7 +111,7 @@ static int hook_notify(const struct device *dev, opwest_accelerator_callback_t c
 	(void)callback;
 	(void)user;
 	journal_note(" N%u", index_of(dev));
-	journal_expect(false, "a model set a callback");
+	journal_expect(journal.pace != 0, "a run set a callback");
 	return 0;
 }
 
@@ -127,7 +124,7 @@ static int hook_activate(const struct device *dev)
 	const int rc = journal_fault();
 
 	dev->data->activations += rc == 0;
-	return rc;
+	return journal_done(dev, rc);
 }
 
 static int hook_open(const struct device *dev, int32_t timeout_ms)
@@ -140,19 +137,18 @@ static int hook_open(const struct device *dev, int32_t timeout_ms)
 
 	dev->data->owned = rc == 0;
 	dev->data->enqueued = 0;
-	return rc;
+	return journal_done(dev, rc);
 }
 
 static int hook_close(const struct device *dev)
 {
 	journal_note(" C%u", index_of(dev));
 	journal_expect(dev->api->open == NULL || dev->data->owned, "closed and not open");
-	journal_expect(dev->data->job_count == 0 || dev->data->timed_out || journal.cancelled,
-	       "closed before it was drained");
+	expect_drained(dev, "closed before it was drained");
 	dev->data->owned = false;
 	dev->data->timed_out = false;
 	dev->data->job_count = 0; /* aborted */
-	return journal_fault();
+	return journal_done(dev, journal_fault());
 }
 
 static int hook_deactivate(const struct device *dev)
@@ -160,12 +156,11 @@ static int hook_deactivate(const struct device *dev)
 	journal_note(" D%u", index_of(dev));
 	journal_expect(dev->api->activate == NULL || dev->data->activations > 0, "deactivated twice");
 	journal_expect(dev->api->close == NULL || !dev->data->owned, "deactivated while open");
-	journal_expect(dev->data->job_count == 0 || dev->data->timed_out || journal.cancelled,
-	       "deactivated before it was drained");
+	expect_drained(dev, "deactivated before it was drained");
 	dev->data->activations -= dev->data->activations > 0;
 	dev->data->timed_out = false;
 	dev->data->job_count = 0;
-	return journal_fault();
+	return journal_done(dev, journal_fault());
 }
 
 static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
@@ -181,6 +176,10 @@ static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_m
 		data->woken = false;
 		rc = -EINTR;
 	}
+	if (rc == 0 && timeout_ms == 0 && data->job_count > leave && journal.pace != 0) {
+		drain(dev, data->job_count - (++data->asked % journal.pace == 0));
+		rc = data->job_count > leave ? -EAGAIN : 0;
+	}
 	if (rc == -ETIMEDOUT && timeout_ms > 0) {
 		journal.now += timeout_ms;
 	}
@@ -188,7 +187,7 @@ static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_m
 		drain(dev, leave);
 	}
 	data->timed_out = rc == -ETIMEDOUT || rc == -EAGAIN;
-	return rc;
+	return journal_done(dev, rc);
 }
 
 /* ---- the port ---- */
@@ -291,20 +290,16 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 
 /* ---- functions for operators ---- */
 
-int32_t journal_step(int32_t step, const struct device *dev);
 int32_t journal_step(int32_t step, const struct device *dev)
 {
 	journal_note(" op%ld", (long)step);
 	if (dev != NULL) {
 		journal_note("@%u", index_of(dev));
-		journal_expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
-		       "step without owning the device");
+		expect_owned(dev, "step without owning the device");
 	}
-	return journal_fault();
+	return journal_done(dev, journal_fault());
 }
 
-void journal_compute(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
-		     const struct device *dev);
 void journal_compute(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
 		     const struct device *dev)
 {
@@ -316,9 +311,6 @@ void journal_compute(int32_t step, const int32_t *a, const int32_t *b, int32_t *
 	compute(&job);
 }
 
-/* Launches that enqueue: -EAGAIN if the queue is full. */
-int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
-		       const struct opwest_launch *launch);
 int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y,
 		       const struct opwest_launch *launch)
 {
@@ -326,26 +318,23 @@ int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t
 	const struct device *const dev = launch->dev;
 	const unsigned int index = index_of(dev);
 	const unsigned int hidden = journal.properties[index].hidden;
+	const unsigned int depth = dev->api->info == NULL ? 0U : journal.properties[index].depth;
 
 	journal_note(" op%ld@%u:%s:%ld", (long)step, index, name_of(launch->program),
 	     (long)launch->timeout_ms);
-	journal_expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
-	       "launch without owning the device");
+	expect_owned(dev, "launch without owning the device");
 	journal_expect(launch->step == step, "launch of another step");
 	journal_expect(dev->api->load == NULL || launch->program == NULL ||
 		       (dev->data->loaded && dev->data->program == launch->program),
 	       "launch of another program");
-	journal_expect(dev->api->info == NULL || journal.properties[index].depth == 0 ||
-		       (launch->slot < journal.properties[index].depth &&
-			dev->data->job_count < journal.properties[index].depth),
-	       "launch beyond the queue");
+	journal_expect(depth == 0 || (launch->slot < depth && dev->data->job_count < depth),
+		       "launch beyond the queue");
 	for (unsigned int i = 0; i < dev->data->job_count; i++) {
-		journal_expect(dev->api->info == NULL || journal.properties[index].depth == 0 ||
-			       dev->data->jobs[i].slot != launch->slot,
-		       "two jobs with one slot");
+		journal_expect(depth == 0 || dev->data->jobs[i].slot != launch->slot,
+			       "two jobs with one slot");
 	}
 
-	const int32_t rc = journal_fault();
+	const int32_t rc = journal_done(dev, journal_fault());
 
 	if (rc != 0) {
 		return rc;
@@ -366,22 +355,23 @@ int32_t journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t
 	return 0;
 }
 
-/* Resets a device, whose driver has the hooks of a mask. */
-void journal_reset(unsigned int index, unsigned int has)
+/* Resets a device, whose driver has the hooks of a mask: the lowest bit is of the first one. */
+void journal_reset(unsigned int index, unsigned int mask)
 {
+#define IF_SET(bit, hook) ((mask & (1U << (bit))) != 0U ? (hook) : NULL)
 	memset(&states[index], 0, sizeof(states[index]));
 	apis[index] = (struct opwest_accelerator_driver_api){
-		.activate = (has & HAS_ACTIVATE) != 0 ? hook_activate : NULL,
-		.open = (has & HAS_OPEN) != 0 ? hook_open : NULL,
-		.close = (has & HAS_CLOSE) != 0 ? hook_close : NULL,
-		.deactivate = (has & HAS_DEACTIVATE) != 0 ? hook_deactivate : NULL,
-		.sync = (has & HAS_SYNC) != 0 ? hook_sync : NULL,
-		.info = (has & HAS_INFO) != 0 ? hook_info : NULL,
-		.check = (has & HAS_CHECK) != 0 ? hook_check : NULL,
-		.load = (has & HAS_LOAD) != 0 ? hook_load : NULL,
-		.enqueued = (has & HAS_ENQUEUED) != 0 ? hook_enqueued : NULL,
-		.wake = (has & HAS_WAKE) != 0 ? hook_wake : NULL,
-		.notify = hook_notify,
+		.activate = IF_SET(0, hook_activate),
+		.open = IF_SET(1, hook_open),
+		.close = IF_SET(2, hook_close),
+		.deactivate = IF_SET(3, hook_deactivate),
+		.sync = IF_SET(4, hook_sync),
+		.info = IF_SET(5, hook_info),
+		.check = IF_SET(6, hook_check),
+		.load = IF_SET(7, hook_load),
+		.enqueued = IF_SET(8, hook_enqueued),
+		.wake = IF_SET(9, hook_wake),
+		.notify = IF_SET(10, hook_notify),
 	};
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Two workspaces of a model with writable state, without and with threads.
- */
+/* Two workspaces of a model with writable state, without and with threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,20 +20,17 @@ static atomic_int refused;
 
 static int32_t run(struct counting_workspace *workspace)
 {
-	const int32_t x = 1;
 	int32_t y = -1;
-	const struct counting_inputs inputs = {&x};
-	const struct counting_outputs outputs = {&y};
 
-	EXPECT(counting_run(&inputs, &outputs, workspace, &devices) == 0);
+	EXPECT(counting_run(&(struct counting_inputs){&(int32_t){1}}, &(struct counting_outputs){&y},
+			    workspace, &devices) == 0);
 	return y;
 }
 
-static void *compete(void *argument)
+static void *compete(void *unused)
 {
 	struct counting_workspace own = first;
 
-	(void)argument;
 	own.opened = false;
 	for (int i = 0; i < ROUNDS; i++) {
 		const int rc = counting_open(&own, &devices);
@@ -51,17 +46,16 @@ static void *compete(void *argument)
 			atomic_fetch_add(&refused, 1);
 		}
 	}
-	return NULL;
+	return unused;
 }
 
-int main(void)
+static void case_one_is_open(void)
 {
 	pthread_t threads[THREADS];
 	struct counting_workspace unusable = second;
 
 	EXPECT((counting_model.flags & OPWEST_MODEL_STATEFUL) != 0U);
-	EXPECT(counting_open(&first, &devices) == 0);
-	EXPECT(counting_open(&second, &devices) == -EBUSY);
+	EXPECT(counting_open(&first, &devices) == 0 && counting_open(&second, &devices) == -EBUSY);
 	EXPECT(!second.opened && counting_close(&second, &devices) == -EALREADY);
 	EXPECT(counting_open(&first, &devices) == -EALREADY);
 	EXPECT(run(&first) == 1 && run(&first) == 2);
@@ -69,10 +63,8 @@ int main(void)
 	/* An open that fails does not refuse the next one. */
 	unusable.sram = NULL;
 	EXPECT(counting_open(&unusable, &devices) == -EINVAL);
-	EXPECT(counting_open(&second, &devices) == 0);
-	EXPECT(counting_open(&first, &devices) == -EBUSY);
-	EXPECT(run(&second) == 3);
-	EXPECT(counting_close(&second, &devices) == 0);
+	EXPECT(counting_open(&second, &devices) == 0 && counting_open(&first, &devices) == -EBUSY);
+	EXPECT(run(&second) == 3 && counting_close(&second, &devices) == 0);
 	for (int i = 0; i < THREADS; i++) {
 		EXPECT(pthread_create(&threads[i], NULL, compete, NULL) == 0);
 	}
@@ -81,8 +73,10 @@ int main(void)
 	}
 	EXPECT(opened > 0 && opened + refused == THREADS * ROUNDS);
 	EXPECT(counting_open(&first, &devices) == 0);
-	EXPECT(run(&first) == 4 + opened);
-	EXPECT(counting_close(&first, &devices) == 0);
-	puts("done");
-	return 0;
+	EXPECT(run(&first) == 4 + opened && counting_close(&first, &devices) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	return RUN_CASES(argc, argv, CASE(one_is_open));
 }

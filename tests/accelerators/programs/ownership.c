@@ -33,121 +33,73 @@ static const struct owned_devices devices = {
 	.first = &npu_first, .second = &npu_second, .slow = &npu_slow};
 static const struct single_devices single_devices = {.slow = &npu_slow};
 
-static int8_t x[ELEMENTS];
+static int8_t x[ELEMENTS], sums[ELEMENTS];
 /* By device. */
 static int8_t y[3][ELEMENTS];
 static int8_t outcome[ELEMENTS];
 static struct opwest_value args[3][3];
 
-int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
-
-int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
-{
-	return opwest_npu_emul_add(dev, 1, a, b, y, ELEMENTS);
-}
-
 /* ---- calls on `target`, for tables of refused calls ---- */
 
 static struct owned_workspace *target = &workspace;
+static uint8_t saved[OWNED_STATE_SIZE];
+static const struct owned_inputs inputs;
+static const struct owned_outputs outputs = {outcome};
 
-static int own(uint32_t index)
-{
-	const struct opwest_call_device device = owned_call_device(target, index);
+#define AT(index) ((const struct opwest_call_device[]){owned_call_device(target, index)})
+#define CALL(name, expression)                                                                     \
+	static int name(uint32_t index)                                                            \
+	{                                                                                          \
+		(void)index;                                                                       \
+		return expression;                                                                 \
+	}
 
-	return opwest_own(&device);
-}
+CALL(own, opwest_own(AT(index)))
+CALL(launch, opwest_launch(opwest_find(&owned_registry, "launch"), args[index], 3, AT(index)))
+CALL(call, opwest_call(opwest_find(&owned_registry, "launch"), args[index], 3, AT(index)))
+CALL(wait_for, opwest_wait(AT(index)))
+CALL(release, opwest_release(AT(index)))
+CALL(run, owned_run(&inputs, &outputs, target, &devices))
+CALL(open_it, owned_open(target, &devices))
+CALL(cancel, owned_cancel(target))
+CALL(close_it, owned_close(target, &devices))
+CALL(reset, owned_reset(target))
+CALL(save, owned_save(target, saved, sizeof(saved)))
+CALL(restore, owned_restore(target, saved, sizeof(saved)))
+CALL(submit, owned_submit(&stream, &inputs, &outputs))
+CALL(open_stream, owned_stream_open(&stream, &devices))
+CALL(poll_now, owned_poll(&stream, 0, NULL))
+CALL(close_stream, owned_stream_close(&stream))
 
-static int launch(uint32_t index)
-{
-	const struct opwest_call_device device = owned_call_device(target, index);
-
-	return opwest_launch(opwest_find(&owned_registry, "launch"), args[index], 3, &device);
-}
-
-static int call(uint32_t index)
-{
-	const struct opwest_call_device device = owned_call_device(target, index);
-
-	return opwest_call(opwest_find(&owned_registry, "launch"), args[index], 3, &device);
-}
-
-static int wait_for(uint32_t index)
-{
-	const struct opwest_call_device device = owned_call_device(target, index);
-
-	return opwest_wait(&device);
-}
-
-static int release(uint32_t index)
-{
-	const struct opwest_call_device device = owned_call_device(target, index);
-
-	return opwest_release(&device);
-}
-
-static int run(uint32_t unused)
-{
-	const struct owned_inputs inputs = {0};
-	const struct owned_outputs outputs = {outcome};
-
-	(void)unused;
-	return owned_run(&inputs, &outputs, target, &devices);
-}
-
-static int open_again(uint32_t unused)
-{
-	(void)unused;
-	return owned_open(target, &devices);
-}
-
-static int close_it(uint32_t unused)
-{
-	(void)unused;
-	return owned_close(target, &devices);
-}
-
-static int reset(uint32_t unused)
-{
-	(void)unused;
-	return owned_reset(target);
-}
-
-static int save(uint32_t unused)
-{
-	uint8_t data[OWNED_STATE_SIZE];
-
-	(void)unused;
-	return owned_save(target, data, sizeof(data));
-}
-
-static int restore(uint32_t unused)
-{
-	const uint8_t data[OWNED_STATE_SIZE] = {0};
-
-	(void)unused;
-	return owned_restore(target, data, sizeof(data));
-}
-
-static int submit(uint32_t unused)
-{
-	const struct owned_inputs inputs = {0};
-	const struct owned_outputs outputs = {outcome};
-
-	(void)unused;
-	return owned_submit(&stream, &inputs, &outputs);
-}
-
-static int close_stream(uint32_t unused)
-{
-	(void)unused;
-	return owned_stream_close(&stream);
-}
-
-struct refused {
+struct expected {
 	int (*call)(uint32_t index);
 	uint32_t index;
 	int code;
 };
+
+static void expect_code(int line, size_t number, const struct expected *expected)
+{
+	const int code = expected->call(expected->index);
+
+	if (code != expected->code) {
+		fprintf(stderr, "line %d, call %zu: %d, expected %d\n", line, number, code,
+			expected->code);
+		exit(1);
+	}
+}
+
+static void expect_codes(int line, const struct expected *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		expect_code(line, i, &calls[i]);
+	}
+}
+
+#define COUNT_OF(calls)        (sizeof(calls) / sizeof((calls)[0]))
+#define EXPECT_CODES_OF(calls) expect_codes(__LINE__, calls, COUNT_OF(calls))
+#define EXPECT_CODES(...)      EXPECT_CODES_OF(((const struct expected[]){__VA_ARGS__}))
+#define EXPECT_REFUSED(calls)  expect_refused(__LINE__, calls, COUNT_OF(calls))
+#define RUN_AND_CLOSE          {run, 0, 0}, {close_it, 0, 0}
 
 /* Everything that a refused call must not change. */
 struct view {
@@ -169,12 +121,12 @@ static struct view view(void)
 	return seen;
 }
 
-static void expect_refused(const struct refused *calls, size_t count)
+static void expect_refused(int line, const struct expected *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct view before = view();
 
-		EXPECT_CODE(calls[i].call(calls[i].index), calls[i].code);
+		expect_code(line, i, &calls[i]);
 
 		const struct view after = view();
 
@@ -182,22 +134,16 @@ static void expect_refused(const struct refused *calls, size_t count)
 	}
 }
 
-#define EXPECT_REFUSED(calls) expect_refused(calls, sizeof(calls) / sizeof((calls)[0]))
-
 static bool is_written(void)
 {
-	int right = 0;
-
-	for (int i = 0; i < ELEMENTS; i++) {
-		right += y[FIRST][i] == 2 * x[i];
-	}
-	return right == ELEMENTS;
+	return memcmp(y[FIRST], sums, sizeof(sums)) == 0;
 }
 
 static void prepare(void)
 {
 	for (int i = 0; i < ELEMENTS; i++) {
 		x[i] = (int8_t)(3 * i - 20);
+		sums[i] = (int8_t)(2 * x[i]);
 	}
 	memset(y, 0x55, sizeof(y));
 	for (int i = 0; i < 3; i++) {
@@ -205,12 +151,6 @@ static void prepare(void)
 		args[i][1] = args[i][0];
 		args[i][2] = opwest_out(OPWEST_INT8, y[i], sizeof(y[i]));
 	}
-}
-
-static void run_and_close(void)
-{
-	EXPECT_CODE(run(0), 0);
-	EXPECT_CODE(close_it(0), 0);
 }
 
 /* POSIX passes data of any type. */
@@ -232,32 +172,30 @@ static void on_another_thread(void (*function)(void))
 
 /* ---- cases ---- */
 
+/* Of a thread that is not the owner's. */
+static const struct expected for_others[] = {
+	{own, FIRST, -EBUSY}, {own, SECOND, -EBUSY}, {call, FIRST, -EBUSY}, {call, SECOND, -EBUSY},
+	{launch, FIRST, -EPERM}, {launch, SECOND, -EPERM}, {wait_for, FIRST, -EPERM},
+	{release, FIRST, -EPERM}, {own, 3, -EINVAL}, {run, 0, -EBUSY}, {close_it, 0, -EBUSY},
+	{open_it, 0, -EBUSY}, {reset, 0, -EBUSY}, {save, 0, -EBUSY}, {restore, 0, -EBUSY},
+};
+
 static void refused_on_another_thread(void)
 {
-	static const struct refused calls[] = {
-		{own, FIRST, -EBUSY}, {own, SECOND, -EBUSY}, {call, FIRST, -EBUSY},
-		{call, SECOND, -EBUSY}, {launch, FIRST, -EPERM}, {launch, SECOND, -EPERM},
-		{wait_for, FIRST, -EPERM}, {release, FIRST, -EPERM}, {own, 3, -EINVAL},
-		{run, 0, -EBUSY}, {close_it, 0, -EBUSY}, {open_again, 0, -EBUSY},
-		{reset, 0, -EBUSY}, {save, 0, -EBUSY}, {restore, 0, -EBUSY},
-	};
-
-	EXPECT_REFUSED(calls);
+	EXPECT_REFUSED(for_others);
 }
 
 /* The job in flight ends after the refused calls, and its owner waits for it. */
 static void case_refused(void)
 {
-	static const struct refused calls[] = {
+	static const struct expected calls[] = {
 		{own, FIRST, -EALREADY}, {own, 3, -EINVAL}, {launch, SECOND, -EPERM},
 		{wait_for, SECOND, -EPERM}, {release, SECOND, -EPERM}, {run, 0, -EBUSY},
-		{close_it, 0, -EBUSY}, {open_again, 0, -EBUSY}, {reset, 0, -EBUSY},
+		{close_it, 0, -EBUSY}, {open_it, 0, -EBUSY}, {reset, 0, -EBUSY},
 		{save, 0, -EBUSY}, {restore, 0, -EBUSY},
 	};
 
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(launch(FIRST), 0);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, 0}, {launch, FIRST, 0});
 	workspace.status.code = -1; /* of an earlier failure */
 	EXPECT_REFUSED(calls);
 	on_another_thread(refused_on_another_thread);
@@ -265,101 +203,68 @@ static void case_refused(void)
 	EXPECT(is_written());
 	EXPECT_REFUSED(calls); /* without a job in flight too */
 	on_another_thread(refused_on_another_thread);
-	EXPECT_CODE(release(FIRST), 0);
-	EXPECT_CODE(release(FIRST), -EPERM);
-	run_and_close();
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	run_and_close();
+	EXPECT_CODES({release, FIRST, 0}, {release, FIRST, -EPERM}, RUN_AND_CLOSE);
+	EXPECT_CODES({open_it, 0, 0}, RUN_AND_CLOSE);
 }
 
-static int others_code;
-
-static void run_other(void)
+static void busy_on_another_thread(void)
 {
-	others_code = run(0);
+	EXPECT_CODES({run, 0, -EBUSY}, {call, FIRST, -EBUSY});
+	EXPECT(target->status.hook == OPWEST_HOOK_OPEN && target->status.code == -EBUSY);
+	EXPECT(target->status.device == FIRST);
 }
 
-/* A second workspace with the same devices: its calls fail, and the owner keeps its device. */
+/*
+ * A second workspace with the same devices: its calls fail, and the owner keeps its device. On the
+ * owner's thread they would wait for ever: they are refused at once.
+ */
 static void case_second_workspace(void)
 {
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(launch(FIRST), 0);
-	EXPECT_CODE(owned_open(&other, &devices), 0);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, 0}, {launch, FIRST, 0});
 	target = &other;
-	EXPECT_CODE(own(FIRST), -EDEADLK);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, -EDEADLK});
 	EXPECT(other.status.code == -EDEADLK && other.status.hook == OPWEST_HOOK_OPEN);
-	EXPECT_CODE(call(FIRST), -EDEADLK);
-	EXPECT_CODE(launch(FIRST), -EPERM);
-	EXPECT_CODE(release(FIRST), -EPERM);
-	EXPECT_CODE(run(0), -EDEADLK);
-	EXPECT_CODE(call(SECOND), 0);
-	on_another_thread(run_other);
-	EXPECT_CODE(others_code, -EBUSY);
+	EXPECT_CODES({call, FIRST, -EDEADLK}, {launch, FIRST, -EPERM}, {release, FIRST, -EPERM},
+		     {run, 0, -EDEADLK}, {call, SECOND, 0});
+	on_another_thread(busy_on_another_thread);
 	EXPECT(other.opened && workspace.status.code == 0);
 	EXPECT_CODE(close_it(0), 0); /* the device stays active for the first one */
 	target = &workspace;
-	EXPECT_CODE(launch(FIRST), 0);
-	EXPECT_CODE(wait_for(FIRST), 0);
+	EXPECT_CODES({launch, FIRST, 0}, {wait_for, FIRST, 0});
 	EXPECT(is_written());
-	EXPECT_CODE(release(FIRST), 0);
-	run_and_close();
+	EXPECT_CODES({release, FIRST, 0}, RUN_AND_CLOSE);
 }
 
 /* A cancellation applies to all devices of a thread, until the last one is released. */
 static void case_several_devices(void)
 {
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(own(SECOND), 0);
-	EXPECT_CODE(release(SECOND), 0);
-	EXPECT_CODE(launch(FIRST), 0);
-	EXPECT_CODE(owned_cancel(&workspace), 0);
-	EXPECT_CODE(own(SECOND), -ECANCELED);
-	EXPECT_CODE(call(SECOND), -ECANCELED);
-	EXPECT_CODE(launch(FIRST), -ECANCELED);
-	EXPECT_CODE(wait_for(FIRST), -ECANCELED);
-	EXPECT_CODE(close_it(0), -EBUSY);
-	EXPECT_CODE(release(FIRST), -ECANCELED);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, 0}, {own, SECOND, 0}, {release, SECOND, 0},
+		     {launch, FIRST, 0}, {cancel, 0, 0}, {own, SECOND, -ECANCELED},
+		     {call, SECOND, -ECANCELED}, {launch, FIRST, -ECANCELED},
+		     {wait_for, FIRST, -ECANCELED}, {close_it, 0, -EBUSY},
+		     {release, FIRST, -ECANCELED});
 	EXPECT(workspace.opened);
-	EXPECT_CODE(release(FIRST), -EPERM);
-	EXPECT_CODE(own(SECOND), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(close_it(0), -EBUSY);
-	EXPECT_CODE(release(FIRST), 0);
-	EXPECT_CODE(run(0), -EBUSY);
-	EXPECT_CODE(release(SECOND), 0);
-	run_and_close();
+	EXPECT_CODES({release, FIRST, -EPERM}, {own, SECOND, 0}, {own, FIRST, 0},
+		     {close_it, 0, -EBUSY}, {release, FIRST, 0}, {run, 0, -EBUSY},
+		     {release, SECOND, 0}, RUN_AND_CLOSE);
 }
 
 static void expect_closed(void)
 {
 	EXPECT(!workspace.opened);
-	EXPECT_CODE(own(FIRST), -EPERM);
-	EXPECT_CODE(launch(FIRST), -EPERM);
-	EXPECT_CODE(wait_for(SLOW), -EPERM);
-	EXPECT_CODE(release(FIRST), -EPERM);
-	EXPECT_CODE(run(0), -EPERM);
-	EXPECT_CODE(reset(0), -EPERM);
-	EXPECT_CODE(close_it(0), -EALREADY);
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	run_and_close();
+	EXPECT_CODES({own, FIRST, -EPERM}, {launch, FIRST, -EPERM}, {wait_for, SLOW, -EPERM},
+		     {release, FIRST, -EPERM}, {run, 0, -EPERM}, {reset, 0, -EPERM},
+		     {close_it, 0, -EALREADY}, {open_it, 0, 0}, RUN_AND_CLOSE);
 }
 
 /* A time-out ends the ownership of all devices of the workspace: of a wait, and of a full queue. */
 static void case_time_out(void)
 {
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(launch(FIRST), 0);
-	EXPECT_CODE(own(SLOW), 0);
-	EXPECT_CODE(launch(SLOW), 0);
-	EXPECT_CODE(wait_for(SLOW), -ETIMEDOUT);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, 0}, {launch, FIRST, 0}, {own, SLOW, 0},
+		     {launch, SLOW, 0}, {wait_for, SLOW, -ETIMEDOUT});
 	expect_closed();
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(SLOW), 0);
-	EXPECT_CODE(launch(SLOW), 0);
-	EXPECT_CODE(launch(SLOW), -ETIMEDOUT);
+	EXPECT_CODES({open_it, 0, 0}, {own, SLOW, 0}, {launch, SLOW, 0},
+		     {launch, SLOW, -ETIMEDOUT});
 	EXPECT(workspace.status.hook == OPWEST_HOOK_SYNC && workspace.status.device == SLOW);
 	expect_closed();
 }
@@ -384,76 +289,60 @@ static void case_stateful(void)
 
 static void case_frames(void)
 {
-	static const struct refused while_owned[] = {
+	static const struct expected while_owned[] = {
 		{submit, 0, -EBUSY}, {close_stream, 0, -EBUSY}, {run, 0, -EBUSY},
+		{poll_now, 0, -EBUSY},
 	};
-	static const struct refused in_flight[] = {
+	static const struct expected in_flight[] = {
 		{own, FIRST, -EBUSY}, {own, SLOW, -EBUSY}, {call, FIRST, -EBUSY},
 		{launch, FIRST, -EPERM}, {wait_for, FIRST, -EPERM}, {release, FIRST, -EPERM},
-		{run, 0, -EBUSY}, {close_it, 0, -EBUSY}, {reset, 0, -EBUSY},
-		{save, 0, -EBUSY}, {restore, 0, -EBUSY}, {close_stream, 0, -EBUSY},
+		{run, 0, -EBUSY}, {open_it, 0, -EBUSY}, {close_it, 0, -EBUSY},
+		{reset, 0, -EBUSY}, {save, 0, -EBUSY}, {restore, 0, -EBUSY},
+		{close_stream, 0, -EBUSY},
 	};
 
 	target = &stream.workspace;
-	EXPECT_CODE(submit(0), -EPERM);
-	EXPECT_CODE(owned_stream_open(&stream, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(launch(FIRST), 0);
+	EXPECT_CODES({submit, 0, -EPERM}, {open_stream, 0, 0}, {own, FIRST, 0}, {launch, FIRST, 0});
 	EXPECT_REFUSED(while_owned);
-	EXPECT_CODE(owned_poll(&stream, 0, NULL), -EBUSY);
 	EXPECT_CODE(wait_for(FIRST), 0);
 	EXPECT(is_written());
-	EXPECT_CODE(release(FIRST), 0);
-	EXPECT_CODE(submit(0), 0);
+	EXPECT_CODES({release, FIRST, 0}, {submit, 0, 0});
 	EXPECT_REFUSED(in_flight);
 	EXPECT_CODE(owned_poll(&stream, 5000, NULL), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT_CODE(release(FIRST), 0);
-	EXPECT_CODE(close_stream(0), 0);
+	EXPECT_CODES({own, FIRST, 0}, {release, FIRST, 0}, {close_stream, 0, 0});
 }
 
 static atomic_bool ends;
 static atomic_int rounds;
 
 /* As refused_on_another_thread(), while the owner uses its device. */
-static void *disturb(void *unused)
+static void disturb(void)
 {
-	static const struct refused calls[] = {
-		{own, FIRST, -EBUSY}, {own, SECOND, -EBUSY}, {call, SECOND, -EBUSY},
-		{launch, FIRST, -EPERM}, {wait_for, FIRST, -EPERM}, {release, FIRST, -EPERM},
-		{run, 0, -EBUSY}, {close_it, 0, -EBUSY}, {reset, 0, -EBUSY},
-	};
-
 	while (!atomic_load(&ends)) {
-		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-			EXPECT_CODE(calls[i].call(calls[i].index), calls[i].code);
-		}
+		EXPECT_CODES_OF(for_others);
 		(void)atomic_fetch_add(&rounds, 1);
 	}
-	return unused;
 }
 
 static void case_threads(void)
 {
+	void (*function)(void) = disturb;
 	pthread_t thread;
 
-	EXPECT_CODE(owned_open(&workspace, &devices), 0);
-	EXPECT_CODE(own(FIRST), 0);
-	EXPECT(pthread_create(&thread, NULL, disturb, NULL) == 0);
+	EXPECT_CODES({open_it, 0, 0}, {own, FIRST, 0});
+	EXPECT(pthread_create(&thread, NULL, start, &function) == 0);
 	for (int i = 0; i < ROUNDS || atomic_load(&rounds) < ROUNDS; i++) {
 		memset(y[FIRST], 0x55, sizeof(y[FIRST]));
 		EXPECT_CODE(launch(FIRST), 0);
 		if (i % 4 == 0) {
-			EXPECT_CODE(own(SECOND), 0);
-			EXPECT_CODE(release(SECOND), 0);
+			EXPECT_CODES({own, SECOND, 0}, {release, SECOND, 0});
 		}
 		EXPECT_CODE(wait_for(FIRST), 0);
 		EXPECT(is_written());
 	}
 	atomic_store(&ends, true);
 	EXPECT(pthread_join(thread, NULL) == 0);
-	EXPECT_CODE(release(FIRST), 0);
-	run_and_close();
+	EXPECT_CODES({release, FIRST, 0}, RUN_AND_CLOSE);
 }
 
 int main(int argc, char **argv)

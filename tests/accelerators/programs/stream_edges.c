@@ -2,6 +2,7 @@
 /* The results of submit and poll apart from success. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include <opwest/npu_emul_host.h>
@@ -17,7 +18,6 @@ static void close_both(void);
 
 #define ELEMENTS   16
 #define LATENCY_US 3000
-#define JOBS_MS    ((int)(LATENCY_US / 1000))
 
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_a, LATENCY_US);
 OPWEST_NPU_EMUL_HOST_DEFINE(npu_b, LATENCY_US);
@@ -25,20 +25,19 @@ EDGES_STREAM_DEFINE(stream);
 EDGES_WORKSPACE_DEFINE(plain);
 
 static const struct edges_devices devices = {.first = &npu_a, .second = &npu_b};
+static const struct edges_inputs inputs;
 static int8_t results[2][ELEMENTS];
-
-int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
-
-int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
-{
-	return opwest_npu_emul_add(dev, 1, a, b, y, ELEMENTS);
-}
 
 static void fill(int8_t *x, int frame)
 {
 	for (int i = 0; i < ELEMENTS; i++) {
 		x[i] = (int8_t)(frame * 7 + i);
 	}
+}
+
+static int submit_to(int8_t *y)
+{
+	return edges_submit(&stream, &inputs, &(struct edges_outputs){y});
 }
 
 static int submit(int frame)
@@ -48,20 +47,23 @@ static int submit(int frame)
 	if (next != NULL) {
 		fill(next->input.x, frame);
 	}
-	return edges_submit(&stream, &(struct edges_inputs){0},
-			    &(struct edges_outputs){.y = results[frame % 2]});
+	return submit_to(results[frame % 2]);
 }
 
-/* The results of run for frames from the first content of the state on; `first` is the first frame. */
+static int run(struct edges_workspace *workspace, int frame, int8_t *y)
+{
+	fill(workspace->input.x, frame);
+	return edges_run(&inputs, &(struct edges_outputs){y}, workspace, &devices);
+}
+
+/* The results of run for frames; the state has its first content before the frame `first`. */
 static void check_result(int first, int frame)
 {
 	int8_t good[ELEMENTS] = {0};
 
 	EXPECT(edges_reset(&plain) == 0);
 	for (int i = first; i <= frame; i++) {
-		fill(plain.input.x, i);
-		EXPECT(edges_run(&(struct edges_inputs){0}, &(struct edges_outputs){.y = good}, &plain,
-				&devices) == 0);
+		EXPECT(run(&plain, i, good) == 0);
 	}
 	EXPECT(memcmp(good, results[frame % 2], ELEMENTS) == 0);
 }
@@ -69,6 +71,17 @@ static void check_result(int first, int frame)
 static int poll(void)
 {
 	return edges_poll(&stream, 5000, NULL);
+}
+
+static int poll_now(void)
+{
+	return edges_poll(&stream, 0, NULL);
+}
+
+static void expect_frame(int first, int frame)
+{
+	EXPECT(submit(frame) == 0 && poll() == 0);
+	check_result(first, frame);
 }
 
 static void check_owned(bool owned)
@@ -88,19 +101,17 @@ static void case_arguments(void)
 	const struct edges_frame *frame = edges_stream_frame(&stream);
 
 	EXPECT(frame != NULL);
-	EXPECT(edges_submit(NULL, &(struct edges_inputs){0}, &(struct edges_outputs){0}) == -EINVAL);
+	EXPECT(edges_submit(NULL, &inputs, &(struct edges_outputs){0}) == -EINVAL);
+	EXPECT(edges_poll(NULL, 0, NULL) == -EINVAL && edges_stream_close(NULL) == -EINVAL);
+	EXPECT(edges_stream_open(NULL, &devices) == -EINVAL && edges_stream_cancel(NULL) == -EINVAL);
+	EXPECT(edges_stream_notify(NULL, NULL, NULL) == -EINVAL);
 	EXPECT(edges_submit(&stream, NULL, &(struct edges_outputs){0}) == -EINVAL);
 	EXPECT(stream.workspace.status.hook == OPWEST_HOOK_INPUT);
-	EXPECT(edges_submit(&stream, &(struct edges_inputs){0}, &(struct edges_outputs){0}) ==
-	      -EINVAL);
+	EXPECT(submit_to(NULL) == -EINVAL);
 	EXPECT(stream.workspace.status.hook == OPWEST_HOOK_OUTPUT);
 	EXPECT(stream.workspace.status.argument == 0U);
-	EXPECT(edges_poll(NULL, 0, NULL) == -EINVAL);
 	EXPECT(edges_poll(&stream, 0, &frame) == -ENOENT && frame == NULL);
 	EXPECT(edges_stream_open(&stream, &devices) == -EALREADY);
-	EXPECT(edges_stream_open(NULL, &devices) == -EINVAL);
-	EXPECT(edges_stream_close(NULL) == -EINVAL && edges_stream_cancel(NULL) == -EINVAL);
-	EXPECT(edges_stream_notify(NULL, NULL, NULL) == -EINVAL);
 	check_owned(false);
 }
 
@@ -130,89 +141,52 @@ static void case_in_flight(void)
 	EXPECT(edges_stream_close(&stream) == -EBUSY);
 	EXPECT(edges_stream_notify(&stream, NULL, NULL) == -EBUSY);
 	EXPECT(edges_poll(&stream, 5000, &ended) == 0 && ended == first);
-	EXPECT(edges_run(&(struct edges_inputs){0}, &(struct edges_outputs){.y = results[0]}, &plain,
-			&devices) == -EDEADLK);
+	EXPECT(run(&plain, 0, results[0]) == -EDEADLK);
 	EXPECT(edges_poll(&stream, OPWEST_FOREVER, &ended) == 0 && ended != first);
 	check_result(0, 1);
 	check_owned(false);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
+	EXPECT(poll_now() == -ENOENT);
 }
 
-static void *other_thread(void *result)
+static void *other_thread(void *unused)
 {
-	int *const codes = result;
-
-	codes[0] = edges_poll(&stream, 0, NULL);
-	codes[1] = edges_submit(&stream, &(struct edges_inputs){0},
-				&(struct edges_outputs){.y = results[0]});
-	return NULL;
+	EXPECT(poll_now() == -EPERM && submit_to(results[0]) == -EPERM);
+	return unused;
 }
 
 static void case_threads(void)
 {
 	pthread_t thread;
-	int codes[2];
 
 	EXPECT(submit(0) == 0);
-	EXPECT(pthread_create(&thread, NULL, other_thread, codes) == 0);
+	EXPECT(pthread_create(&thread, NULL, other_thread, NULL) == 0);
 	EXPECT(pthread_join(thread, NULL) == 0);
-	EXPECT(codes[0] == -EPERM && codes[1] == -EPERM);
 	EXPECT(poll() == 0);
 	check_result(0, 0);
 }
 
-static void expect_busy(void)
-{
-	static uint8_t saved[EDGES_STATE_SIZE];
-	const struct opwest_call_device first =
-		edges_call_device(&stream.workspace, EDGES_DEVICE_FIRST_INDEX);
-	const struct opwest_status before = stream.workspace.status;
-
-	EXPECT(edges_run(NULL, NULL, &stream.workspace, NULL) == -EBUSY);
-	EXPECT(edges_open(&stream.workspace, &devices) == -EBUSY);
-	EXPECT(edges_close(&stream.workspace, &devices) == -EBUSY);
-	EXPECT(edges_reset(&stream.workspace) == -EBUSY);
-	EXPECT(edges_save(&stream.workspace, saved, sizeof(saved)) == -EBUSY);
-	EXPECT(edges_restore(&stream.workspace, saved, sizeof(saved)) == -EBUSY);
-	EXPECT(opwest_own(&first) == -EBUSY && opwest_release(&first) == -EPERM);
-	EXPECT(memcmp(&before, &stream.workspace.status, sizeof(before)) == 0);
-}
-
+/* A run of another thread. ownership.c has calls of the workspace while a frame is in flight. */
 static void case_busy(void)
 {
-	EXPECT(submit(0) == 0);
-	expect_busy();
-	EXPECT(submit(1) == 0);
-	expect_busy();
-	EXPECT(poll() == 0);
-	expect_busy();
-	EXPECT(poll() == 0);
-	check_result(0, 1);
-	EXPECT(opwest_port_take(&stream.workspace.running)); /* a run of another thread */
-	expect_busy();
-	EXPECT(edges_submit(&stream, NULL, NULL) == -EBUSY);
-	EXPECT(edges_poll(&stream, 0, NULL) == -EBUSY);
+	EXPECT(opwest_port_take(&stream.workspace.running));
+	EXPECT(edges_submit(&stream, NULL, NULL) == -EBUSY && poll_now() == -EBUSY);
 	EXPECT(edges_stream_notify(&stream, NULL, NULL) == -EBUSY);
 	EXPECT(edges_stream_open(&stream, &devices) == -EBUSY);
 	EXPECT(edges_stream_close(&stream) == -EBUSY);
 	opwest_port_give(&stream.workspace.running);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(0, 2);
+	expect_frame(0, 0);
 }
 
 static void *compete(void *results_of_thread)
 {
-	int8_t *const own = results_of_thread;
-
 	for (int i = 0; i < 200; i++) {
-		int rc = edges_submit(&stream, &(struct edges_inputs){0},
-				      &(struct edges_outputs){.y = own});
+		int rc = submit_to(results_of_thread);
 
 		EXPECT(rc == 0 || rc == -EBUSY || rc == -EPERM);
 		if (rc == 0) {
 			EXPECT(poll() == 0);
 		} else {
-			rc = edges_poll(&stream, 0, NULL);
+			rc = poll_now();
 			EXPECT(rc == -ENOENT || rc == -EBUSY || rc == -EPERM);
 		}
 	}
@@ -231,13 +205,7 @@ static void case_race(void)
 		EXPECT(pthread_join(threads[i], NULL) == 0);
 	}
 	EXPECT(edges_reset(&stream.workspace) == 0);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
-}
-
-static int submit_to(int8_t *y)
-{
-	return edges_submit(&stream, &(struct edges_inputs){0}, &(struct edges_outputs){.y = y});
+	expect_frame(2, 2);
 }
 
 static void expect_refused(int8_t *y)
@@ -287,13 +255,10 @@ static void case_overlaps(void)
 /* Run on the workspace of the stream continues its state, and a frame continues that of run. */
 static void case_runs_between(void)
 {
-	EXPECT(submit(0) == 0 && poll() == 0);
-	fill(stream.workspace.input.x, 1);
-	EXPECT(edges_run(&(struct edges_inputs){0}, &(struct edges_outputs){.y = results[1]},
-			&stream.workspace, &devices) == 0);
+	expect_frame(0, 0);
+	EXPECT(run(&stream.workspace, 1, results[1]) == 0);
 	check_result(0, 1);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(0, 2);
+	expect_frame(0, 2);
 }
 
 static void case_hangs(void)
@@ -304,11 +269,10 @@ static void case_hangs(void)
 	EXPECT(edges_poll(&stream, OPWEST_FOREVER, NULL) == -ETIMEDOUT);
 	EXPECT(!stream.workspace.opened);
 	EXPECT(stream.workspace.status.device == 1U);
-	EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT && submit(0) == -EPERM);
+	EXPECT(poll_now() == -ENOENT && submit(0) == -EPERM);
 	EXPECT(edges_stream_close(&stream) == -EALREADY);
 	EXPECT(edges_stream_open(&stream, &devices) == 0);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
+	expect_frame(2, 2);
 }
 
 /* Each launch has its own time-out: late polls and the other frame do not use it up. */
@@ -345,26 +309,24 @@ static void case_cancelled(void)
 		}
 		EXPECT(rc == -ECANCELED);
 		EXPECT(stream.workspace.status.hook == OPWEST_HOOK_CANCEL);
-		EXPECT(edges_poll(&stream, 0, NULL) == -ENOENT);
+		EXPECT(poll_now() == -ENOENT);
 		EXPECT(pthread_join(thread, NULL) == 0);
 		check_owned(false);
 		EXPECT(stream.workspace.opened);
-		EXPECT(submit(2) == 0 && poll() == 0);
-		check_result(2, 2);
+		expect_frame(2, 2);
 	}
 	/* Without a frame in flight there is no effect. */
 	EXPECT(edges_stream_cancel(&stream) == 0);
 	EXPECT(edges_reset(&stream.workspace) == 0);
-	EXPECT(submit(2) == 0 && poll() == 0);
-	check_result(2, 2);
+	expect_frame(2, 2);
 }
 
-static int called;
+static atomic_int called;
 
 static void count_call(void *user)
 {
 	EXPECT(user == &called);
-	(void)__atomic_add_fetch(&called, 1, __ATOMIC_SEQ_CST);
+	called++;
 }
 
 /* Without a wait in poll: the callback is called at the end of each job. */
@@ -375,20 +337,20 @@ static void case_notified(void)
 	EXPECT(edges_stream_notify(&stream, count_call, &called) == 0);
 	EXPECT(submit(0) == 0 && submit(1) == 0);
 	for (int frame = 0; frame < 2;) {
-		const int rc = edges_poll(&stream, 0, NULL);
+		const int rc = poll_now();
 
 		EXPECT(rc == 0 || rc == -EAGAIN);
 		frame += rc == 0;
-		while (rc == -EAGAIN && __atomic_load_n(&called, __ATOMIC_SEQ_CST) == seen) {
+		while (rc == -EAGAIN && called == seen) {
 			usleep(100);
 		}
-		seen = __atomic_load_n(&called, __ATOMIC_SEQ_CST);
+		seen = called;
 	}
 	check_result(0, 1);
 	EXPECT(seen == 4);
 	EXPECT(edges_stream_notify(&stream, NULL, NULL) == 0);
 	EXPECT(submit(2) == 0 && poll() == 0);
-	EXPECT(__atomic_load_n(&called, __ATOMIC_SEQ_CST) == 4);
+	EXPECT(called == 4);
 }
 
 static void open_both(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manager of slots, controlled by lines: console.py. Each line gives one line of answer, which
- * begins with the return code, or "cut".
+ * The manager of slots, controlled by lines: core_support.py. Each line gives one line of answer,
+ * which begins with the return code, or is "cut", or "off" after a cut.
  */
 #include <errno.h>
 
@@ -10,10 +10,9 @@
 #include "given.h"
 #include "simulated.h"
 
-#define MOST_FILES    128
+#define MOST_FILES    512
 #define MOST_SESSIONS 3
 #define MOST_KEYS     3
-#define PART          100U
 
 static struct {
 	char name[40];
@@ -28,6 +27,8 @@ static char device_words[8][16];
 static const struct opwest_host_devices host_devices;
 static struct opwest_host host;
 static uint32_t failures_logged;
+/* After a cut of the power, until the next start. */
+static bool is_off;
 static struct opwest_bundles_config config;
 static struct opwest_session sessions[MOST_SESSIONS];
 static uint8_t *session_memory[MOST_SESSIONS];
@@ -51,21 +52,6 @@ static struct file *file_of(const char *name)
 	}
 	fprintf(stderr, "no file %s\n", name);
 	exit(2);
-}
-
-static void add_file(const char *name, const char *path)
-{
-	if (file_count == MOST_FILES) {
-		exit(2);
-	}
-	files[file_count].file = read_file(path);
-	(void)snprintf(files[file_count++].name, sizeof(files[0].name), "%s", name);
-}
-
-static void set_key(unsigned int index, const char *hex)
-{
-	(void)bytes_of(hex, keys[index].bytes);
-	config.key_count = (uint8_t)(index + 1U);
 }
 
 /* "name:type,name:type"; "-" for none */
@@ -93,53 +79,58 @@ static void set_devices(const char *text)
 	config.device_count = (uint8_t)count;
 }
 
-/* Remove a part of the configuration. */
-static void remove_part(const char *name)
-{
-	static struct opwest_bundle_storage_api api;
+#define FIELD(name, place) {name, &(place), sizeof(place)}
 
-	api = *simulated_storage.api;
-	if (strcmp(name, "storage") == 0) {
-		config.storage = NULL;
-	} else if (strcmp(name, "api") == 0) {
-		simulated_storage.api = NULL;
-		return;
-	} else if (strcmp(name, "slots") == 0) {
-		simulated_storage.slots = NULL;
-	} else if (strcmp(name, "keys") == 0) {
-		config.keys = NULL;
-	} else if (strcmp(name, "host") == 0) {
-		config.host = NULL;
-	} else if (strcmp(name, "devices") == 0) {
-		config.devices = NULL;
-		config.device_count = 1U;
-	} else if (strcmp(name, "erase") == 0) {
-		api.erase = NULL;
-	} else if (strcmp(name, "write") == 0) {
-		api.write = NULL;
-	} else if (strcmp(name, "synchronise") == 0) {
-		api.synchronise = NULL;
-	} else if (strcmp(name, "load") == 0) {
-		api.load = NULL;
-	} else if (strcmp(name, "store") == 0) {
-		api.store = NULL;
-	} else {
-		exit(2);
+/* What `set` gives a number; 0 removes a pointer. */
+static const struct {
+	const char *name;
+	void *place;
+	size_t size;
+} fields[] = {
+	FIELD("downgrade", config.allows_downgrade),
+	FIELD("waits", config.waits_for_confirmation),
+	FIELD("crash_limit", config.crash_limit),
+	FIELD("key_count", config.key_count),
+	FIELD("device_count", config.device_count),
+	FIELD("host_version", host.version),
+	FIELD("load_code", simulated.load_code),
+	FIELD("synchronise_code", simulated.synchronise_code),
+	FIELD("link_code", simulated.link_code),
+	FIELD("descriptor", simulated.descriptor_offset),
+	FIELD("write_size", simulated.slots[1].write_size),
+	FIELD("slot_count", simulated_storage.slot_count),
+	FIELD("storage", config.storage),
+	FIELD("keys", config.keys),
+	FIELD("host", config.host),
+	FIELD("device_table", config.devices),
+	FIELD("api", simulated_storage.api),
+	FIELD("slots", simulated_storage.slots),
+	FIELD("erase", simulated_api.erase),
+	FIELD("write", simulated_api.write),
+	FIELD("synchronise", simulated_api.synchronise),
+	FIELD("load", simulated_api.load),
+	FIELD("store", simulated_api.store),
+	FIELD("link", simulated_api.link),
+	FIELD("unlink", simulated_api.unlink),
+};
+
+static void set_field(const char *name, long number)
+{
+	for (size_t i = 0U; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strcmp(fields[i].name, name) == 0) {
+			memcpy(fields[i].place, &number, fields[i].size);
+			return;
+		}
 	}
-	simulated_storage.api = &api;
+	fprintf(stderr, "no field %s\n", name);
+	exit(2);
 }
 
 static void set(const char *name, const char *value)
 {
 	const long number = strtol(value, NULL, 0);
 
-	if (strcmp(name, "downgrade") == 0) {
-		config.allows_downgrade = number != 0;
-	} else if (strcmp(name, "waits") == 0) {
-		config.waits_for_confirmation = number != 0;
-	} else if (strcmp(name, "crash_limit") == 0) {
-		config.crash_limit = (uint8_t)number;
-	} else if (strcmp(name, "trial") == 0) {
+	if (strcmp(name, "trial") == 0) {
 		free(config.trial.memory);
 		config.trial.memory = number == 0 ? NULL : malloc((size_t)number);
 		config.trial.size = (uint32_t)number;
@@ -147,49 +138,24 @@ static void set(const char *name, const char *value)
 		set_devices(value);
 	} else if (strcmp(name, "host_devices") == 0) {
 		host.devices = number != 0 ? &host_devices : NULL;
-	} else if (strcmp(name, "host_version") == 0) {
-		host.version = (uint16_t)number;
-	} else if (strcmp(name, "keys") == 0) {
-		config.key_count = (uint8_t)number;
-	} else if (strcmp(name, "loader") == 0) {
-		simulated_storage.api = &simulated_api_linked;
 	} else if (strcmp(name, "fast") == 0) {
 		own_pool.memory = aligned_alloc(64U, 64U);
 		own_pool.memory += number % 64;
 		own_pool.size = (uint32_t)(number / 64);
 		uses_own_pool = true;
-	} else if (strcmp(name, "load") == 0) {
-		simulated.load_code = (int)number;
-	} else if (strcmp(name, "synchronise") == 0) {
-		simulated.synchronise_code = (int)number;
-	} else if (strcmp(name, "link") == 0) {
-		simulated.link_code = (int)number;
-	} else if (strcmp(name, "descriptor") == 0) {
-		simulated.descriptor_offset = (uint32_t)number;
 	} else if (strcmp(name, "slot_size") == 0) {
 		simulated.slots[number >> 16].size = (uint32_t)number & 0xffffU;
 	} else if (strcmp(name, "slot_shift") == 0) {
 		simulated.slots[1].memory += number;
-	} else if (strcmp(name, "write_size") == 0) {
-		simulated.slots[1].write_size = (uint32_t)number;
-	} else if (strcmp(name, "remove") == 0) {
-		remove_part(value);
-	} else if (strcmp(name, "slot_count") == 0) {
-		simulated_storage.slot_count = (uint8_t)number;
 	} else {
-		exit(2);
+		set_field(name, number);
 	}
 }
 
-/* -1: the slot of the next upload. */
-static uint8_t slot_of(const char *word)
+/* 0 without a word; the slot -1 is that of the next upload. */
+static uint32_t number(const char *word)
 {
-	return (uint8_t)strtol(word, NULL, 0);
-}
-
-static int begin(const char *slot, const struct file *file, uint32_t *offset)
-{
-	return opwest_bundles_begin(&bundles, slot_of(slot), file->size, file->digest, offset);
+	return word == NULL ? 0U : (uint32_t)strtol(word, NULL, 0);
 }
 
 /* A part is a copy of its exact size, so the sanitizer finds reads behind it. */
@@ -206,14 +172,16 @@ static int write_part(const struct file *file, uint32_t offset, uint32_t size, u
 	return rc;
 }
 
-static int send(const char *slot, const struct file *file)
+/* In parts of this size; 0: of 100 bytes. */
+static int send(uint8_t slot, const struct file *file, uint32_t part)
 {
 	uint32_t offset = 0U;
-	int rc = begin(slot, file, &offset);
+	int rc = opwest_bundles_begin(&bundles, slot, file->size, file->digest, &offset);
 
+	part = part == 0U ? 100U : part;
 	while (rc == 0 && offset < file->size) {
 		const uint32_t rest = file->size - offset;
-		const uint32_t size = rest < PART ? rest : PART;
+		const uint32_t size = rest < part ? rest : part;
 		uint32_t next = offset;
 
 		rc = write_part(file, offset, size, &next);
@@ -225,16 +193,8 @@ static int send(const char *slot, const struct file *file)
 	return rc;
 }
 
-static void print_verdict(int rc, const struct opwest_bundle_verdict *verdict)
-{
-	printf("%d %u %ld %llx %llx\n", rc, verdict->fault, (long)verdict->detail,
-	       (unsigned long long)verdict->found, (unsigned long long)verdict->expected);
-}
-
 static void add_session(unsigned int index, uint32_t size)
 {
-	int rc;
-
 	free(session_memory[index]);
 	session_memory[index] = malloc(size);
 	memset(&sessions[index], 0xa5, sizeof(sessions[index]));
@@ -244,18 +204,16 @@ static void add_session(unsigned int index, uint32_t size)
 		.pools = uses_own_pool ? &own_pool : NULL,
 		.pool_count = uses_own_pool ? 1U : 0U,
 	};
-	rc = opwest_session_add(&bundles, &sessions[index]);
-	printf("%d\n", rc);
+	printf("%d\n", opwest_session_add(&bundles, &sessions[index]));
 }
 
-static void run_session(unsigned int index, const char *how, int first)
+static void run_session(struct opwest_session *session, const char *how, int8_t first)
 {
-	const int8_t x[4] = {(int8_t)first, 1, 2, 3};
+	const int8_t x[4] = {first, 1, 2, 3};
 	int32_t y[4] = {0};
 	float z = 0.0F;
 	const void *const inputs[] = {x};
 	void *const outputs[] = {how[0] == 'u' ? (uint8_t *)y + 1 : (uint8_t *)y, &z};
-	struct opwest_session *const session = &sessions[index];
 	const bool passes_null = how[0] == 'n';
 	int rc;
 
@@ -288,69 +246,18 @@ static void list(uint8_t slot)
 
 static void print_difference(int rc, const struct opwest_bundle_difference *found)
 {
-	printf("%d %s %s %u %lu %lu\n", rc, found->operator_name == NULL ? "-" : found->operator_name,
-	       found->tensor == NULL ? "-" : found->tensor, found->step, (unsigned long)found->element,
-	       (unsigned long)found->count);
-}
-
-static void check_part(char **words)
-{
-	struct opwest_bundle_difference found;
-	uint8_t expected[64];
-	const uint32_t size = (uint32_t)bytes_of(words[4], expected);
-	const int rc = opwest_bundles_check_part(&bundles, (uint16_t)atoi(words[1]),
-						 (uint16_t)atoi(words[2]),
-						 (uint32_t)strtoul(words[3], NULL, 0), expected,
-						 size, &found);
-
-	print_difference(rc, &found);
+	printf("%d %s %s %u %lu %lu\n", rc,
+	       found->operator_name == NULL ? "-" : found->operator_name,
+	       found->tensor == NULL ? "-" : found->tensor, found->step,
+	       (unsigned long)found->element, (unsigned long)found->count);
 }
 
 static void start(void)
 {
-	int rc;
-
 	memset(sessions, 0, sizeof(sessions));
 	memset(simulated.links, 0, sizeof(simulated.links));
 	memset(&bundles, 0, sizeof(bundles));
-	rc = opwest_bundles_start(&bundles, &config);
-	printf("%d\n", rc);
-}
-
-static void set_record(unsigned int id, const char *hex)
-{
-	simulated.records[id].size = hex == NULL ? 0U : (uint32_t)bytes_of(hex, simulated.records[id].data);
-	printf("0\n");
-}
-
-static void session_command(char **words, unsigned int index)
-{
-	const struct opwest_bundle_descriptor *descriptor = NULL;
-	const struct opwest_bundle_header *header = NULL;
-	struct opwest_status status = {0};
-	int rc;
-
-	if (strcmp(words[0], "session") == 0) {
-		add_session(index, (uint32_t)strtoul(words[2], NULL, 0));
-	} else if (strcmp(words[0], "run") == 0) {
-		run_session(index, words[2], words[3] == NULL ? 7 : atoi(words[3]));
-	} else if (strcmp(words[0], "hold") == 0) {
-		rc = opwest_session_hold(&sessions[index], &descriptor,
-					 words[2] == NULL ? &header : NULL);
-		printf("%d %s %s\n", rc, descriptor == NULL ? "-" : descriptor->details->model->name,
-		       header == NULL ? "-" : header->name);
-	} else if (strcmp(words[0], "release") == 0) {
-		opwest_session_release(&sessions[index]);
-		printf("0\n");
-	} else if (strcmp(words[0], "reset") == 0) {
-		printf("%d\n", opwest_session_reset(&sessions[index]));
-	} else if (strcmp(words[0], "status") == 0) {
-		rc = opwest_session_status(&sessions[index], &status);
-		printf("%d %ld %u\n", rc, (long)status.code, status.step);
-	} else {
-		fprintf(stderr, "unknown command %s\n", words[0]);
-		exit(2);
-	}
+	printf("%d\n", opwest_bundles_start(&bundles, &config));
 }
 
 static void print_state(void)
@@ -362,49 +269,140 @@ static void print_state(void)
 	       (int8_t)record.previous, record.crashes, record.fault);
 }
 
-static void storage_command(char **words)
+/* The fault of a header; the size of the file, whether it is signed, the verdict of the ABI. */
+static void parse(const struct file *file)
 {
-	if (strcmp(words[0], "flip") == 0) {
-		simulated_memory(slot_of(words[1]))[strtoul(words[2], NULL, 0)] ^=
-			(uint8_t)strtoul(words[3], NULL, 0);
+	struct opwest_bundle_header header;
+	struct opwest_bundle_verdict verdict = {0};
+	const enum opwest_bundle_fault fault = opwest_bundle_parse(file->data, file->size, &header);
+
+	printf("%d", fault);
+	if (fault == OPWEST_BUNDLE_GOOD) {
+		const bool agrees = opwest_bundle_abi_agrees(&header, &verdict);
+
+		printf(" %zu %d %d %u %ld %llx %llx",
+		       opwest_bundle_total(file->data, file->size, &header),
+		       opwest_bundle_signed(file->data, file->size, &header, keys,
+					    config.key_count),
+		       agrees, verdict.fault, (long)verdict.detail,
+		       (unsigned long long)verdict.found, (unsigned long long)verdict.expected);
+		printf(" %s %lx %llx %u %u %u", header.name, (unsigned long)header.version,
+		       (unsigned long long)header.interface_hash, header.kind, header.length,
+		       header.abi.outputs_size);
+	}
+	printf("\n");
+}
+
+static void session_command(char **words, struct opwest_session *session)
+{
+	const struct opwest_bundle_descriptor *descriptor = NULL;
+	const struct opwest_bundle_header *header = NULL;
+	struct opwest_status status = {0};
+	int rc;
+
+	if (IS("session")) {
+		add_session(number(words[1]), number(words[2]));
+	} else if (IS("run")) {
+		run_session(session, words[2], words[3] == NULL ? 7 : (int8_t)number(words[3]));
+	} else if (IS("hold")) {
+		rc = opwest_session_hold(session, &descriptor, words[2] == NULL ? &header : NULL);
+		printf("%d %s %s\n", rc,
+		       descriptor == NULL ? "-" : descriptor->details->model->name,
+		       header == NULL ? "-" : header->name);
+	} else if (IS("release")) {
+		opwest_session_release(session);
 		printf("0\n");
-	} else if (strcmp(words[0], "record") == 0) {
-		set_record((unsigned int)atoi(words[1]), words[2]);
-	} else if (strcmp(words[0], "disturb") == 0) {
-		simulated_disturb((uint32_t)atoi(words[1]), (enum when)atoi(words[2]),
-				  (uint32_t)atoi(words[3]), atoi(words[4]));
-		simulated.next_code = words[5] == NULL ? 0 : atoi(words[5]);
-		printf("0\n");
-	} else if (strcmp(words[0], "operations") == 0) {
-		printf("0 %u %u %u %u %d %d %d %u\n", simulated.operations, simulated.erases,
-		       simulated.writes, simulated.stores, simulated.links[0], simulated.links[1],
-		       simulated.links[2], failures_logged);
-	} else if (strcmp(words[0], "open") == 0) {
-		simulated_open((uint8_t)atoi(words[1]), (uint32_t)atoi(words[2]),
-			       (uint8_t)strtoul(words[3], NULL, 0));
-		printf("0\n");
+	} else if (IS("reset")) {
+		printf("%d\n", opwest_session_reset(session));
+	} else if (IS("status")) {
+		rc = opwest_session_status(session, &status);
+		printf("%d %ld %u\n", rc, (long)status.code, status.step);
 	} else {
-		session_command(words, words[1] == NULL ? 0U : (unsigned int)atoi(words[1]));
+		fprintf(stderr, "unknown command %s\n", words[0]);
+		exit(2);
 	}
 }
 
-static void upload_command(char **words)
+/* All slots and records. */
+static void copy_storage(bool saves)
 {
+	static uint8_t memory[MOST_SLOTS][SLOT_SIZE];
+	static struct simulated saved;
+
+	for (uint8_t i = 0U; i < MOST_SLOTS; i++) {
+		uint8_t *const slot = simulated_memory(i);
+
+		memcpy(saves ? memory[i] : slot, saves ? slot : memory[i], SLOT_SIZE);
+	}
+	if (saves) {
+		saved = simulated;
+	} else {
+		simulated = saved;
+	}
+}
+
+/* The storage and the configuration. Returns false for another command. */
+static bool surroundings_command(char **words)
+{
+	const uint32_t first = number(words[1]);
+
+	if (IS("set")) {
+		set(words[1], words[2]);
+	} else if (IS("key")) {
+		(void)bytes_of(words[2], keys[first].bytes);
+		config.key_count = (uint8_t)(first + 1U);
+	} else if (IS("file") && file_count < MOST_FILES) {
+		files[file_count].file = read_file(words[2]);
+		(void)snprintf(files[file_count++].name, sizeof(files[0].name), "%s", words[1]);
+	} else if (IS("flip")) {
+		simulated_memory((uint8_t)first)[number(words[2])] ^= (uint8_t)number(words[3]);
+	} else if (IS("record")) {
+		simulated.records[first].size = 0U;
+		if (words[2] != NULL) {
+			simulated.records[first].size =
+				(uint32_t)bytes_of(words[2], simulated.records[first].data);
+		}
+	} else if (IS("disturb")) {
+		simulated_disturb(first, (enum when)number(words[2]), number(words[3]),
+				  (int)number(words[4]));
+		simulated.next_code = (int)number(words[5]);
+	} else if (IS("save") || IS("restore")) {
+		copy_storage(IS("save"));
+	} else if (IS("open")) {
+		simulated_open((uint8_t)first, number(words[2]), (uint8_t)number(words[3]));
+	} else {
+		return false;
+	}
+	printf("0\n");
+	return true;
+}
+
+/* Commands that answer with their code only, or with an offset. */
+static bool upload_command(char **words)
+{
+	const uint8_t slot = (uint8_t)number(words[1]);
+	const struct file *file;
 	uint32_t offset = 0U;
 	int rc;
 
-	if (strcmp(words[0], "begin") == 0) {
-		rc = begin(words[1], file_of(words[2]), &offset);
+	if (IS("begin")) {
+		file = file_of(words[2]);
+		rc = opwest_bundles_begin(&bundles, slot, file->size, file->digest, &offset);
 		printf("%d %lu\n", rc, (unsigned long)offset);
-	} else if (strcmp(words[0], "write") == 0) {
-		rc = write_part(file_of(words[1]), (uint32_t)strtoul(words[2], NULL, 0),
-				(uint32_t)strtoul(words[3], NULL, 0), &offset);
+	} else if (IS("write")) {
+		rc = write_part(file_of(words[1]), number(words[2]), number(words[3]),
+				&offset);
 		printf("%d %lu\n", rc, (unsigned long)offset);
-	} else if (strcmp(words[0], "send") == 0) {
-		printf("%d\n", send(words[1], file_of(words[2])));
+	} else if (IS("send")) {
+		printf("%d\n", send(slot, file_of(words[2]), number(words[3])));
+	} else if (IS("confirm")) {
+		printf("%d\n", opwest_bundles_confirm(&bundles));
+	} else if (IS("healthy")) {
+		printf("%d\n", opwest_bundles_healthy(&bundles));
 	} else {
-		storage_command(words);
+		return false;
 	}
+	return true;
 }
 
 static void command(char **words)
@@ -412,43 +410,54 @@ static void command(char **words)
 	struct opwest_bundle_verdict verdict = {.fault = 99U};
 	struct opwest_bundle_difference found;
 	struct opwest_bundle_header header;
+	const struct file *file;
+	uint8_t expected[64];
+	uint32_t size;
 	int rc;
 
-	if (strcmp(words[0], "set") == 0) {
-		set(words[1], words[2]);
-		printf("0\n");
-	} else if (strcmp(words[0], "key") == 0) {
-		set_key((unsigned int)atoi(words[1]), words[2]);
-		printf("0\n");
-	} else if (strcmp(words[0], "file") == 0) {
-		add_file(words[1], words[2]);
-		printf("0\n");
-	} else if (strcmp(words[0], "start") == 0) {
+	if (surroundings_command(words)) {
+		return;
+	}
+	is_off = is_off && !IS("start");
+	if (is_off) {
+		printf("off\n");
+	} else if (upload_command(words) || thread_command(words, sessions)) {
+		return;
+	} else if (IS("start")) {
 		start();
-	} else if (strcmp(words[0], "install") == 0) {
-		rc = opwest_bundles_install(&bundles, &verdict);
-		print_verdict(rc, &verdict);
-	} else if (strcmp(words[0], "roll_back") == 0) {
-		rc = opwest_bundles_roll_back(&bundles, &verdict);
-		print_verdict(rc, &verdict);
-	} else if (strcmp(words[0], "confirm") == 0) {
-		printf("%d\n", opwest_bundles_confirm(&bundles));
-	} else if (strcmp(words[0], "healthy") == 0) {
-		printf("%d\n", opwest_bundles_healthy(&bundles));
-	} else if (strcmp(words[0], "state") == 0) {
+	} else if (IS("install") || IS("roll_back")) {
+		rc = IS("install") ? opwest_bundles_install(&bundles, &verdict)
+				   : opwest_bundles_roll_back(&bundles, &verdict);
+		printf("%d %u %ld %llx %llx\n", rc, verdict.fault, (long)verdict.detail,
+		       (unsigned long long)verdict.found, (unsigned long long)verdict.expected);
+	} else if (IS("state")) {
 		print_state();
-	} else if (strcmp(words[0], "list") == 0) {
-		list(slot_of(words[1]));
-	} else if (strcmp(words[0], "steps") == 0) {
+	} else if (IS("list")) {
+		list((uint8_t)number(words[1]));
+	} else if (IS("agrees")) {
+		rc = opwest_bundle_try(&bundles, bundles.current, &verdict) ? 0 : -EILSEQ;
+		printf("%d\n", rc);
+	} else if (IS("operations")) {
+		printf("0 %u %u %u %u %d %d %d %u\n", simulated.operations, simulated.erases,
+		       simulated.writes, simulated.stores, simulated.links[0], simulated.links[1],
+		       simulated.links[2], failures_logged);
+	} else if (IS("steps")) {
 		rc = opwest_bundles_check_steps(&bundles, &found);
 		print_difference(rc, &found);
-	} else if (strcmp(words[0], "part") == 0) {
-		check_part(words);
-	} else if (strcmp(words[0], "needs") == 0) {
-		(void)opwest_bundle_parse(file_of(words[1])->data, file_of(words[1])->size, &header);
+	} else if (IS("part")) {
+		size = (uint32_t)bytes_of(words[4], expected);
+		rc = opwest_bundles_check_part(&bundles, (uint16_t)number(words[1]),
+					       (uint16_t)number(words[2]), number(words[3]),
+					       expected, size, &found);
+		print_difference(rc, &found);
+	} else if (IS("parse")) {
+		parse(file_of(words[1]));
+	} else if (IS("needs")) {
+		file = file_of(words[1]);
+		(void)opwest_bundle_parse(file->data, file->size, &header);
 		printf("0 %lu\n", (unsigned long)opwest_bundles_needs(&header));
 	} else {
-		upload_command(words);
+		session_command(words, &sessions[number(words[1])]);
 	}
 }
 
@@ -471,10 +480,11 @@ int main(void)
 		for (int i = 0; i < 7; i++) {
 			words[i] = strtok_r(rest, " \n", &rest);
 		}
-		if (setjmp(simulated.cut) == 0) {
-			command(words);
-		} else {
+		if (setjmp(simulated.cut) != 0) {
+			is_off = true;
 			printf("cut\n");
+		} else {
+			command(words);
 		}
 		(void)fflush(stdout);
 	}

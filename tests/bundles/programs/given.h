@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs are given: bytes in hexadecimal, and files. */
+/* What the programs are given: words, bytes in hexadecimal, and files. */
 #ifndef GIVEN_H_
 #define GIVEN_H_
 
@@ -7,7 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opwest/bundles.h>
+
 #include "bundle_internal.h"
+
+#define IS(name) (strcmp(words[0], name) == 0)
+
+#define REQUIRE(condition)                                                                         \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #condition);  \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
 
 struct file {
 	uint8_t *data;
@@ -49,17 +61,7 @@ static inline struct file read_file(const char *path)
 	return file;
 }
 
-static inline int send_file(struct opwest_bundles *bundles, uint8_t slot, const struct file *file, uint32_t part)
-{
-	uint32_t offset = 0U;
-	int rc = opwest_bundles_begin(bundles, slot, file->size, file->digest, &offset);
-
-	while (rc == 0 && offset < file->size) {
-		const uint32_t rest = file->size - offset;
-
-		rc = opwest_bundles_write(bundles, offset, &file->data[offset], rest < part ? rest : part, &offset);
-	}
-	return rc;
-}
+/* threads.c. Returns false for another command. */
+bool thread_command(char **words, struct opwest_session *sessions);
 
 #endif /* GIVEN_H_ */

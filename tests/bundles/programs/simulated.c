@@ -3,21 +3,10 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
+#include "given.h"
 #include "simulated.h"
-
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: the storage requires %s\n", __FILE__, __LINE__,    \
-				#condition);                                                       \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 struct simulated simulated;
 
@@ -70,22 +59,30 @@ static void tear(uint8_t *memory, const uint8_t *data, uint8_t value, uint32_t s
 	}
 }
 
-static int erase(const struct opwest_bundle_storage *storage, uint8_t slot)
+/* Write data, or one value without data, as an operation of this kind. */
+static int operate(uint32_t *kind, uint8_t *memory, const uint8_t *data, uint8_t value,
+		   uint32_t size)
 {
-	uint8_t *const memory = simulated_memory(slot);
-
-	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
 	simulated.operations++;
-	simulated.erases++;
+	(*kind)++;
 	if (is_disturbed(BEFORE)) {
 		return disturb();
 	}
 	if (is_disturbed(INSIDE)) {
-		tear(memory, NULL, simulated.slots[slot].erased, SLOT_SIZE);
+		tear(memory, data, value, size);
 		return disturb();
 	}
-	memset(memory, simulated.slots[slot].erased, SLOT_SIZE);
+	for (uint32_t i = 0U; i < size; i++) {
+		memory[i] = data != NULL ? data[i] : value;
+	}
 	return is_disturbed(AFTER) ? disturb() : 0;
+}
+
+static int erase(const struct opwest_bundle_storage *storage, uint8_t slot)
+{
+	REQUIRE(storage == &simulated_storage && slot < storage->slot_count);
+	return operate(&simulated.erases, simulated_memory(slot), NULL,
+		       simulated.slots[slot].erased, SLOT_SIZE);
 }
 
 static int write(const struct opwest_bundle_storage *storage, uint8_t slot, uint32_t offset,
@@ -100,18 +97,7 @@ static int write(const struct opwest_bundle_storage *storage, uint8_t slot, uint
 	for (uint32_t i = 0U; i < size; i++) {
 		REQUIRE(memory[i] == simulated.slots[slot].erased);
 	}
-	simulated.operations++;
-	simulated.writes++;
-	simulated.written_bytes += size;
-	if (is_disturbed(BEFORE)) {
-		return disturb();
-	}
-	if (is_disturbed(INSIDE)) {
-		tear(memory, data, 0U, size);
-		return disturb();
-	}
-	memcpy(memory, data, size);
-	return is_disturbed(AFTER) ? disturb() : 0;
+	return operate(&simulated.writes, memory, data, 0U, size);
 }
 
 static int synchronise(const struct opwest_bundle_storage *storage, uint8_t slot)
@@ -172,7 +158,7 @@ static int unlink(const struct opwest_bundle_storage *storage, uint8_t slot)
 	return 0;
 }
 
-static const struct opwest_bundle_storage_api api = {
+struct opwest_bundle_storage_api simulated_api = {
 	.erase = erase,
 	.write = write,
 	.synchronise = synchronise,
@@ -181,15 +167,7 @@ static const struct opwest_bundle_storage_api api = {
 	.link = link,
 	.unlink = unlink,
 };
-const struct opwest_bundle_storage_api simulated_api_linked = {
-	.erase = erase,
-	.write = write,
-	.synchronise = synchronise,
-	.load = load,
-	.store = store,
-};
-
-struct opwest_bundle_storage simulated_storage = {.api = &api, .slots = simulated.slots};
+struct opwest_bundle_storage simulated_storage = {.api = &simulated_api, .slots = simulated.slots};
 
 void simulated_open(uint8_t count, uint32_t write_size, uint8_t erased)
 {

@@ -38,7 +38,6 @@ struct simulated {
 	uint32_t operations;
 	uint32_t erases;
 	uint32_t writes;
-	uint32_t written_bytes;
 	uint32_t stores;
 	/* Returned by all loads, synchronisations and links. */
 	int load_code;
@@ -58,8 +57,7 @@ struct simulated {
 
 extern struct simulated simulated;
 extern struct opwest_bundle_storage simulated_storage;
-/* The same without images of OPWEST_BUNDLE_LLEXT. */
-extern const struct opwest_bundle_storage_api simulated_api_linked;
+extern struct opwest_bundle_storage_api simulated_api;
 
 /* Map the slots, erased, without records. */
 void simulated_open(uint8_t count, uint32_t write_size, uint8_t erased);

@@ -49,7 +49,7 @@ struct opwest_bundle_workspace {
 	const struct device *devices[DEVICES == 0 ? 1 : DEVICES];
 	uint32_t runs;
 	uint8_t is_open;
-	uint8_t padding[WORKSPACE_PADDING];
+	uint8_t padding[PADDING];
 };
 
 static const uint32_t shape_x[] = {4U};

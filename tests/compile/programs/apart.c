@@ -20,12 +20,6 @@ static uint8_t before[ARENA];
 static const struct apart_devices devices = APART_DEVICES_DT_INIT;
 static struct apart_workspace initial;
 
-static void clear_but(uint8_t *start, size_t size)
-{
-	memset(&arena[start - arena], 0, size);
-	memset(&before[start - arena], 0, size);
-}
-
 /* Every output begins with the sum of all inputs, as a byte. */
 static int is_right(const void *const *outputs, int32_t sum)
 {
@@ -52,8 +46,9 @@ static int32_t sum_of(const void *const *inputs)
 static void play(const long *offsets)
 {
 	struct apart_workspace *const workspace = (void *)&arena[offsets[0]];
-	const void *inputs[MOST];
-	const void *outputs[MOST];
+	struct opwest_status *const status = &workspace->status;
+	const void *inputs[2 * MOST];
+	const void *const *const outputs = &inputs[apart_model.input_count];
 	struct apart_inputs given;
 	struct apart_outputs taken;
 	int32_t sum;
@@ -69,16 +64,13 @@ static void play(const long *offsets)
 		memcpy((uint8_t *)workspace + i * sizeof(pool), &pool, sizeof(pool));
 	}
 	offsets += 1 + apart_model.pool_count;
-	for (uint16_t i = 0; i < apart_model.input_count; i++) {
+	for (int i = 0; i < apart_model.input_count + apart_model.output_count; i++) {
 		inputs[i] = &arena[*offsets++];
-	}
-	for (uint16_t i = 0; i < apart_model.output_count; i++) {
-		outputs[i] = &arena[*offsets++];
 	}
 	memcpy(&given, inputs, sizeof(given));
 	memcpy(&taken, outputs, sizeof(taken));
 	rc = apart_open(workspace, &devices);
-	printf("%d %u %u ", rc, workspace->status.hook, workspace->status.argument);
+	printf("%d %u %u ", rc, status->hook, status->argument);
 	if (rc != 0) {
 		puts("0 0 0 1");
 		return;
@@ -86,11 +78,11 @@ static void play(const long *offsets)
 	sum = sum_of(inputs);
 	memcpy(before, arena, sizeof(arena));
 	rc = apart_run(&given, &taken, workspace, &devices);
-	printf("%d %u %u ", rc, workspace->status.hook, workspace->status.argument);
+	printf("%d %u %u ", rc, status->hook, status->argument);
 	if (rc == 0) {
 		printf("%d\n", is_right(outputs, sum));
 	} else {
-		clear_but((uint8_t *)&workspace->status, sizeof(workspace->status));
+		memcpy(status, &before[(uint8_t *)status - arena], sizeof(*status));
 		printf("%d\n", memcmp(arena, before, sizeof(arena)) == 0);
 	}
 }

@@ -3,8 +3,7 @@
  * The main function of programs with cases: PROGRAM CASE runs one of them, PROGRAM runs each in a process of its own.
  * Both print "done" at the end.
  */
-#ifndef CASES_H_
-#define CASES_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -83,5 +82,3 @@ static inline int run_cases(const struct program_case *cases, size_t count, int 
 #define RUN_CASES(argc, argv, ...)                                                                 \
 	run_cases((const struct program_case[]){__VA_ARGS__},                                      \
 		  sizeof((const struct program_case[]){__VA_ARGS__}) / sizeof(struct program_case), argc, argv)
-
-#endif /* CASES_H_ */

@@ -12,7 +12,6 @@
 
 #include "conventions_internal.h"
 #include "packed.h"
-#include "packed_operators.h"
 
 static void check_data(const void *data, size_t index)
 {

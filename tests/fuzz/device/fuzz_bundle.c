@@ -4,20 +4,13 @@
  * an installation and a list on simulated slots. Only seeds are signed: nothing of a changed file is
  * executed.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bundle_internal.h"
 #include "simulated.h"
+#include "source.h"
 
 #include "fuzz_bundle_key.h"
-
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static const struct opwest_bundle_key keys[] = {{{0}}, {FUZZ_BUNDLE_KEY}};
 static uint8_t trial[2000];
@@ -41,12 +34,12 @@ static bool read_file(const uint8_t *data, size_t size)
 	if (opwest_bundle_parse(copy, size, &header) == OPWEST_BUNDLE_GOOD) {
 		const size_t total = opwest_bundle_total(copy, size, &header);
 
-		REQUIRE(total <= size && header.length <= size);
-		REQUIRE(opwest_bundle_abi_agrees(&header, &verdict) == (verdict.fault == 0U));
-		REQUIRE(opwest_bundle_fault_name(verdict.fault) != NULL);
-		REQUIRE(opwest_bundles_needs(&header) > 0U);
+		CHECK(total <= size && header.length <= size);
+		CHECK(opwest_bundle_abi_agrees(&header, &verdict) == (verdict.fault == 0U));
+		CHECK(opwest_bundle_fault_name(verdict.fault) != NULL);
+		CHECK(opwest_bundles_needs(&header) > 0U);
 		is_signed = opwest_bundle_signed(copy, size, &header, keys, 2U);
-		REQUIRE(!is_signed || total != 0U);
+		CHECK(!is_signed || total != 0U);
 	}
 	free(copy);
 	return is_signed;
@@ -58,13 +51,13 @@ static void upload(struct opwest_bundles *bundles, const uint8_t *data, uint32_t
 	uint32_t offset = 0U;
 	uint32_t part = 1U;
 
-	REQUIRE(opwest_bundle_sha512(data, size, digest));
-	REQUIRE(opwest_bundles_begin(bundles, OPWEST_BUNDLE_NO_SLOT, size, digest, &offset) == 0);
+	CHECK(opwest_bundle_sha512(data, size, digest));
+	CHECK(opwest_bundles_begin(bundles, OPWEST_BUNDLE_NO_SLOT, size, digest, &offset) == 0);
 	while (offset < size) {
 		const uint32_t rest = size - offset;
 		const uint32_t now = rest < part ? rest : part;
 
-		REQUIRE(opwest_bundles_write(bundles, offset, &data[offset], now, &offset) == 0);
+		CHECK(opwest_bundles_write(bundles, offset, &data[offset], now, &offset) == 0);
 		part = part * 3U + 1U;
 	}
 }
@@ -82,13 +75,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	simulated_open(2U, 8U, 0xffU);
 	memset(&bundles, 0, sizeof(bundles));
-	REQUIRE(opwest_bundles_start(&bundles, &config) == -2);
+	CHECK(opwest_bundles_start(&bundles, &config) == -2);
 	upload(&bundles, data, (uint32_t)size);
 	rc = opwest_bundles_install(&bundles, &verdict);
-	REQUIRE(rc == -74 || (rc == 0 && is_signed));
-	REQUIRE((rc == 0) == (verdict.fault == OPWEST_BUNDLE_GOOD));
-	REQUIRE(is_signed || verdict.fault <= OPWEST_BUNDLE_SIGNATURE);
-	REQUIRE(opwest_bundles_list(&bundles, 0U, &info) == 0 && info.is_active == (rc == 0));
-	REQUIRE(opwest_bundles_start(&bundles, &config) == (rc == 0 ? 0 : -2));
+	CHECK(rc == -74 || (rc == 0 && is_signed));
+	CHECK((rc == 0) == (verdict.fault == OPWEST_BUNDLE_GOOD));
+	CHECK(is_signed || verdict.fault <= OPWEST_BUNDLE_SIGNATURE);
+	CHECK(opwest_bundles_list(&bundles, 0U, &info) == 0 && info.is_active == (rc == 0));
+	CHECK(opwest_bundles_start(&bundles, &config) == (rc == 0 ? 0 : -2));
 	return 0;
 }

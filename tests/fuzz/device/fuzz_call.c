@@ -3,7 +3,6 @@
  * Lookup by any name, and opwest_call() with arguments of any kind: buffers have exactly the declared
  * size, so that the sanitizer detects wrong arguments that an adapter accepts.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <opwest/registry.h>
@@ -43,9 +42,7 @@ static void *make(struct source *from, const struct opwest_tensor *expected, str
 			size = take(from, 2) % LARGEST;
 		}
 		/* Operators may require 64: the adapter must reject a block at another address. */
-		if (posix_memalign(&block, 64, size + 64U) != 0) {
-			abort();
-		}
+		CHECK(posix_memalign(&block, 64, size + 64U) == 0);
 		free(block);
 		block = (odd & 4U) != 0U ? malloc(size + (size == 0U)) : aligned_alloc(64, (size + 64U) / 64U * 64U);
 		memset(block, (int)take(from, 1), size);
@@ -62,7 +59,6 @@ static void *make(struct source *from, const struct opwest_tensor *expected, str
 	return block;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct source from = {data, size};
@@ -78,17 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(name, from.data, length < from.size ? length : from.size);
 		entry = opwest_find(&many_kinds_registry, name);
-		if (entry != NULL && strcmp(entry->info->name, name) != 0) {
-			abort();
-		}
+		CHECK(entry == NULL || strcmp(entry->info->name, name) == 0);
 		free(name);
 	} else {
 		const struct opwest_entry *all = many_kinds_registry.entries;
 
 		entry = &all[take(&from, 1) % many_kinds_registry.count];
-		if (opwest_find(&many_kinds_registry, entry->info->name) != entry) {
-			abort();
-		}
+		CHECK(opwest_find(&many_kinds_registry, entry->info->name) == entry);
 	}
 	count = entry != NULL ? entry->info->arg_count : 1U;
 	if ((how & 2U) != 0U) {

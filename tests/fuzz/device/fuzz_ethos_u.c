@@ -3,7 +3,6 @@
  * The check of an Ethos-U's programs: a payload of exactly the given size, for one of some NPUs. A payload that one
  * NPU accepts is no payload for another NPU, nor when its command stream is cut short.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ethos_u_payload.h"
@@ -17,9 +16,7 @@ static const char *check(const uint8_t *payload, size_t size, const struct ethos
 	void *block = NULL;
 
 	/* The sanitizer finds a read behind the last byte: the size is not rounded up. */
-	if (posix_memalign(&block, ALIGNMENT, size == 0U ? 1U : size) != 0) {
-		abort();
-	}
+	CHECK(posix_memalign(&block, ALIGNMENT, size == 0U ? 1U : size) == 0);
 	if (size != 0U) {
 		memcpy(block, payload, size);
 	}
@@ -50,22 +47,14 @@ static void check_accepted(const uint8_t *payload, size_t size, const struct eth
 	struct ethos_u_npu other = *npu;
 
 	other.macs ^= 1U;
-	if (check(payload, size, &other) == NULL) {
-		abort();
-	}
+	CHECK(check(payload, size, &other) != NULL);
 	other = *npu;
 	other.product ^= 1U;
-	if (check(payload, size, &other) == NULL) {
-		abort();
-	}
+	CHECK(check(payload, size, &other) != NULL);
 	size = end_of(payload, size);
-	if (check(payload, size, npu) != NULL || check(payload, size - 4U, npu) == NULL ||
-	    check(payload, size - 1U, npu) == NULL) {
-		abort();
-	}
+	CHECK(check(payload, size, npu) == NULL);
+	CHECK(check(payload, size - 4U, npu) != NULL && check(payload, size - 1U, npu) != NULL);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -82,9 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	fault = check(data + 1, size - 1U, npu);
-	if (fault != NULL && strlen(fault) < 8U) {
-		abort();
-	}
+	CHECK(fault == NULL || strlen(fault) >= 8U);
 	if (fault == NULL) {
 		check_accepted(data + 1, size - 1U, npu);
 	}

@@ -10,7 +10,6 @@
 #include <opwest/tvm_packed.h>
 
 #include "packed.h"
-#include "packed_operators.h"
 
 #define MOST 8
 #define INPUTS 5U
@@ -246,7 +245,6 @@ static void run_all(void)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const ways[])(void) = {call_by_name, call_in_table, run_all};

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of commands for Zephyr's shell: names, numbers and data of any kind, several in a row. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <zephyr/shell/shell.h>
 
-#include "subject.h"
+#include "source.h"
 
 #define COMMANDS 16
 #define WORDS 8
@@ -26,27 +24,26 @@ void stub_add_command(const char *name, shell_cmd_handler handler, size_t argc)
 	commands[command_count++].argc = argc;
 }
 
+#define FORMAT_ALL(format)                                                                         \
+	do {                                                                                       \
+		char text[1024];                                                                   \
+		va_list arguments;                                                                 \
+		va_start(arguments, format);                                                       \
+		(void)vsnprintf(text, sizeof(text), format, arguments);                            \
+		va_end(arguments);                                                                 \
+	} while (0)
+
 void shell_print(const struct shell *sh, const char *format, ...)
 {
-	char text[1024];
-	va_list arguments;
-
 	(void)sh;
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
+	FORMAT_ALL(format);
 }
 
 void shell_fprintf(const struct shell *sh, int level, const char *format, ...)
 {
-	char text[1024];
-	va_list arguments;
-
 	(void)sh;
 	(void)level;
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
+	FORMAT_ALL(format);
 }
 
 /* The shell passes words that end in NUL, in the number that a command declares. */
@@ -65,7 +62,6 @@ static void execute(char *line)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	subject_reset();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of the MCUmgr group: CBOR of any kind, several in a row, into buffers of exactly the announced size. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <zcbor_common.h>
@@ -10,7 +9,7 @@
 #include <zephyr/mgmt/mcumgr/mgmt/mgmt.h>
 #include <zephyr/mgmt/mcumgr/smp/smp.h>
 
-#include "subject.h"
+#include "source.h"
 
 #define STATES 7
 #define HEADER 8
@@ -40,18 +39,13 @@ static void request(uint8_t kind, const uint8_t *data, size_t size)
 	if (work != NULL && zcbor_map_start_encode(writer.zs, 20)) {
 		const int rc = work(&streamer);
 
-		if (rc < 0 || rc > 255) {
-			abort(); /* no MGMT_ERR_ */
-		}
-		if (rc == 0 && !zcbor_map_end_encode(writer.zs, 20) && writer.zs[0].payload > answer + room) {
-			abort();
-		}
+		CHECK(rc >= 0 && rc <= 255); /* a MGMT_ERR_ */
+		CHECK(rc != 0 || zcbor_map_end_encode(writer.zs, 20) || writer.zs[0].payload <= answer + room);
 	}
 	free(answer);
 	free(payload);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (group == NULL) {

@@ -13,7 +13,6 @@
 
 #include "conventions_internal.h"
 #include "packed.h"
-#include "packed_operators.h"
 
 const struct opwest_operator *called;
 const struct opwest_value *given;

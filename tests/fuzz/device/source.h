@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An input of the fuzzer, consumed from its start. */
+/* An input of the fuzzer, consumed from its start, and what each fuzzer needs. */
 #ifndef SOURCE_H_
 #define SOURCE_H_
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);           \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Reset the models of subject.c, which the service serves: the state of earlier inputs. */
+void subject_reset(void);
 
 struct source {
 	const uint8_t *data;

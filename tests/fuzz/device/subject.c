@@ -10,7 +10,7 @@
 #include <opwest/errors.h>
 
 #include "service_internal.h"
-#include "subject.h"
+#include "source.h"
 
 #define TENSORS 3
 

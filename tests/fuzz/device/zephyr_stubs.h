@@ -41,14 +41,10 @@ void k_spin_unlock(struct k_spinlock *lock, k_spinlock_key_t key);
 
 static inline int stub_digit(char c)
 {
-	const char *const digits = "0123456789abcdef", *const upper = "0123456789ABCDEF";
-	const char *at = c != '\0' ? strchr(digits, c) : NULL;
+	const char *const digits = "0123456789abcdef0123456789ABCDEF";
+	const char *const at = c != '\0' ? strchr(digits, c) : NULL;
 
-	if (at != NULL) {
-		return (int)(at - digits);
-	}
-	at = c != '\0' ? strchr(upper, c) : NULL;
-	return at != NULL ? (int)(at - upper) : -1;
+	return at != NULL ? (int)((at - digits) % 16) : -1;
 }
 
 static inline size_t hex2bin(const char *hex, size_t length, uint8_t *out, size_t room)

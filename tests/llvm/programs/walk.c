@@ -489,34 +489,26 @@ void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t cou
 	text("\n");
 }
 
-static int hook_activate(const struct device *dev)
-{
-	return called("activate", dev->name, 0);
-}
+#define HOOK(hook)                                                                                                     \
+	static int hook_##hook(const struct device *dev)                                                               \
+	{                                                                                                              \
+		return called(#hook, dev->name, 0);                                                                    \
+	}
+#define HOOK_OF_PROGRAMS(hook)                                                                                         \
+	static int hook_##hook(const struct device *dev, const struct opwest_program *program)                         \
+	{                                                                                                              \
+		return called(#hook, dev->name, program == NULL ? 0 : program->size);                                  \
+	}
 
-static int hook_check(const struct device *dev, const struct opwest_program *program)
-{
-	return called("check", dev->name, program == NULL ? 0 : program->size);
-}
-
-static int hook_load(const struct device *dev, const struct opwest_program *program)
-{
-	return called("load", dev->name, program == NULL ? 0 : program->size);
-}
+HOOK(activate)
+HOOK(close)
+HOOK(deactivate)
+HOOK_OF_PROGRAMS(check)
+HOOK_OF_PROGRAMS(load)
 
 static int hook_open(const struct device *dev, int32_t timeout_ms)
 {
 	return called("open", dev->name, timeout_ms);
-}
-
-static int hook_close(const struct device *dev)
-{
-	return called("close", dev->name, 0);
-}
-
-static int hook_deactivate(const struct device *dev)
-{
-	return called("deactivate", dev->name, 0);
 }
 
 static int hook_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
@@ -632,6 +624,10 @@ static void fail_each_hook(void)
 	life(&context);
 }
 
+#define DESCRIBE(model)                                                                                                \
+	describe(&model##_details, &model##_registry);                                                                 \
+	look_up(&model##_model, &model##_registry)
+
 void walk(void)
 {
 	static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
@@ -652,16 +648,11 @@ void walk(void)
 	fifth.history = buffers[1];
 	text("begin\n");
 	dtypes();
-	describe(&accelerated_details, &accelerated_registry);
-	describe(&many_kinds_details, &many_kinds_registry);
-	describe(&asynchronous_details, &asynchronous_registry);
-	describe(&conventions_details, &conventions_registry);
-	describe(&streams_details, &streams_registry);
-	look_up(&accelerated_model, &accelerated_registry);
-	look_up(&many_kinds_model, &many_kinds_registry);
-	look_up(&asynchronous_model, &asynchronous_registry);
-	look_up(&conventions_model, &conventions_registry);
-	look_up(&streams_model, &streams_registry);
+	DESCRIBE(accelerated);
+	DESCRIBE(many_kinds);
+	DESCRIBE(asynchronous);
+	DESCRIBE(conventions);
+	DESCRIBE(streams);
 	call_all(&many_kinds_model, &many_kinds_registry, NULL);
 	call_all(&streams_model, &streams_registry, NULL);
 	CALL_ON_DEVICES(accelerated, first, accelerated_context);

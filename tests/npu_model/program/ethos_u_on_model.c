@@ -21,15 +21,14 @@ static FILE *open_file(const char *name, const char *mode)
 	const char *const folder = getenv("OPWEST_NPU_FOLDER");
 	char path[LONGEST];
 
-	if (folder == NULL || snprintf(path, sizeof(path), "%s/%s", folder, name) >= LONGEST) {
-		return NULL;
-	}
-	return fopen(path, mode);
+	return folder == NULL || snprintf(path, LONGEST, "%s/%s", folder, name) >= LONGEST
+		       ? NULL
+		       : fopen(path, mode);
 }
 
-static int put(const char *name, const uint8_t *data, uint32_t size)
+static int put(const char *name, const char *mode, const void *data, size_t size)
 {
-	FILE *const file = open_file(name, "wb");
+	FILE *const file = open_file(name, mode);
 
 	if (file == NULL) {
 		return -EIO;
@@ -71,13 +70,10 @@ static int get(uint32_t number, const struct opwest_ethos_u_region *region)
 
 static int note(const struct opwest_launch *launch)
 {
-	FILE *const file = open_file("launches", "a");
+	char line[16];
 
-	if (file == NULL) {
-		return -EIO;
-	}
-	(void)fprintf(file, "%u\n", (unsigned int)launch->step);
-	return fclose(file) == 0 ? 0 : -EIO;
+	return put("launches", "a", line,
+		   (size_t)snprintf(line, sizeof(line), "%u\n", (unsigned int)launch->step));
 }
 
 /* Returns the first region with the memory of region `number`: they are one file. */
@@ -101,7 +97,7 @@ int opwest_ethos_u_enqueue(const struct opwest_launch *launch,
 	if (launch->program == NULL || inference->count > OPWEST_ETHOS_U_REGIONS) {
 		return -EINVAL;
 	}
-	rc = put("program.cop", launch->program->data, launch->program->size);
+	rc = put("program.cop", "wb", launch->program->data, launch->program->size);
 	for (uint32_t i = 0; i < inference->count && rc == 0; i++) {
 		const struct opwest_ethos_u_region *const region = &inference->regions[i];
 		const uint32_t first = first_of(inference, i);
@@ -114,7 +110,7 @@ int opwest_ethos_u_enqueue(const struct opwest_launch *launch,
 		}
 		(void)snprintf(name, sizeof(name), " region%u.bin", (unsigned int)first);
 		(void)strcat(command, name);
-		rc = first == i ? put(&name[1], region->data, region->size) : 0;
+		rc = first == i ? put(&name[1], "wb", region->data, region->size) : 0;
 	}
 	(void)strcat(command, " -o after\"");
 	if (rc == 0 && system(command) != 0) {

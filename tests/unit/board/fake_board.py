@@ -2,7 +2,6 @@
 """Boards emulated on pseudo terminals, with the service over SMP or the shell, and with injected faults."""
 
 import os
-import re
 import select
 import struct
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import cbor2
+import numpy as np
 from smp import packet
 from smp.header import OP, Flag, GroupId, Header, Version
 
@@ -84,28 +84,26 @@ class Model:
     locked: bool = False
     checks: bool = False
     """Whether the model stops after steps: it has the tensor `half` in the workspace, written at the end of point 1."""
-    half: int = 1
-    """The factor of `half`, which is 1 in the correct model."""
     point: int | None = None
     """The point at which a run has stopped."""
-
-    @property
-    def tensors(self) -> list[tuple[str, str, int, tuple[int, ...]]]:
-        half = [("half", "int16", SIZE, SHAPE)] if self.checks else []
-        args = [("@arguments", "uint8", len(self.args), (len(self.args),))] if self.calls is not None else []
-        return [*TENSORS, *half, *args]
-
-    def bytes_of(self, tensor: int | str) -> bytearray:
-        names = [name for name, *_ in self.tensors]
-        index = names.index(tensor) if isinstance(tensor, str) else tensor
-        return self.args if names[index] == "@arguments" else self.memory[index]
-
     calls: list[tuple[int, int]] | None = None
     """If calls of operators are served: the operator and device of each. They add `k` to `x` in the memory `args`."""
     args: bytearray = field(default_factory=lambda: bytearray(2 * ARGUMENTS))
 
-    def call(self, operator: int, device: int) -> tuple[int, str, int, str, str, str, int, int]:
-        """Operator 0: x, k, y. Operator 1 fails."""
+    @property
+    def tensors(self):
+        half = [("half", "int16", SIZE, SHAPE)] if self.checks else []
+        args = [("@arguments", "uint8", len(self.args), (len(self.args),))] if self.calls is not None else []
+        return [*TENSORS, *half, *args]
+
+    def bytes_of(self, tensor):
+        """Return the memory of a tensor, given by index or name."""
+        names = [name for name, *_ in self.tensors]
+        index = names.index(tensor) if isinstance(tensor, str) else tensor
+        return self.args if names[index] == "@arguments" else self.memory[index]
+
+    def call(self, operator, device):
+        """Call operator 0: x, k, y. Operator 1 fails."""
         assert self.calls is not None and self.opened
         self.calls.append((operator, device))
         if operator == 1:
@@ -115,33 +113,33 @@ class Model:
         struct.pack_into(f"<{SHAPE[1]}h", self.args, y, *(value + k for value in values))
         return (0, "", 0, "", "", "", -1, 2000)
 
-    def until(self, point: int) -> tuple[int, str, int, str, str, str, int, int] | None:
+    def until(self, point):
         """Run until a point; return None at the stop."""
         if point == 1 and not self.fails:
             self.point = point
-            values = memoryview(self.memory[0]).cast("h")
-            self.memory.append(bytearray(b"".join((v * self.half).to_bytes(2, "little", signed=True) for v in values)))
+            self.memory.append(self.memory[0][:])
             return None
         self.point = None
         return self.act(1)
 
-    def act(self, action: int) -> tuple[int, str, int, str, str, str, int, int]:
+    def act(self, action):
         if action == 1:
             self.runs += 1
             if self.fails:
                 return (-5, "EIO", 77, "", "", "double", 3, 10)
-            values = memoryview(self.memory[0]).cast("h")
-            memoryview(self.memory[1]).cast("h")[:] = memoryview(
-                b"".join(((2 * v + 32768) % 65536 - 32768).to_bytes(2, "little", signed=True) for v in values)
-            ).cast("h")
+            self.memory[1][:] = (2 * np.frombuffer(self.memory[0], np.int16)).tobytes()
         self.opened = action != 2
         return (0, "", 0, "", "", "", -1, 1234567 + self.runs)
+
+
+REPORT = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
+"""The values that a model returns."""
 
 
 class SmpBoard:
     """The SMP server of an image, like MCUmgr's."""
 
-    def __init__(self, model: Model, *, buffer: int = 384, groups: tuple[int, ...] = (GROUP, 0)) -> None:
+    def __init__(self, model, *, buffer=384, groups=(GROUP, 0)):
         self.model = model
         self.buffer = buffer
         self.groups = groups
@@ -155,7 +153,7 @@ class SmpBoard:
         self.chatter = b""
         """Console output before every response."""
 
-    def __call__(self, data: bytes) -> bytes:
+    def __call__(self, data):
         self.lines += data
         back = b""
         while b"\n" in self.lines:
@@ -171,7 +169,7 @@ class SmpBoard:
                 back += self._frame(whole.value)
         return back
 
-    def _frame(self, frame: bytes) -> bytes:
+    def _frame(self, frame):
         assert len(frame) + 4 <= self.buffer, "longer than the server's buffer"
         header = Header.loads(frame[:8])
         request = cbor2.loads(frame[8:])
@@ -182,52 +180,49 @@ class SmpBoard:
         payload = cbor2.dumps(self._answer(header, request))
         if number in self.lose:
             return b""
-        answer = Header(
-            OP(header.op + 1), Version.V2, Flag(0), len(payload), header.group_id, header.sequence, header.command_id
-        )
+        place = (header.group_id, header.sequence, header.command_id)
+        answer = Header(OP(header.op + 1), Version.V2, Flag(0), len(payload), *place)
         assert len(payload) + 8 <= self.buffer
         return self.chatter + b"".join(packet.encode(bytes(answer) + payload))
 
-    def _answer(self, header: Header, request: dict) -> dict:
+    def _answer(self, header, request):
+        model = self.model
         if header.group_id not in self.groups:
             return {"rc": 8}
         if header.group_id == GroupId.OS_MANAGEMENT:
             return {"buf_size": self.buffer, "buf_count": 4}
-        if self.model.locked:
+        if model.locked:
             return {"rc": 11}
         if request.get("model", 0) != 0:
             return {"rc": 5}
         match header.command_id, header.op:
             case 0, OP.READ:
-                buffers = {"buffers": 1} if self.model.checks else {}
-                extra = {"arguments": 1} if self.model.calls is not None else {}
+                buffers = {"buffers": 1} if model.checks else {}
+                extra = {"arguments": 1} if model.calls is not None else {}
                 return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1, **buffers, **extra}
             case 1, OP.READ:
-                name, dtype, size, shape = self.model.tensors[request["tensor"]]
+                name, dtype, size, shape = model.tensors[request["tensor"]]
                 return {"name": name, "dtype": dtype, "size": size, "shape": list(shape)}
             case 2, OP.READ:
-                data = self.model.bytes_of(request["tensor"])[request["off"] :][: self.buffer - 48]
+                data = model.bytes_of(request["tensor"])[request["off"] :][: self.buffer - 48]
                 return {"off": request["off"], "data": bytes(data)}
             case 2, OP.WRITE:
                 end = request["off"] + len(request["data"])
-                self.model.bytes_of(request["tensor"])[request["off"] : end] = request["data"]
+                model.bytes_of(request["tensor"])[request["off"] : end] = request["data"]
                 return {"off": end}
+            case 3, OP.WRITE:
+                return dict(zip(REPORT, model.act(request["do"]), strict=True))
             case 4, OP.READ:
                 return {"points": len(POINTS), "hz": HZ, "used": STACK_USED, "stack": STACK_SIZE}
             case 5, OP.READ:
                 keys = ("kind", "name", "step", "device", "runs", "last", "min", "max", "total")
                 return dict(zip(keys, POINTS[request["point"]], strict=True))
-            case 3, OP.WRITE:
-                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
-                return dict(zip(keys, self.model.act(request["do"]), strict=True))
-            case 7, OP.WRITE if self.model.calls is not None:
-                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
-                return dict(zip(keys, self.model.call(request["operator"], request["device"]), strict=True))
-            case 6, OP.WRITE if self.model.checks:
-                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
-                report = self.model.until(request["point"])
-                rest = dict(zip(keys, report or (0, "", 0, "", "", "", -1, 0), strict=True))
+            case 6, OP.WRITE if model.checks:
+                report = model.until(request["point"])
+                rest = dict(zip(REPORT, report or (0, "", 0, "", "", "", -1, 0), strict=True))
                 return {"stopped": int(report is None), **rest}
+            case 7, OP.WRITE if model.calls is not None:
+                return dict(zip(REPORT, model.call(request["operator"], request["device"]), strict=True))
         return {"rc": 8}
 
 
@@ -236,65 +231,73 @@ class ShellBoard:
 
     CHUNK = 100
 
-    def __init__(self, model: Model, *, has_service: bool = True) -> None:
+    def __init__(self, model, *, has_service=True):
         self.model = model
         self.has_service = has_service
         self.typed = b""
-        self.commands: list[str] = []
+        self.requests: list[str] = []
         self.lose: set[int] = set()
         self.garble: set[int] = set()
         """The numbers of the responses that lose a character."""
         self.unplug_at: int | None = None
 
-    def __call__(self, data: bytes) -> bytes:
+    def __call__(self, data):
         self.typed += data
         back = data.replace(b"\n", b"\r\n")
         while b"\n" in self.typed:
             line, self.typed = self.typed.split(b"\n", 1)
             if not line:
                 continue
-            self.commands.append(line.decode())
-            if len(self.commands) == self.unplug_at:
+            self.requests.append(line.decode())
+            number = len(self.requests)
+            if number == self.unplug_at:
                 raise UnpluggedError
             answer = self._answer(line.decode().split()[1:])
-            if len(self.commands) in self.lose:
+            if number in self.lose:
                 answer = ""
-            if len(self.commands) in self.garble:
+            if number in self.garble:
                 answer = answer[:-2] + answer[-1]
             back += f"\x1b[8D\x1b[J{answer}\x1b[1;32muart:~$ \x1b[m".replace("\n", "\r\n").encode()
         return back
 
-    def _answer(self, words: list[str]) -> str:
+    def _answer(self, words):
+        model = self.model
         if not self.has_service:
             return "opwest: command not found\n"
-        if self.model.locked:
+        if model.locked:
             return "@opwest error -13 EACCES\n"
-        verbs = {"open": 0, "run": 1, "close": 2}
+        verbs = ["open", "run", "close"]
         match words:
             case ["describe"]:
                 rows = [f"@opwest service 1 1 {self.CHUNK}", "@opwest model twice"]
-                for name, dtype, size, shape in self.model.tensors:
+                for name, dtype, size, shape in model.tensors:
                     role = {"x": "input", "y": "output", "half": "buffer"}.get(name, "arguments")
                     rows.append(f"@opwest {role} {name} {dtype} {size} {' '.join(map(str, shape))}")
                 return "\n".join([*rows, "@opwest end", ""])
             case [verb, "twice"] if verb in verbs:
-                return f"@opwest done {' '.join(str(word) or '-' for word in self.model.act(verbs[verb]))}\n"
-            case ["call", "twice", operator, device] if self.model.calls is not None:
-                report = self.model.call(int(operator), int(device))
-                return f"@opwest done {' '.join(str(word) or '-' for word in report)}\n"
-            case ["until", "twice", point] if self.model.checks:
-                report = self.model.until(int(point))
-                shown = " ".join(str(word) or "-" for word in report) if report is not None else ""
-                return f"@opwest done {shown}\n" if report is not None else f"@opwest stopped {point}\n"
+                return _done(model.act(verbs.index(verb)))
+            case ["call", "twice", operator, device] if model.calls is not None:
+                return _done(model.call(int(operator), int(device)))
+            case ["until", "twice", point] if model.checks:
+                report = model.until(int(point))
+                return _done(report) if report is not None else f"@opwest stopped {point}\n"
             case ["measures", "twice"]:
                 rows = [f"@opwest measures {len(POINTS)} {HZ} {STACK_USED} {STACK_SIZE}"]
                 rows += [f"@opwest point {i} {' '.join(map(str, point))}" for i, point in enumerate(POINTS)]
                 return "\n".join([*rows, "@opwest end", ""])
             case ["write", "twice", name, offset, text]:
                 at = int(offset)
-                self.model.bytes_of(name)[at : at + len(text) // 2] = bytes.fromhex(text)
+                model.bytes_of(name)[at : at + len(text) // 2] = bytes.fromhex(text)
                 return f"@opwest wrote {at} {len(text) // 2}\n"
             case ["read", "twice", name, offset]:
-                part = self.model.bytes_of(name)[int(offset) :][: self.CHUNK]
+                part = model.bytes_of(name)[int(offset) :][: self.CHUNK]
                 return f"@opwest data {offset} {len(part)} {part.hex()}\n"
-        return f"@opwest error -2 {re.sub(' .*', '', 'ENOENT')}\n"
+        return "@opwest error -2 ENOENT\n"
+
+
+def _done(report):
+    return f"@opwest done {' '.join(str(word) or '-' for word in report)}\n"
+
+
+def server(kind, model):
+    return SmpBoard(model) if kind == "smp" else ShellBoard(model)

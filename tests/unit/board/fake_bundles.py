@@ -9,11 +9,12 @@ import hashlib
 import random
 import struct
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from board_support import QUIET
+from opwest.board.bundle_client import BundleClient
 from opwest.board.bundle_link import Fields, Info, Job, Request, checksum, read_info
 from opwest.board.link import LinkError, LostError
 
@@ -26,15 +27,8 @@ GOOD = (0, "good", 0, 0, 0)
 
 
 def header(name: str, version: int) -> dict[str, Any]:
-    """Return the fields of a slot with a model."""
-    return {
-        "name": name,
-        "version": version,
-        "length": 1000,
-        "kind": 0,
-        "interface": 2**64 - 2,
-        "model": hashlib.sha256(name.encode()).digest(),
-    }
+    found = {"name": name, "version": version, "length": 1000, "kind": 0, "interface": 2**64 - 2}
+    return {**found, "model": hashlib.sha256(name.encode()).digest()}
 
 
 @dataclass
@@ -65,14 +59,12 @@ class Bundles:
     def restart(self) -> None:
         """Forget what is in RAM."""
         self._latest: tuple[int, int, int] | None = None
-        self._number: dict[int, int] = {}
         self._answer: dict[str, Any] = {}
         self._running = 0
         self.upload: tuple[int, int, bytes] | None = None
         self.received = b""
 
     def job(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request for a job."""
         identity = (request["session"], request["number"], request["do"])
         head = {"session": request["session"], "number": request["number"]}
         if identity != self._latest:
@@ -157,7 +149,6 @@ class Bundles:
         return "", {"off": len(self.received), "slot": slot}
 
     def part(self, offset: int, data: bytes, check: int) -> dict[str, Any]:
-        """Answer a part of an upload."""
         self.parts += 1
         error = ""
         if self._running:
@@ -188,7 +179,6 @@ class Bundles:
 
 
 def verdict(found: tuple[int, str, int, int, int]) -> dict[str, Any]:
-    """Return the fields of a verdict."""
     return dict(zip(("fault", "fault_name", "detail", "found", "expected"), found, strict=True))
 
 
@@ -201,32 +191,48 @@ class Faults:
     late: float = 0.0
     damage: float = 0.0
 
+    def passed(self, line, chance, letters, first=0):
+        """Return what arrives of a line: `letters` replace one of its bytes, from `first` on."""
+        if chance.random() < self.lose:
+            return []
+        if chance.random() < self.damage and len(line) > first:
+            at = chance.randrange(first, len(line))
+            line = line[:at] + bytes([chance.choice(letters)]) + line[at + 1 :]
+        return [line] * (2 if chance.random() < self.repeat else 1)
+
 
 class FakeLink:
     """A connection without a device: requests and responses are lost, repeated, late and damaged. A BundleLink."""
 
     device = "/dev/board"
 
-    def __init__(self, bundles: Bundles, faults: Faults, seed: int, space: int = 300) -> None:
+    def __init__(self, bundles, faults, seed, space=300):
         self.bundles = bundles
         self.faults = faults
         self.random = random.Random(seed)
         self.space = space
-        self.waiting: list[Callable[[], object]] = []
+        self.waiting = []
         self.lost_at: set[int] = set()
         """The numbers of the requests at which the device disappears."""
         self.restart_at: set[int] = set()
+        self.before = lambda: None
+        self.after = lambda answer: answer
+        """Called with the response of each request; returns the one that arrives."""
         self.requests = 0
         self.is_open = True
 
-    def _send(self, act: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    def _send(self, act):
         """Deliver a request; return its response unless a fault prevents it."""
         assert self.is_open
         self.requests += 1
+        self.before()
         if self.requests in self.restart_at:
             self.bundles.restart()
         if self.requests in self.lost_at:
             raise LostError(f"lost the serial device '{self.device}'")
+        return self.after(self._delivered(act))
+
+    def _delivered(self, act):
         happens = self.random.random
         if happens() < self.faults.lose:
             return None
@@ -247,18 +253,9 @@ class FakeLink:
         return None if found is None else read_info(Fields(found, self.device), self.device)
 
     def job(self, request: Request, seconds: float) -> Fields | None:
-        content = {
-            "do": int(request.job),
-            "session": request.session,
-            "number": request.number,
-            "poll": request.polls,
-            "size": request.size,
-            "sha": request.digest,
-            "point": request.point,
-            "buffer": request.buffer,
-            "off": request.offset,
-            "data": request.data,
-        }
+        content = {"do": int(request.job), "session": request.session, "number": request.number}
+        content |= {"poll": request.polls, "size": request.size, "sha": request.digest}
+        content |= {"point": request.point, "buffer": request.buffer, "off": request.offset, "data": request.data}
         if request.slot is not None:
             content["slot"] = request.slot
         found = self._send(lambda: self.bundles.job(content))
@@ -281,16 +278,25 @@ class FakeLink:
         self.is_open = False
 
 
+def client_of(*links: FakeLink, timeout: float = 10.0, session: int = 7, reconnects: bool = True) -> BundleClient:
+    """Return a client of the first connection, which finds the others after a loss."""
+    left = list(links)
+
+    def connect() -> FakeLink:
+        if not left:
+            raise LinkError("serial device '/dev/board' not found")
+        return left.pop(0)
+
+    return BundleClient(connect, session=session, timeout=timeout, progress=QUIET, reconnects=reconnects)
+
+
 class ShellBundles:
     """The shell of an image, which damages, loses and repeats whole lines in both directions."""
 
-    def __init__(
-        self, bundles: Bundles, faults: Faults, seed: int, chunk: int = 96, *, has_service: bool = True
-    ) -> None:
+    def __init__(self, bundles, faults, seed, *, has_service=True):
         self.bundles = bundles
         self.faults = faults
         self.random = random.Random(seed)
-        self.chunk = chunk
         self.has_service = has_service
         self.typed = b""
         self.late = b""
@@ -312,22 +318,14 @@ class ShellBundles:
         return back
 
     def _passed(self, line: bytes) -> list[bytes]:
-        happens = self.random.random
-        if happens() < self.faults.lose:
-            return []
-        if happens() < self.faults.damage:
-            at = self.random.randrange(len(line))
-            line = line[:at] + bytes([self.random.choice(b"0123456789abcdef=+.@ ")]) + line[at + 1 :]
-        return [line] * (2 if happens() < self.faults.repeat else 1)
+        return self.faults.passed(line, self.random, b"0123456789abcdef=+.@ ")
 
     def _answer(self, line: str) -> str:
         words = line.split()
+        if words[:1] != ["opwest"]:
+            return f"{words[0] if words else ''}: command not found"
         if words[:2] != ["opwest", "bundle"] or not self.has_service:
-            return (
-                f"{words[0] if words else ''}: command not found"
-                if words[:1] != ["opwest"]
-                else ("Please specify a subcommand")
-            )
+            return "Please specify a subcommand"
         fields = self._command(words[2:])
         if fields is None:
             return "wrong parameter count"
@@ -341,13 +339,13 @@ class ShellBundles:
         if not self.bundles.serves:
             return {"refused": -13, "error": "EACCES"}
         if verb == "info":
-            return {**self.bundles.info, "chunk": self.chunk}
+            return {**self.bundles.info, "chunk": 96}
         if verb == "write" and len(rest) == 3:
             try:
                 return self.bundles.part(int(rest[0]), base64.b64decode(rest[1], validate=True), int(rest[2], 16))
             except (ValueError, struct.error):
                 return {"refused": -84, "error": "EILSEQ"}
-        names = {"state": 0, "list": 1, "begin": 2, "install": 3, "confirm": 4, "rollback": 5, "steps": 6, "part": 7}
+        names = "state list begin install confirm rollback steps part".split()
         if verb not in names or not rest:
             return None
         mark = rest[-1]
@@ -356,10 +354,8 @@ class ShellBundles:
             return {"refused": -84, "error": "EILSEQ"}
         session, number, poll, _ = mark[1:].split(".")
         request: dict[str, Any] = {"session": int(session, 16), "number": int(number, 16), "poll": int(poll)}
-        request["do"] = names[verb]
-        if verb == "list":
-            request["slot"] = int(rest[0])
-        if verb == "rollback" and len(rest) == 2:
+        request["do"] = names.index(verb)
+        if verb in ("list", "rollback") and len(rest) == 2:
             request["slot"] = int(rest[0])
         if verb == "begin":
             request |= {"size": int(rest[0]), "sha": bytes.fromhex(rest[1])}

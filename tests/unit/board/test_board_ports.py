@@ -7,47 +7,43 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from board_support import failure
 from requirements_support import need
 
 need("serial")
 
 import serial  # noqa: E402
 from opwest.board import ports  # noqa: E402
-from opwest.board.link import LinkError  # noqa: E402
 from serial import serialposix  # noqa: E402
 
 
 @pytest.fixture
-def device() -> Iterator[str]:
+def device():
     master, slave = os.openpty()
     yield os.ttyname(slave)
     os.close(master)
     os.close(slave)
 
 
-def fault(device: str) -> LinkError:
-    with pytest.raises(LinkError) as caught:
-        ports.check_device(device)
-    return caught.value
+def fault(device):
+    return failure(ports.check_device, device)
 
 
-def test_available_device(device: str) -> None:
+def test_available_device(device):
     ports.check_device(device)
     ports.check_device(device)
 
 
-def test_missing_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_device(monkeypatch):
     monkeypatch.setattr(ports, "serial_devices", lambda **_: ["/dev/ttyACM1"])
     found = fault("/dev/ttyNONE0")
     assert found.message == "serial device '/dev/ttyNONE0' not found"
     assert found.hint == "check that the board is plugged in; found: /dev/ttyACM1"
 
 
-def test_device_opened_by_another_program(device: str) -> None:
+def test_device_opened_by_another_program(device):
     code = f"import os, time; os.open({device!r}, os.O_RDWR | os.O_NOCTTY); print('open', flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
@@ -60,7 +56,7 @@ def test_device_opened_by_another_program(device: str) -> None:
         other.communicate()
 
 
-def test_locked_device(device: str) -> None:
+def test_locked_device(device):
     file = os.open(device, os.O_RDWR | os.O_NOCTTY)
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
@@ -78,8 +74,8 @@ def test_locked_device(device: str) -> None:
         (OSError(5, "Input/output error"), ": Input/output error"),
     ],
 )
-def test_device_without_permission(device: str, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str) -> None:
-    def refuse(*_: object) -> int:
+def test_device_without_permission(device, monkeypatch, error, message):
+    def refuse(*_):
         raise error
 
     monkeypatch.setattr(serialposix.os, "open", refuse)
@@ -94,10 +90,10 @@ def test_device_without_permission(device: str, monkeypatch: pytest.MonkeyPatch,
         ("OSError(22, 'The semaphore timeout period has expired.', None, 121)", "cannot open serial device 'COM3': "),
     ],
 )
-def test_errors_of_windows(monkeypatch: pytest.MonkeyPatch, reason: str, message: str) -> None:
+def test_errors_of_windows(monkeypatch, reason, message):
     """The texts are those of serialwin32.py, whose exceptions have no number."""
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_, **__):
         raise serial.SerialException(f"could not open port 'COM3': {reason}")
 
     monkeypatch.setattr(ports, "serial_devices", lambda **_: ["COM3"])
@@ -107,44 +103,42 @@ def test_errors_of_windows(monkeypatch: pytest.MonkeyPatch, reason: str, message
 
 
 @pytest.mark.parametrize("given", ["COM12", "com12", r"\\.\COM12"])
-def test_devices_of_windows_are_not_files(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_devices_of_windows_are_not_files(monkeypatch, given):
     found = ["COM3"]
-    monkeypatch.setattr(ports, "serial_devices", lambda **_: found)
-    monkeypatch.setattr(ports.os, "name", "nt")
-    try:
+    with monkeypatch.context() as patch:  # ends before pytest uses paths
+        patch.setattr(ports, "serial_devices", lambda **_: found)
+        patch.setattr(ports.os, "name", "nt")
         assert not ports.is_present(given)
         found.append("COM12")
         assert ports.is_present(given)
-    finally:
-        monkeypatch.undo()  # before pytest uses paths
 
 
-def test_regular_file_is_not_a_device(tmp_path: Path) -> None:
+def test_regular_file_is_not_a_device(tmp_path):
     (tmp_path / "file").write_text("")
     assert fault(str(tmp_path / "file")).message.endswith("is not a serial device")
 
 
-def test_only_device_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[str] = []
+def test_only_device_is_selected(monkeypatch):
+    found = []
     monkeypatch.setattr(ports, "serial_devices", lambda **_: found)
     assert ports.choose_device("/dev/ttyS3") == "/dev/ttyS3"
-    with pytest.raises(LinkError, match="no serial device of a board found") as absent:
-        ports.choose_device(None)
-    assert absent.value.hint == "plug in the board, or give its device: --serial DEV"
+    absent = failure(ports.choose_device, None)
+    assert "no serial device of a board found" in absent.message
+    assert absent.hint == "plug in the board, or give its device: --serial DEV"
     found.append("/dev/ttyACM0")
     assert ports.choose_device(None) == "/dev/ttyACM0"
     found.append("/dev/ttyUSB0")
-    with pytest.raises(LinkError, match="several serial devices found: /dev/ttyACM0, /dev/ttyUSB0") as several:
-        ports.choose_device(None)
-    assert several.value.hint == "select the board's device: --serial DEV"
+    several = failure(ports.choose_device, None)
+    assert "several serial devices found: /dev/ttyACM0, /dev/ttyUSB0" in several.message
+    assert several.hint == "select the board's device: --serial DEV"
 
 
-def test_waiting_for_a_reconnected_device(tmp_path: Path) -> None:
+def test_waiting_for_a_reconnected_device(tmp_path):
     late = tmp_path / "ttyACM0"
     timer = threading.Timer(0.3, late.touch)
     timer.start()
     begin = time.monotonic()
     ports.wait_for_device(str(late), 5)
     assert time.monotonic() - begin < 2
-    with pytest.raises(LinkError, match=r"ttyACM1' not found within 0.2 s"):
-        ports.wait_for_device(str(tmp_path / "ttyACM1"), 0.2)
+    absent = failure(ports.wait_for_device, str(tmp_path / "ttyACM1"), 0.2)
+    assert "ttyACM1' not found within 0.2 s" in absent.message

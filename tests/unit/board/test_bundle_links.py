@@ -5,45 +5,39 @@ import fcntl
 import random
 import re
 import struct
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from board_support import RUNTIME, failure, numbers
 from requirements_support import need
 
 need("smpclient", "serial")
 
 import serial  # noqa: E402
 from campaign import sized  # noqa: E402
-from fake_board import FakeBoard, SmpBoard  # noqa: E402
-from fake_board import Model as ServedModel  # noqa: E402
-from fake_bundles import Bundles, Faults, ShellBundles  # noqa: E402
+from fake_board import Model, SmpBoard  # noqa: E402
+from fake_bundles import Bundles, Faults, ShellBundles, client_of  # noqa: E402
 from opwest.board import bundle_faults, bundle_link, bundle_smp  # noqa: E402
-from opwest.board.bundle_client import BundleClient  # noqa: E402
 from opwest.board.bundle_link import Job, Request  # noqa: E402
 from opwest.board.bundle_shell import ShellBundleLink  # noqa: E402
 from opwest.board.bundle_smp import SmpBundleLink  # noqa: E402
-from opwest.board.link import LinkError  # noqa: E402
-from opwest.board.progress import Progress  # noqa: E402
 from smp import packet  # noqa: E402
-from smp.header import OP, Header  # noqa: E402
+from smp.header import OP  # noqa: E402
 
-RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
 DATA = random.Random(6).randbytes(5003)
-Plug = Callable[..., FakeBoard]
+NONE = Faults()
 
 
 class SmpBundles(SmpBoard):
     """The SMP server of an image with bundles; lines are lost, repeated and damaged."""
 
-    def __init__(self, bundles: Bundles, faults: Faults, seed: int, *, group: int = 28536) -> None:
-        super().__init__(ServedModel(), groups=(group, 0))
+    def __init__(self, bundles, faults, seed, *, group=28536):
+        super().__init__(Model(), groups=(group, 0))
         self.bundles = bundles
         self.faults = faults
         self.random = random.Random(seed)
         self.typed = b""
 
-    def __call__(self, data: bytes) -> bytes:
+    def __call__(self, data):
         self.typed += data
         back = b""
         while b"\n" in self.typed:
@@ -53,7 +47,7 @@ class SmpBundles(SmpBoard):
                     back += b"".join(one + b"\n" for one in self._passed(out))
         return back
 
-    def _line(self, line: bytes) -> bytes:
+    def _line(self, line):
         """Return the response after the last line of a frame; a damaged frame ends, as in MCUmgr."""
         if line.startswith(packet.START_DELIMITER):
             self.decoder = packet.decode()
@@ -67,22 +61,16 @@ class SmpBundles(SmpBoard):
             next(self.decoder)
         return b""
 
-    def _passed(self, line: bytes) -> list[bytes]:
-        happens = self.random.random
-        if happens() < self.faults.lose:
-            return []
-        if happens() < self.faults.damage and len(line) > 4:
-            at = self.random.randrange(2, len(line))
-            line = line[:at] + bytes([self.random.choice(b"ABCabc012+/=")]) + line[at + 1 :]
-        return [line] * (2 if happens() < self.faults.repeat else 1)
+    def _passed(self, line):
+        return self.faults.passed(line, self.random, b"ABCabc012+/=", first=2)
 
-    def _frame(self, frame: bytes) -> bytes:
+    def _frame(self, frame):
         try:
             return super()._frame(frame)
         except (KeyError, struct.error, ValueError):
             return b""
 
-    def _answer(self, header: Header, request: dict) -> dict:  # type: ignore[type-arg]
+    def _answer(self, header, request):
         if header.group_id == 0 or header.group_id not in self.groups:
             return super()._answer(header, request)
         if not self.bundles.serves:
@@ -97,110 +85,81 @@ class SmpBundles(SmpBoard):
         return {"rc": 8}
 
 
-@pytest.fixture
-def plug() -> Iterator[Plug]:
-    boards = []
-
-    def make(answer: Callable[[bytes], bytes]) -> FakeBoard:
-        boards.append(FakeBoard(answer))
-        return boards[-1]
-
-    yield make
-    for board in boards:
-        board.close()
-
-
-def server(kind: str, bundles: Bundles, faults: Faults = Faults(), seed: int = 1) -> SmpBundles | ShellBundles:  # noqa: B008
+def server(kind, bundles, faults=NONE, seed=1):
     return SmpBundles(bundles, faults, seed) if kind == "smp" else ShellBundles(bundles, faults, seed)
 
 
-def connection(kind: str, device: str, timeout: float = 10.0) -> SmpBundleLink | ShellBundleLink:
-    return SmpBundleLink(device, 115200, timeout) if kind == "smp" else ShellBundleLink(device, timeout)
+@pytest.fixture
+def client(kind):
+    """A function that returns a client of a board over the transport, which is disconnected after the test."""
+    clients = []
+
+    def make(board, timeout=10.0):
+        link = SmpBundleLink(board.device, 115200, timeout) if kind == "smp" else ShellBundleLink(board.device, timeout)
+        clients.append(client_of(link, session=0xFFFFFFFF, timeout=timeout, reconnects=False))
+        return clients[-1]
+
+    yield make
+    for one in clients:
+        one.disconnect()
 
 
-def client_of(kind: str, board: FakeBoard, timeout: float = 10.0) -> BundleClient:
-    return BundleClient(
-        lambda: connection(kind, board.device, timeout),
-        session=0xFFFFFFFF,
-        timeout=timeout,
-        progress=Progress(None),
-        reconnects=False,
-    )
-
-
-@pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_upload_and_installation(plug: Plug, kind: str) -> None:
+def test_upload_and_installation(plug, client, kind):
     bundles = Bundles(slow=2)
-    client = client_of(kind, plug(server(kind, bundles)))
-    try:
-        assert client.info == bundle_link.Info(1, 2, 512)
-        assert client.upload(DATA) == 1
-        assert bundles.received == DATA
-        assert client.do(Job.INSTALL, "the end").result == 0
-        found = client.do(Job.LIST, "the slot", slot=1).fields
-        assert (found.text("name"), found.number("interface")) == ("model1", 2**64 - 2)
-        assert len(found.bytes("model")) == 32 and found.text("fault_name") == "good"
-        assert client.do(Job.LIST, "the slot", slot=0).fields.number("address") == 0x8000
-    finally:
-        client.disconnect()
+    one = client(plug(server(kind, bundles)))
+    assert one.info == bundle_link.Info(1, 2, 512)
+    assert one.upload(DATA) == 1
+    assert bundles.received == DATA
+    assert one.do(Job.INSTALL, "the end").result == 0
+    found = one.do(Job.LIST, "the slot", slot=1).fields
+    assert (found.text("name"), found.number("interface")) == ("model1", 2**64 - 2)
+    assert len(found.bytes("model")) == 32 and found.text("fault_name") == "good"
+    assert one.do(Job.LIST, "the slot", slot=0).fields.number("address") == 0x8000
 
 
-@pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_upload_over_a_line_that_damages_messages(plug: Plug, kind: str) -> None:
+def test_upload_over_a_line_that_damages_messages(plug, client, kind):
+    # Of SMP, each line of a frame can be lost.
+    faults = Faults(lose=0.01, repeat=0.02, damage=0.01) if kind == "smp" else Faults(0.03, 0.04, 0.04, 0.04)
     for seed in range(sized(2, 40)):
         bundles = Bundles(slow=1)
-        # Of SMP, each line of a frame can be lost.
-        faults = Faults(lose=0.01, repeat=0.02, damage=0.01) if kind == "smp" else Faults(0.03, 0.04, 0.04, 0.04)
-        client = client_of(kind, plug(server(kind, bundles, faults, seed)))
-        try:
-            client.upload(DATA)
-            assert client.do(Job.INSTALL, "the end").result == 0
-        finally:
-            client.disconnect()
+        one = client(plug(server(kind, bundles, faults, seed)))
+        one.upload(DATA)
+        assert one.do(Job.INSTALL, "the end").result == 0
         assert bundles.memory[1] == DATA
         assert bundles.done.count(Job.INSTALL) == 1
         assert bundles.parts <= 3 * len(DATA) / 96 + 20
 
 
-@pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_names_of_files_that_nobody_signed(plug: Plug, kind: str) -> None:
+def test_names_of_files_that_nobody_signed(plug, client, kind):
     """Faults have names with spaces; a name with a control character is escaped."""
     bundles = Bundles()
-    client = client_of(kind, plug(server(kind, bundles)))
-    try:
-        assert client.do(Job.LIST, "the slot", slot=1).fields.text("fault_name") == "no bundle"
-        bundles.answers[Job.LIST] = ("", {"name": "a%b \x1b[31m"})
-        assert client.do(Job.LIST, "the slot", slot=1).fields.text("name") == "a%b \\x1b[31m"
-    finally:
-        client.disconnect()
+    one = client(plug(server(kind, bundles)))
+    assert one.do(Job.LIST, "the slot", slot=1).fields.text("fault_name") == "no bundle"
+    bundles.answers[Job.LIST] = ("", {"name": "a%b \x1b[31m"})
+    assert one.do(Job.LIST, "the slot", slot=1).fields.text("name") == "a%b \\x1b[31m"
 
 
-@pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_application_that_does_not_serve_bundles(plug: Plug, kind: str) -> None:
+def test_application_that_does_not_serve_bundles(plug, client, kind):
     board = plug(server(kind, Bundles(serves=False)))
-    with pytest.raises(LinkError) as caught:
-        client_of(kind, board, timeout=3)
-    assert caught.value.message == f"the application on '{board.device}' does not serve its bundles"
-    assert caught.value.hint == "the application calls opwest_bundles_serve() after opwest_bundles_start()"
+    found = failure(client, board, timeout=3)
+    assert found.message == f"the application on '{board.device}' does not serve its bundles"
+    assert found.hint == "the application calls opwest_bundles_serve() after opwest_bundles_start()"
 
 
-def test_image_without_bundles(plug: Plug) -> None:
-    board = plug(SmpBundles(Bundles(), Faults(), 1, group=28535))
-    with pytest.raises(LinkError) as caught:
-        client_of("smp", board, timeout=3)
-    assert caught.value.message == (
-        f"the image on '{board.device}' does not accept bundles: its SMP server has no command group 28536"
-    )
-    assert caught.value.hint == ("build the image with CONFIG_OPWEST_BUNDLE_SERVICE=y, or give its number with --group")
-    board = plug(ShellBundles(Bundles(), Faults(), 1, has_service=False))
-    with pytest.raises(LinkError) as caught:
-        client_of("shell", board, timeout=3)
-    assert caught.value.message == (
-        f"the image on '{board.device}' does not accept bundles: its shell has no command 'opwest bundle'"
-    )
-    board = plug(lambda _: b"temperature: 21\r\n")
-    with pytest.raises(LinkError, match=r"timeout after .* waiting for a description of the slots; received"):
-        client_of("shell", board, timeout=0.3)
+def test_image_without_bundles(plug, client, kind):
+    lacks = {
+        "smp": (SmpBundles(Bundles(), NONE, 1, group=28535), "its SMP server has no command group 28536"),
+        "shell": (ShellBundles(Bundles(), NONE, 1, has_service=False), "its shell has no command 'opwest bundle'"),
+    }
+    answer, reason = lacks[kind]
+    board = plug(answer)
+    found = failure(client, board, timeout=3)
+    assert found.message == f"the image on '{board.device}' does not accept bundles: {reason}"
+    if kind == "smp":
+        assert found.hint == "build the image with CONFIG_OPWEST_BUNDLE_SERVICE=y, or give its number with --group"
+    else:
+        found = failure(client, plug(lambda _: b"temperature: 21\r\n"), timeout=0.3).message
+        assert re.search("timeout after .* waiting for a description of the slots; received", found), found
 
 
 TCGETS2, TERMIOS2 = 0x802C542A, "4IB19s2I"
@@ -208,8 +167,8 @@ TCGETS2, TERMIOS2 = 0x802C542A, "4IB19s2I"
 
 
 @pytest.mark.parametrize("baud", [9600, 12345, 250000, 921600])
-def test_baud_rate_of_the_shell(plug: Plug, baud: int) -> None:
-    board = plug(ShellBundles(Bundles(), Faults(), 1))
+def test_baud_rate_of_the_shell(plug, baud):
+    board = plug(server("shell", Bundles()))
     link = ShellBundleLink(board.device, 3, baud)
     found = fcntl.ioctl(board._slave, TCGETS2, bytes(struct.calcsize(TERMIOS2)))
     assert struct.unpack(TERMIOS2, found)[-2:] == (baud, baud)
@@ -217,43 +176,32 @@ def test_baud_rate_of_the_shell(plug: Plug, baud: int) -> None:
     link.disconnect()
 
 
-def test_baud_rate_that_the_system_refuses(plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
-    board = plug(ShellBundles(Bundles(), Faults(), 1))
+def test_devices_that_the_system_refuses(plug, monkeypatch):
+    device = plug(server("shell", Bundles())).device
 
-    def refuse(self: serial.Serial, baud: int) -> None:
+    def refuse(self, baud):
         raise ValueError(f"Failed to set custom baud rate ({baud}): [Errno 22] Invalid argument")
 
     monkeypatch.setattr(serial.Serial, "_set_special_baudrate", refuse)
-    with pytest.raises(LinkError, match=r"^--baud: the serial device '.*' does not support the baud rate 12345$"):
-        ShellBundleLink(board.device, 3, 12345)
+    found = failure(ShellBundleLink, device, 3, 12345)
+    assert found.message == f"--baud: the serial device '{device}' does not support the baud rate 12345"
+    assert failure(ShellBundleLink, "/dev/null", 3, 9600).message == "'/dev/null' is not a serial device"
 
 
-def test_shell_of_a_file_that_is_no_serial_device() -> None:
-    with pytest.raises(LinkError, match=r"^'/dev/null' is not a serial device$"):
-        ShellBundleLink("/dev/null", 3, 9600)
+def test_errors_of_the_smp_server(plug):
+    board = server("smp", Bundles())
+    link = SmpBundleLink(plug(board).device, 115200, 10.0)
+    board._answer = lambda header, request: {"rc": 7}
+    for call, awaited in (
+        (lambda: link.info(1.0), "a response to an SMP request"),
+        (lambda: link.job(Request(Job.ROLL_BACK, 1, 1), 1.0), "the end of roll back"),
+        (lambda: link.part(4, b"data", 0, 1.0), "the receipt of the part at 4"),
+    ):
+        assert f"received SMP error EMSGSIZE, expected {awaited}" in failure(call).message
+    link.disconnect()
 
 
-def test_errors_of_the_smp_server(plug: Plug) -> None:
-    board = SmpBundles(Bundles(), Faults(), 1)
-    link = connection("smp", plug(board).device)
-    try:
-        board._answer = lambda header, request: {"rc": 7}  # type: ignore[method-assign]
-        with pytest.raises(LinkError, match="received SMP error EMSGSIZE, expected a response to an SMP request"):
-            link.info(1.0)
-        with pytest.raises(LinkError, match="received SMP error EMSGSIZE, expected the end of roll back"):
-            link.job(Request(Job.ROLL_BACK, 1, 1), 1.0)
-        with pytest.raises(LinkError, match="received SMP error EMSGSIZE, expected the receipt of the part at 4"):
-            link.part(4, b"data", 0, 1.0)
-    finally:
-        link.disconnect()
-
-
-def numbers(file: str, pattern: str) -> dict[str, int]:
-    text = (RUNTIME / file).read_text(encoding="utf-8")
-    return {name: int(number) for name, number in re.findall(pattern, text)}
-
-
-def test_numbers_are_those_of_the_runtime() -> None:
+def test_numbers_are_those_of_the_runtime():
     folder = "bundle/zephyr"
     jobs = numbers(f"{folder}/service_internal.h", r"OPWEST_BUNDLE_JOB_(\w+) = (\d+),")
     assert jobs == {job.name: int(job) for job in Job}
@@ -265,12 +213,11 @@ def test_numbers_are_those_of_the_runtime() -> None:
     assert version == {"VERSION": bundle_link.VERSION}
     group = numbers(f"{folder}/Kconfig.sending", r"config OPWEST_BUNDLE_SMP_(GROUP)\n(?:\t.*\n)*?\tdefault (\d+)")
     assert group == {"GROUP": bundle_smp.DEFAULT_GROUP}
-    assert numbers(f"{folder}/service.c", r"#define (CHECKED_DIGEST) (\d+)U") == {
-        "CHECKED_DIGEST": bundle_link.CHECKED_DIGEST
-    }
+    checked = numbers(f"{folder}/service.c", r"#define (CHECKED_DIGEST) (\d+)U")
+    assert checked == {"CHECKED_DIGEST": bundle_link.CHECKED_DIGEST}
 
 
-def test_every_fault_of_the_runtime_has_words() -> None:
+def test_every_fault_of_the_runtime_has_words():
     text = (RUNTIME / "include" / "opwest" / "bundle_format.h").read_text()
     listed = re.search(r"enum opwest_bundle_fault \{(.*?)\};", text, re.DOTALL)
     assert listed is not None

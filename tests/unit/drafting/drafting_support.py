@@ -49,7 +49,6 @@ def draft(
 
 
 def drafted(*paths: Path, **options: Any) -> dict[str, Any]:
-    """Return a draft as YAML data."""
     return yaml.load(draft(*paths, **options), Loader=yamlcore.CoreLoader)
 
 

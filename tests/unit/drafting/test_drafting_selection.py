@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The content of a draft: targets, files, operators, undefined symbols, and the guessed run."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import yaml
 from drafting_support import draft, drafted
@@ -44,17 +41,17 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("compiler", "flags", "target"), TARGETS, ids=[t[2] for t in TARGETS])
-def test_most_basic_matching_target(tmp_path: Path, compiler: str, flags: list[str], target: str) -> None:
+def test_most_basic_matching_target(tmp_path, compiler, flags, target):
     path = compile_object(tmp_path, F, compiler, flags)
     assert drafted(path)["objects"] == [{"target": target, "files": ["operators.o"]}]
 
 
-def test_other_targets_are_named(tmp_path: Path) -> None:
+def test_other_targets_are_named(tmp_path):
     text = draft(compile_object(tmp_path, F, ARM, M4F))
     assert "  # guessed; also compatible: cortex-m7f, " in text
 
 
-def test_directory_with_a_target_name_selects_the_target(tmp_path: Path) -> None:
+def test_directory_with_a_target_name_selects_the_target(tmp_path):
     path = compile_object(
         tmp_path / "objects" / "cortex-m7", F, ARM, ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
     )
@@ -65,13 +62,13 @@ def test_directory_with_a_target_name_selects_the_target(tmp_path: Path) -> None
     ]
 
 
-def test_two_sets_for_one_processor_get_two_targets(tmp_path: Path) -> None:
+def test_two_sets_for_one_processor_get_two_targets(tmp_path):
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
     one, two = (compile_object(tmp_path / name, F, ARM, flags) for name in ("a", "b"))
     assert [e["target"] for e in drafted(one, two, folder=tmp_path)["objects"]] == ["cortex-m4", "cortex-m7"]
 
 
-def test_given_target(tmp_path: Path) -> None:
+def test_given_target(tmp_path):
     path = compile_object(tmp_path, F, ARM, ["-mcpu=cortex-m3", "-mthumb"])
     assert drafted(path, targets=("cortex-m55",))["objects"][0]["target"] == "cortex-m55"
     assert "also compatible" not in draft(path, targets=("cortex-m55",))
@@ -89,7 +86,7 @@ def test_given_target(tmp_path: Path) -> None:
         (RISCV, ["-march=rv32im_zba", "-mabi=ilp32"], "riscv-rv32i_m_zba_zmmul-soft"),
     ],
 )
-def test_declared_target_matches(tmp_path: Path, compiler: str, flags: list[str], name: str) -> None:
+def test_declared_target_matches(tmp_path, compiler, flags, name):
     path = compile_object(tmp_path, F, compiler, flags)
     manifest = drafted(path)
     ((declared, entry),) = manifest["targets"].items()
@@ -101,7 +98,7 @@ def test_declared_target_matches(tmp_path: Path, compiler: str, flags: list[str]
 
 
 @pytest.mark.needs("llvmlite")
-def test_targets_of_ir(tmp_path: Path) -> None:
+def test_targets_of_ir(tmp_path):
     body = "define i32 @f(ptr readonly %x, ptr writeonly %y) { ret i32 0 }\n"
     plain, made = tmp_path / "plain.ll", tmp_path / "made.ll"
     plain.write_text(body)
@@ -114,7 +111,7 @@ def test_targets_of_ir(tmp_path: Path) -> None:
     assert drafted(plain, beside)["objects"][1] == {"files": ["plain.ll"]}
 
 
-def test_helpers_libraries_and_programs_are_omitted(tmp_path: Path) -> None:
+def test_helpers_libraries_and_programs_are_omitted(tmp_path):
     conv = "#include <math.h>\nint row(const int *, int *); int npu_submit(int);\n"
     conv += "int conv(const int *x, int *y) { *y = expf(*x); npu_submit(1); return row(x, y); }"
     one = compile_object(tmp_path, conv, flags=["-g"], name="conv.o")
@@ -139,21 +136,21 @@ def test_helpers_libraries_and_programs_are_omitted(tmp_path: Path) -> None:
     assert "# for conv.o\n" in text
 
 
-def test_unlinked_members_need_no_symbols(tmp_path: Path) -> None:
+def test_unlinked_members_need_no_symbols(tmp_path):
     one = compile_object(tmp_path, F, flags=["-g"], name="one.o")
     two = compile_object(tmp_path, "int absent(void); int two(void) { return absent(); }", flags=["-g"], name="two.o")
     manifest = drafted(make_archive(tmp_path / "lib.a", [one, two]))
     assert list(manifest["operators"]) == ["f"] and "externals" not in manifest
 
 
-def test_state_requires_a_decision(tmp_path: Path) -> None:
+def test_state_requires_a_decision(tmp_path):
     path = compile_object(tmp_path, "static int calls;\nint f(const int *x, int *y) { return *y = *x + calls++; }")
     assert drafted(path)["objects"][0]["stateful"] == "FILL_IN"
     assert "true if the state is intended: calls; else remove it" in draft(path)
 
 
 @pytest.mark.parametrize("suffix", ["o", "c", "ll"])
-def test_effects_require_a_decision(tmp_path: Path, suffix: str) -> None:
+def test_effects_require_a_decision(tmp_path, suffix):
     text = (
         "#include <stdlib.h>\nint f(const int *x, int *y);\n"
         "int f(const int *x, int *y) { int *volatile p = malloc(8); *p = *x; *y = *p + rand(); free(p); return 0; }\n"
@@ -173,13 +170,13 @@ def test_effects_require_a_decision(tmp_path: Path, suffix: str) -> None:
     assert "malloc" in shown and "free" in shown
 
 
-def test_functions_that_a_target_lacks(tmp_path: Path) -> None:
+def test_functions_that_a_target_lacks(tmp_path):
     one = compile_object(tmp_path, F, name="one.o")
     two = compile_object(tmp_path, F.replace("f(", "g("), "gcc", ["-m32"], name="two.o")
     assert "  f:  # in one.o; not in the files for i386\n" in draft(one, two)
 
 
-def test_unlinkable_object_causes_a_warning(tmp_path: Path) -> None:
+def test_unlinkable_object_causes_a_warning(tmp_path):
     from opwest.diagnostics import Diagnostics
     from opwest.drafting.draft import draft_manifest
 
@@ -197,7 +194,7 @@ int32_t pool(const int8_t *image, int8_t *pooled, int32_t stride) { return 0; }
 """
 
 
-def test_run_is_drafted_from_names(tmp_path: Path) -> None:
+def test_run_is_drafted_from_names(tmp_path):
     path = tmp_path / "chain.c"
     path.write_text(CHAIN)
     run = drafted(path)["run"]
@@ -216,7 +213,7 @@ def test_run_is_drafted_from_names(tmp_path: Path) -> None:
     }
 
 
-def test_results_can_have_names_of_constants(tmp_path: Path) -> None:
+def test_results_can_have_names_of_constants(tmp_path):
     """With `const` on other arguments, a mean without it is a result; a weight without it is a constant."""
     path = tmp_path / "mean.c"
     path.write_text(
@@ -230,7 +227,7 @@ def test_results_can_have_names_of_constants(tmp_path: Path) -> None:
     assert list(draft["constants"]) == ["average_weights"]
 
 
-def test_outputs_take_no_names_of_other_tensors(tmp_path: Path) -> None:
+def test_outputs_take_no_names_of_other_tensors(tmp_path):
     path = tmp_path / "chain.c"
     path.write_text(
         "#include <stdint.h>\n"
@@ -244,23 +241,16 @@ def test_outputs_take_no_names_of_other_tensors(tmp_path: Path) -> None:
     assert [step["args"][1] for step in draft["run"]["steps"][:3]] == ["y", "z", "f3_y"]
 
 
-def test_patterns_match_names_without_the_prefix_of_a_compiler(tmp_path: Path) -> None:
-    source = "void conv(int *a, int *b) { *b = *a; } void _mlir_ciface_conv(int *a, int *b) { conv(a, b); }"
-    path = compile_object(tmp_path, source)
-    for pattern in ("conv", "co*", "_mlir_*"):
-        assert drafted(path, patterns=[pattern])["operators"]["conv"]["symbol"] == "_mlir_ciface_conv"
-
-
 @pytest.mark.slow
-def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
-    def use(count: int) -> Callable[[], None]:
+def test_time_is_linear_in_the_functions(tmp_path):
+    def use(count):
         path = tmp_path / f"f{count}.c"
         text = (
             "struct s@ { int v; };\n/** @param x the @ */\nint f@(const signed char *x, struct s@ *s) { return 0; }\n"
         )
         path.write_text("".join(text.replace("@", str(n)) for n in range(count)))
 
-        def draft() -> None:
+        def draft():
             assert len(drafted(path)["operators"]) == count
 
         return draft
@@ -278,7 +268,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
         "int f(const int *x, int *x_) { return 0; } int f_x(const int *x_, int *x) { return 0; }",
     ],
 )
-def test_runs_are_drafted_from_any_signatures(tmp_path: Path, source: str) -> None:
+def test_runs_are_drafted_from_any_signatures(tmp_path, source):
     path = tmp_path / "f.c"
     path.write_text(source)
     run = drafted(path)["run"]
@@ -287,21 +277,21 @@ def test_runs_are_drafted_from_any_signatures(tmp_path: Path, source: str) -> No
     assert run["inputs"] and run["outputs"] and written is not None
 
 
-def test_file_names_that_yaml_would_not_read_as_strings(tmp_path: Path) -> None:
+def test_file_names_that_yaml_would_not_read_as_strings(tmp_path):
     for index, name in enumerate(["a b.c", "# x.c", "x: y.c", "[x].c", "1.c", "ü.c", "'q\".c"]):
         path = tmp_path / name
         path.write_text(F.replace("f(", f"f{index}("))
         assert drafted(path)["objects"] == [{"files": [name]}]
 
 
-def test_files_outside_the_directory(tmp_path: Path) -> None:
+def test_files_outside_the_directory(tmp_path):
     path = compile_object(tmp_path / "a", F)
     with pytest.raises(OpwestError, match="outside the manifest's directory"):
         draft(path, folder=tmp_path / "b")
     assert drafted(path, folder=tmp_path)["objects"][0]["files"] == ["a/operators.o"]
 
 
-def test_drafts_are_reproducible_without_absolute_paths(tmp_path: Path) -> None:
+def test_drafts_are_reproducible_without_absolute_paths(tmp_path):
     path = compile_object(tmp_path / "model_x", CHAIN, flags=["-g"])
     text = draft(path)
     assert text == draft(path) and str(tmp_path) not in text
@@ -325,7 +315,7 @@ RUST_MEMBERS = {
 }
 
 
-def rust_archive(folder: Path, extra: str = "") -> Path:
+def rust_archive(folder, extra=""):
     """Return an archive with the members of a staticlib of rustc; `extra` is C of the user's crate."""
     members = []
     for name, text in RUST_MEMBERS.items():
@@ -334,7 +324,7 @@ def rust_archive(folder: Path, extra: str = "") -> Path:
     return make_archive(folder / "librs.a", members)
 
 
-def test_staticlib_of_rust(tmp_path: Path) -> None:
+def test_staticlib_of_rust(tmp_path):
     """Of a staticlib, only the exported functions of the user's crates become operators."""
     found = draft(rust_archive(tmp_path))
     assert list(yaml.safe_load(found)["operators"]) == ["rust_scale", "rust_shift", "dependency"]
@@ -345,7 +335,7 @@ def test_staticlib_of_rust(tmp_path: Path) -> None:
     assert list(yaml.safe_load(one)["operators"]) == ["rust_shift"]
 
 
-def test_symbols_select_helpers(tmp_path: Path) -> None:
+def test_symbols_select_helpers(tmp_path):
     """--symbols also selects functions that others call; a pattern without a function is an error."""
     text = "int low(const char *x, char *y);\nint high(const char *x, char *y) { return low(x, y); }\n"
     high = compile_object(tmp_path, text, flags=["-g"], name="high.o")
@@ -371,7 +361,7 @@ FOREIGN = {
 }
 
 
-def test_functions_of_known_compilers(tmp_path: Path) -> None:
+def test_functions_of_known_compilers(tmp_path):
     """Functions of Halide, MLIR and TVM are drafted with their convention, those of IREE are left out."""
     made = [compile_object(tmp_path, text, flags=["-g"], name=f"{name}.o") for name, text in FOREIGN.items()]
     text, manifest = draft(*made), drafted(*made)
@@ -385,7 +375,7 @@ def test_functions_of_known_compilers(tmp_path: Path) -> None:
     assert "only IREE's runtime can call it" in text
 
 
-def test_names_of_operators_are_distinct(tmp_path: Path) -> None:
+def test_names_of_operators_are_distinct(tmp_path):
     """A function without its compiler's prefix has not the name of another operator; nor has a reserved name."""
     sources = {
         "mlir": "void _mlir_ciface_conv(void *x) { (void)x; }",
@@ -408,14 +398,15 @@ def test_names_of_operators_are_distinct(tmp_path: Path) -> None:
         assert draft(*files).count("\n  conv:") == 1
 
 
-def test_symbols_without_the_prefix_of_a_compiler(tmp_path: Path) -> None:
+def test_symbols_without_the_prefix_of_a_compiler(tmp_path):
     """--symbols also matches the names of MLIR's and TVM's functions in their sources."""
     mlir = compile_object(tmp_path, FOREIGN["mlir"], name="mlir.o")
     ffi = "int __tvm_ffi_add(void *self, void *args, int n, void *result) { return n; }"
     tvm = compile_object(tmp_path, ffi, name="tvm.o")
-    for pattern, symbol in (("relu", "_mlir_ciface_relu"), ("add", "__tvm_ffi_add"), ("__tvm*", "__tvm_ffi_add")):
-        (operator,) = drafted(mlir, tvm, patterns=[pattern])["operators"].values()
-        assert operator["symbol"] == symbol
+    for symbol, *patterns in (("_mlir_ciface_relu", "relu", "re*", "_mlir_*"), ("__tvm_ffi_add", "add", "__tvm*")):
+        for pattern in patterns:
+            (operator,) = drafted(mlir, tvm, patterns=[pattern])["operators"].values()
+            assert operator["symbol"] == symbol
     with pytest.raises(OpwestError, match="no function matches --symbols 'ad'") as caught:
         draft(tvm, patterns=["ad"])
     assert caught.value.diagnostics[0].hint == "did you mean 'add'?"

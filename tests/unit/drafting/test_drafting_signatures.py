@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions in a draft: from debug information, C sources and LLVM IR, and without any of these."""
+"""Functions in a draft: from debug information, C sources and LLVM IR, and without any of these; marks."""
 
 import subprocess
 from pathlib import Path
@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
 from objects_factory import compile_object, make_archive
-from opwest.diagnostics import OpwestError
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.drafting.files import Given, Unit
+from opwest.drafting.from_source import from_source
+from opwest.drafting.selection import select
+from opwest.manifest.load import load_manifest
+from opwest.objects.csource import read_c_source
+from opwest.objects.facts import CSource
 from requirements_support import need
+from scaling import check_linear
 
 MACHINES = [
     ("gcc", ["-g"]),
@@ -21,8 +28,7 @@ MACHINES = [
 needs_llvmlite = pytest.mark.needs("llvmlite")
 
 
-def check_all(manifest: dict) -> None:
-    """Compare with SOURCE."""
+def check_all(manifest):
     assert list(manifest["operators"]) == ["conv", "scale", "npu", "vendor", "relu"]
     assert arguments(manifest, "conv") == ["image int8 in", "weight int8 in", "features int8 out"]
     assert arguments(manifest, "scale") == [
@@ -43,7 +49,7 @@ def check_all(manifest: dict) -> None:
     }
 
 
-def ordered(manifest: dict) -> dict:
+def ordered(manifest):
     """Return a manifest with operators in the order of SOURCE, which differs from that of symbol tables."""
     wanted = ["conv", "scale", "npu", "vendor", "relu"]
     manifest["operators"] = {name: manifest["operators"][name] for name in wanted if name in manifest["operators"]}
@@ -51,12 +57,12 @@ def ordered(manifest: dict) -> dict:
 
 
 @pytest.mark.parametrize(("compiler", "flags"), MACHINES, ids=lambda v: v if isinstance(v, str) else "".join(v))
-def test_debug_information(tmp_path: Path, compiler: str, flags: list[str]) -> None:
+def test_debug_information(tmp_path, compiler, flags):
     path = compile_object(tmp_path, SOURCE, compiler, flags)
     check_all(ordered(drafted(path)))
 
 
-def test_class(tmp_path: Path) -> None:
+def test_class(tmp_path):
     """A pointer to an object of a class is a context, like that to a structure."""
     need("g++")
     source = "class Biquad { public: double z; float a; };\n"
@@ -68,14 +74,14 @@ def test_class(tmp_path: Path) -> None:
     assert draft["run"]["state"] == {"step_state": {"dtype": "uint8", "shape": [16]}}
 
 
-def test_source(tmp_path: Path) -> None:
+def test_source(tmp_path):
     path = tmp_path / "operators.c"
     path.write_text(SOURCE)
     check_all(drafted(path))
 
 
 @needs_llvmlite
-def test_ir_with_debug_information(tmp_path: Path) -> None:
+def test_ir_with_debug_information(tmp_path):
     need("clang")
     (tmp_path / "operators.c").write_text(SOURCE)
     for name, flags in (("o.ll", ["-S"]), ("o.bc", [])):
@@ -103,7 +109,7 @@ define internal void @hidden(ptr %x) {
 
 
 @needs_llvmlite
-def test_ir_without_debug_information(tmp_path: Path) -> None:
+def test_ir_without_debug_information(tmp_path):
     path = tmp_path / "operators.ll"
     path.write_text(IR.replace("i32 %0\n", "i32 0\n"))
     manifest = drafted(path)
@@ -118,14 +124,14 @@ def test_ir_without_debug_information(tmp_path: Path) -> None:
     assert "# direction: in, out, inout or scratch; dtype: int64 or uint64?\n" in text
 
 
-def test_draft_without_debug_information_has_marks_only(tmp_path: Path) -> None:
+def test_draft_without_debug_information_has_marks_only(tmp_path):
     manifest = drafted(compile_object(tmp_path, "int f(const int *x, int *y) { return *y = *x; }"))
     assert manifest["operators"] == {"f": {"returns": "FILL_IN", "args": ["FILL_IN"]}}
     assert manifest["run"]["inputs"] == {"FILL_IN": {"dtype": "FILL_IN", "shape": "FILL_IN"}}
     assert manifest["run"]["steps"] == [{"call": "f", "args": ["FILL_IN"]}]
 
 
-def test_directions_by_name(tmp_path: Path) -> None:
+def test_directions_by_name(tmp_path):
     """Of pointers without const, where no other argument is read only: as in the output of m2cgen."""
     path = tmp_path / "score.c"
     path.write_text(
@@ -136,7 +142,7 @@ def test_directions_by_name(tmp_path: Path) -> None:
     assert arguments(manifest, "f") == ["src float32 in", "data float32 FILL_IN", "y_out float32 out"]
 
 
-def test_stripped_object_gets_signatures_from_its_source(tmp_path: Path) -> None:
+def test_stripped_object_gets_signatures_from_its_source(tmp_path):
     path = compile_object(tmp_path, SOURCE)
     manifest = ordered(drafted(path, path.with_suffix(".c")))
     check_all(manifest)
@@ -146,7 +152,7 @@ def test_stripped_object_gets_signatures_from_its_source(tmp_path: Path) -> None
     )
 
 
-def test_archives(tmp_path: Path) -> None:
+def test_archives(tmp_path):
     one = compile_object(tmp_path, "int one(const int *x, int *y) { return *y = *x; }", flags=["-g"], name="one.o")
     two = compile_object(tmp_path, "int two(const int *x, int *y) { return *y = *x; }", flags=["-g"], name="two.o")
     path = make_archive(tmp_path / "lib.a", [one, two])
@@ -157,7 +163,7 @@ def test_archives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", UNFIT)
-def test_functions_that_are_not_operators(tmp_path: Path, source: str) -> None:
+def test_functions_that_are_not_operators(tmp_path, source):
     for path in (compile_object(tmp_path, source, flags=["-g"]), tmp_path / "operators.c"):
         with pytest.raises(OpwestError) as caught:
             draft(path)
@@ -176,7 +182,7 @@ int status(const short *x, short *y) { *y = *x; return 0; }
 
 
 @pytest.mark.parametrize("kind", ["debug information", "C"])
-def test_values_that_functions_return(tmp_path: Path, kind: str) -> None:
+def test_values_that_functions_return(tmp_path, kind):
     path = compile_object(tmp_path, VALUES, flags=["-g"])
     path = path if kind == "debug information" else tmp_path / "operators.c"
     operators = drafted(path)["operators"]
@@ -191,7 +197,7 @@ def test_values_that_functions_return(tmp_path: Path, kind: str) -> None:
     assert arguments(drafted(path), "mean") == ["x float64 in"]
 
 
-def test_types_that_differ_between_targets(tmp_path: Path) -> None:
+def test_types_that_differ_between_targets(tmp_path):
     source = "#include <stddef.h>\nvoid f(const long *x, float *y, size_t n, void *p, unsigned char *c) { }"
     path = compile_object(tmp_path, source, flags=["-g"])
     assert arguments(drafted(path), "f") == [
@@ -205,7 +211,7 @@ def test_types_that_differ_between_targets(tmp_path: Path) -> None:
     assert "# `size_t` in C" in draft(path)
 
 
-def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
+def test_shapes_and_comments_of_a_source(tmp_path):
     path = tmp_path / "f.c"
     path.write_text(
         "#include <stdint.h>\n#define N 4\n"
@@ -223,7 +229,7 @@ def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
     assert text.count("in the source") == 2
 
 
-def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:
+def test_names_that_are_invalid_in_c(tmp_path):
     source = "void _New(const int *, int *, int *class) { }"
     path = tmp_path / "f.c"
     path.write_text(source)
@@ -244,7 +250,7 @@ int32_t remote(const float *x, float *y, struct npu *handle) { y[0] = x[0] + !ha
 """
 
 
-def test_context_structures(tmp_path: Path) -> None:
+def test_context_structures(tmp_path):
     """Structures are bytes with size and alignment; written ones are state, opaque ones devices."""
     path = compile_object(tmp_path, CONTEXT, flags=["-g"])
     found = drafted(path)
@@ -267,3 +273,117 @@ def test_context_structures(tmp_path: Path) -> None:
         "name": "g", "dtype": "uint8", "shape": "FILL_IN", "struct": "gains",
     }  # fmt: skip
     assert source["run"]["state"].keys() == {"biquad_s", "count_counter"}
+
+
+# --- Marks in a manifest: each is reported with its position and the expected value, and generation fails
+
+GOOD = """\
+version: 1
+model: m
+objects: [{files: [f.c]}]
+operators:
+  f: {args: [{name: x, dtype: int8, shape: [4]}, {name: y, dtype: int8, shape: [4], direction: out}]}
+run:
+  inputs: {x: {dtype: int8, shape: [4]}}
+  outputs: {y: {dtype: int8, shape: [4]}}
+  steps:
+    - {call: f, args: [x, y]}
+"""
+
+
+SHAPE = "'operators.f.args[0].shape' is not filled in"
+MARKS = {
+    "none": ([], []),
+    "words that contain the mark": (
+        [("model: m", 'model: m\ndescription: "not FILL_IN"'), ("f.c", "my_FILL_IN.c")],
+        [],
+    ),
+    "in place of a list": ([("shape: [4]", "shape: FILL_IN")], [f"5:44: error: {SHAPE}"]),
+    "accepted by the schema as values": (
+        [("model: m", "model: FILL_IN"), ("[x, y]", "[FILL_IN_x, y]"), ("inputs: {x", "inputs: {FILL_IN")],
+        [
+            "2:8: error: 'model' is not filled in",
+            "7:12: error: the name 'FILL_IN' in 'run.inputs' is not filled in",
+            "10:24: error: 'run.steps[0].args[0]' (FILL_IN_x) is not filled in",
+        ],
+    ),
+    "beside other faults": (
+        [("shape: [4]", "shape: FILL_IN"), ("shape: [4]}}", "shape: [0], alin: 4}}")],
+        [
+            f"5:44: error: {SHAPE}",
+            "7:37: error: 'run.inputs.x.shape[0]' is the integer 0",
+            "7:41: error: unknown key 'alin' in 'run.inputs.x'",
+        ],
+    ),
+    "shared by an alias": (
+        [("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s")],
+        ["5:48: error: 'operators.f.args[0].shape[0]' is not filled in"],
+    ),
+    # Marks with the same key and the same expected value are grouped; aliases of a mark are the same mark.
+    "of one kind": (
+        [
+            ("shape: [4]", "shape: &s FILL_IN"),
+            ("shape: [4], dir", "shape: FILL_IN, dir"),
+            ("shape: [4]", "shape: *s"),
+        ],
+        [f"5:44: error: {SHAPE}, and 1 other (line 5)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MARKS)
+def test_marks_are_reported(tmp_path, case):
+    changes, expected = MARKS[case]
+    text = GOOD
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    (tmp_path / "m.yaml").write_text(text)
+    faults = Diagnostics()
+    assert (load_manifest(tmp_path / "m.yaml", faults) is None) == bool(expected)
+    found = [str(one).splitlines() for one in faults.in_order()]
+    assert [lines[0] for lines in found] == [f"{tmp_path}/m.yaml:{line}" for line in expected]
+    if case == "in place of a list":
+        wanted = "a list, at most 16 items (The dimensions. Required unless `scalar` is true or a constant has them)"
+        assert found[0][1:] == [f"  expected: {wanted}"]
+
+
+# --- The time for a draft is proportional to the size of its files
+
+
+def test_comments_and_structures_of_sources():
+    def use(count):
+        text = "".join(
+            f"struct s{n} {{ int a; }};\n/** Convolve.\n * @param x image {n}\n */\n"
+            f"int f{n}(const struct s{n} *x, int *y) {{ return 0; }} int g{n}(const int *x, int *y) {{ return 0; }}\n"
+            for n in range(count)
+        )
+        source = read_c_source(Path("f.c"), text.encode())
+
+        def check():
+            found = from_source(source)
+            assert len(found) == 2 * count
+            for n in (0, count - 1):
+                first, second = (found[f"{name}{n}"].parameters[0] for name in "fg")
+                assert (first.struct, first.comment) == (f"s{n}", f"image {n}")
+                assert (second.struct, second.comment) == (None, f"image {n}")
+
+        return check
+
+    check_linear(use(100), use(800))
+
+
+def test_selection_of_operators():
+    """Neither the operators chosen before nor the undefined symbols of the file are searched for each operator."""
+
+    def use(count):
+        source = CSource(Path("f.c"), b"", (), (), (), ())
+        functions, needs = dict.fromkeys(f"f{n}" for n in range(count)), frozenset(f"u{n}" for n in range(count))
+        one = Given("f.c", source, [Unit("f.c", functions, needs, certain_needs=False)])
+
+        def check():
+            assert len(select([one], (), (), Diagnostics()).operators) == count
+
+        return check
+
+    check_linear(use(500), use(4000))

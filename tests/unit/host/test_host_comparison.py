@@ -3,7 +3,6 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,50 +20,47 @@ WHERE = (0, 4, "y")
 PLACE = Location("m.onnx")
 
 
-def refused(found, expected) -> str:
+def compared(found, expected):
+    return _difference(np.asarray(found, np.float32), np.asarray(expected, np.float32), WHERE, PLACE, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "differing", "most"),
+    [
+        ([np.nan, np.nan], [0, 0], "2 of 2", "inf"),
+        ([np.nan, 1], [0, 1], "1 of 2", "inf"),
+        *[([value, 1], [np.inf, 1], "1 of 2", "inf") for value in (1, -np.inf, np.nan)],
+        ([100.5], [100], "1 of 1", "0.5"),
+    ],
+)
+def test_results_that_differ_are_refused(found, expected, differing, most):
     with pytest.raises(OpwestError) as error:
-        _difference(np.asarray(found, np.float32), np.asarray(expected, np.float32), WHERE, PLACE, None)
-    return str(error.value)
+        compared(found, expected)
+    text = str(error.value)
+    assert "result 'y' of step 4 differs" in text and f"{differing} values of input 0, by at most {most}" in text
 
 
-def test_results_that_are_not_numbers() -> None:
-    text = refused([np.nan, np.nan], [0, 0])
-    assert "result 'y' of step 4 differs" in text and "2 of 2 values of input 0, by at most inf" in text
-    assert "1 of 2 values of input 0, by at most inf" in refused([np.nan, 1], [0, 1])
-
-
-@pytest.mark.parametrize("found", [1, -np.inf, np.nan])
-def test_infinity_equals_only_itself(found) -> None:
-    assert "1 of 2 values of input 0, by at most inf" in refused([found, 1], [np.inf, 1])
-
-
-def test_limits() -> None:
-    assert "1 of 1 values of input 0, by at most 0.5" in refused([100.5], [100])
-    close = np.asarray([100.005], np.float32)
-    assert 0.004 < _difference(close, np.asarray([100], np.float32), WHERE, PLACE, None) < 0.006
-
-
-def test_equal_results() -> None:
-    values = np.asarray([np.nan, np.inf, 1], np.float32)
-    assert _difference(values, values, WHERE, PLACE, None) == 0
+def test_close_and_equal_results():
+    assert 0.004 < compared([100.005], [100]) < 0.006
+    assert compared([np.nan, np.inf, 1], [np.nan, np.inf, 1]) == 0
 
 
 # --- The difference between an output and its reference
 
 
-def test_equal() -> None:
+def test_equal():
     found = difference(np.array([1, 2], np.int8), np.array([1, 2], np.int8))
     assert found.as_text() == "equal to the reference" and found.at is None
 
 
-def test_position_of_the_largest_error() -> None:
+def test_position_of_the_largest_error():
     found = difference(np.array([[1, 2], [3, 4]], np.int8), np.array([[1, 2.5], [-100, 4]]))
     assert (found.elements, found.differing, found.largest, found.at) == (4, 2, 103, (1, 0))
     assert found.mean == (0.5 + 103) / 4
     assert found.as_text().startswith("2 of 4 elements differ from the reference: largest error 103 at [1, 0]")
 
 
-def test_integers_beyond_double_precision() -> None:
+def test_integers_beyond_double_precision():
     big = 2**63 - 1
     found = difference(np.array([big], np.int64), np.array([big - 1], np.int64))
     assert (found.differing, found.largest) == (1, 1)
@@ -72,14 +68,14 @@ def test_integers_beyond_double_precision() -> None:
     assert found.largest == 2.0**64
 
 
-def test_invalid_numbers() -> None:
+def test_invalid_numbers():
     values = np.array([np.nan, np.inf, -np.inf, np.nan], np.float32)
     assert difference(values, values.copy()).differing == 0
     found = difference(values, np.array([np.nan, np.inf, np.inf, 1.0]))
     assert (found.differing, found.largest, found.at) == (2, np.inf, (2,))
 
 
-def test_bool_and_scalars() -> None:
+def test_bool_and_scalars():
     assert difference(np.array([True, False]), np.array([True, True])).differing == 1
     assert difference(np.array(3, np.int8), np.array(5, np.int8)).largest == 2
 
@@ -94,12 +90,12 @@ def test_bool_and_scalars() -> None:
         ([np.nan, np.inf, 1.0, -np.inf], [1.0, 1.0, np.inf, np.inf], Tolerance(1e30, 1.0), 4),
     ],
 )
-def test_elements_beyond_the_tolerance(actual, expected, tolerance, beyond) -> None:
+def test_elements_beyond_the_tolerance(actual, expected, tolerance, beyond):
     found = difference(np.array(actual), np.array(expected), tolerance)
     assert found.beyond == beyond and found.as_json()["beyond_tolerance"] == beyond
 
 
-def test_integers_and_tolerances() -> None:
+def test_integers_and_tolerances():
     big = np.array([2**63 - 1, -(2**63)], np.int64)
     assert difference(big, np.array([2**63 - 3, -(2**63)], np.int64), Tolerance(1.0)).beyond == 1
     assert difference(big, np.array([2**63 - 3, -(2**63)], np.int64), Tolerance(2.0)).beyond == 0
@@ -112,7 +108,7 @@ def test_integers_and_tolerances() -> None:
     )
 
 
-def test_tolerances_of_the_command_line_and_of_the_manifest() -> None:
+def test_tolerances_of_the_command_line_and_of_the_manifest():
     record = {"tolerances": [{"output": "y", "absolute": 3, "relative": 0.5}]}
     faults = Diagnostics()
     assert read_tolerances([], record, ["y", "z"], faults).of("y") == Tolerance(3, 0.5)
@@ -137,13 +133,13 @@ def test_tolerances_of_the_command_line_and_of_the_manifest() -> None:
         (["y=1", "z=1", "3"], "--tolerance for all tensors has no effect: each tensor has its own"),
     ],
 )
-def test_invalid_tolerances(given, message) -> None:
+def test_invalid_tolerances(given, message):
     faults = Diagnostics()
     read_tolerances(given, None, ["y", "z"], faults)
     assert [d.message for d in faults] == [message]
 
 
-def test_a_tolerance_without_references_has_no_effect() -> None:
+def test_a_tolerance_without_references_has_no_effect():
     faults = Diagnostics()
     read_tolerances(["1"], None, [], faults)
     assert [d.message for d in faults] == ["--tolerance has no effect: no tensor has a reference"]
@@ -154,7 +150,7 @@ def test_a_tolerance_without_references_has_no_effect() -> None:
 LABELS = ("silence", "yes", "no")
 
 
-def test_class_numbers_and_scores() -> None:
+def test_class_numbers_and_scores():
     assert label_lines(np.array([2], np.int32), LABELS, frames=False) == ["  no"]
     assert label_lines(np.array(2, np.int32), LABELS, frames=False) == ["  no"]
     assert label_lines(np.array([[-3, 90, 1]], np.int8), LABELS, frames=False) == ["  yes"]
@@ -163,7 +159,7 @@ def test_class_numbers_and_scores() -> None:
     assert label_lines(np.array([3], np.int32), (), frames=False) == []
 
 
-def test_equal_classes_of_a_stream_are_one_line() -> None:
+def test_equal_classes_of_a_stream_are_one_line():
     scores = np.zeros([6, 1, 3], np.float32)
     for frame, label in enumerate([0, 0, 1, 1, 1, 0]):
         scores[frame, 0, label] = 1
@@ -210,7 +206,7 @@ TARGETS: dict[str, tuple[Format, str, bytes]] = {
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_assembly_of_other_formats(target: str, tmp_path: Path) -> None:
+def test_assembly_of_other_formats(target, tmp_path):
     need("clang")
     form, prefix, magic = TARGETS[target]
     clang = ["clang", f"--target={target}"]
@@ -237,7 +233,7 @@ def test_assembly_of_other_formats(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["cl", "cl.exe", r"C:\VC\bin\Hostx64\x64\CL.EXE", "clang-cl"])
-def test_msvc_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_msvc_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.setenv("CC", f"'{command}'")
     with pytest.raises(OpwestError) as caught:
         HostCompiler(tmp_path, None)
@@ -247,7 +243,7 @@ def test_msvc_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert found.hint == "install MinGW-w64, or set CC to 'clang --target=x86_64-w64-mingw32'"
 
 
-def test_clang_for_msvc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clang_for_msvc_is_refused(tmp_path, monkeypatch):
     need("clang")
     monkeypatch.setenv("CC", "clang --target=x86_64-pc-windows-msvc")
     with pytest.raises(OpwestError) as caught:
@@ -255,7 +251,7 @@ def test_clang_for_msvc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "the compiler 'clang' compiles for MSVC, which has no .incbin" in caught.value.diagnostics[0].message
 
 
-def test_compiler_is_the_first_one_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_is_the_first_one_found(tmp_path, monkeypatch):
     """MinGW has a gcc, and macOS has clang, but a cc is not certain."""
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: name if name in ("gcc", "clang") else None)

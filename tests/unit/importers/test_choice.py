@@ -247,13 +247,13 @@ def test_fully_connected_layers_that_round_once_never_call_cmsis_nn(rounding):
 # --- Magnitudes and distances of outputs with infinities and values that are not numbers
 
 
-def test_largest_finite_magnitude() -> None:
+def test_largest_finite_magnitude():
     assert largest([np.asarray([1, -3, np.inf]), np.asarray([np.nan, 2])]) == 3
     assert largest([np.asarray([np.nan]), np.zeros(0)]) == 0 and largest([]) == 0
     assert largest([np.asarray([-128], np.int8)]) == 128
 
 
-def test_distances() -> None:
+def test_distances():
     one = np.asarray([1, np.inf, np.inf, np.nan, np.nan, -np.inf], np.float32)
     other = np.asarray([3, np.inf, -np.inf, np.nan, 0, 0], np.float32)
     assert distance(one, other).tolist() == [2, 0, np.inf, 0, np.inf, np.inf]

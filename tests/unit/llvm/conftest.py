@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One child process for the tests of a file; test_llvm_child.py tests the ends of children."""
 
-from collections.abc import Iterator, Sequence
-
 import pytest
 from opwest.llvm import api
-from opwest.llvm.child import Request, _Child
-from opwest.llvm.facts import Limits, LlvmError
-from opwest.llvm.protocol import Frame
+from opwest.llvm.child import _Child
 
 
 @pytest.fixture(scope="module")
-def one_child() -> Iterator[None]:
+def one_child():
     """Let the requests of all tests of a file share a child until it ends."""
     children: dict[str, _Child] = {}
 
-    def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
+    def run(requests, limits):
         answers = []
         for request in requests:
             child = children.get(repr(limits))

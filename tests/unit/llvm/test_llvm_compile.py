@@ -6,7 +6,6 @@ import platform
 import re
 import struct
 import subprocess
-from pathlib import Path
 
 import pytest
 from campaign import sized
@@ -29,7 +28,7 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("form", ["text", "bitcode"])
-def test_attributes_of_another_cpu_are_dropped(tmp_path: Path, form: str):
+def test_attributes_of_another_cpu_are_dropped(tmp_path, form):
     made, member = compiled(FOREIGN if form == "text" else bitcode(FOREIGN), "cortex-m3")
     assert (member.abi.arch, member.abi.float_abi) == ("v7-M", "soft")
     assert {"__aeabi_fmul", "g"} == set(member.undefined)
@@ -41,7 +40,7 @@ def test_attributes_of_another_cpu_are_dropped(tmp_path: Path, form: str):
     assert compiled(FOREIGN, "cortex-m4f-softfp")[1].undefined == ("g",)
 
 
-def test_soft_float_of_a_cpu_with_fpu_has_no_fpu_instruction(tmp_path: Path):
+def test_soft_float_of_a_cpu_with_fpu_has_no_fpu_instruction(tmp_path):
     for name in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"):
         made, _ = everything(name, optimize="speed")
         (tmp_path / "op.o").write_bytes(made)
@@ -50,7 +49,7 @@ def test_soft_float_of_a_cpu_with_fpu_has_no_fpu_instruction(tmp_path: Path):
         assert not re.search(r"\tv[a-z]", code), name
 
 
-def test_hard_float_arguments_stay_in_fpu_registers(tmp_path: Path):
+def test_hard_float_arguments_stay_in_fpu_registers(tmp_path):
     made, _ = compiled("define float @op(float %a, float %b) { %c = fmul float %a, %b ret float %c }", "cortex-m4f")
     (tmp_path / "op.o").write_bytes(made)
     command = [tool("arm-none-eabi-objdump"), "-d", str(tmp_path / "op.o")]
@@ -69,7 +68,7 @@ def test_mve_is_used_only_if_the_target_has_it():
 
 
 @pytest.mark.parametrize(("name", "flags"), [("rv32imc", 1), ("rv32imac", 1), ("rv32imafc", 3), ("rv64gc", 5)])
-def test_riscv_flags(name: str, flags: int):
+def test_riscv_flags(name, flags):
     made, member = everything(name)
     offset = 0x30 if target(name).bits == 64 else 0x24
     assert struct.unpack_from("<I", made, offset)[0] == flags
@@ -156,14 +155,14 @@ def test_sections_given_in_the_ir_stay():
 SWITCH = "define i32 @{name}(i32 %a, ptr %f) {{\n  switch i32 %a, label %d [{cases}]\nd:\n  ret i32 -1\n{blocks}}}\n"
 
 
-def switch(name: str) -> str:
+def switch(name):
     cases = " ".join(f"i32 {i}, label %c{i}" for i in range(12))
     blocks = "".join(f"c{i}:\n  %v{i} = call i32 %f(i32 {i * i + 3})\n  ret i32 %v{i}\n" for i in range(12))
     return SWITCH.format(name=name, cases=cases, blocks=blocks)
 
 
 @pytest.mark.parametrize("name", ["cortex-m3", "x86-64", "rv32imac", "cortex-a53"])
-def test_jump_tables_do_not_tie_functions_together(name: str):
+def test_jump_tables_do_not_tie_functions_together(name):
     made, _ = compiled(switch("one") + switch("two"), name)
     sections = {s.name: s.size for s in parse_elf(made).sections}
     assert not sections.get(".rodata")
@@ -173,7 +172,7 @@ def test_jump_tables_do_not_tie_functions_together(name: str):
     'define void @op() {\n  call void asm sideeffect "nop", ""()\n  ret void\n}\n',
     'module asm ".globl x"\n' + ADD,
 ])  # fmt: skip
-def test_assembly_is_assembled_only_for_this_computer(ir: str):
+def test_assembly_is_assembled_only_for_this_computer(ir):
     with pytest.raises(LlvmError, match=r"llvmlite cannot assemble the inline or module assembly .* for 'cortex-m3'"):
         compiled(ir, "cortex-m3")
     if platform.machine() in ("x86_64", "AMD64"):
@@ -184,11 +183,7 @@ def test_empty_assembly_is_only_a_barrier():
     assert compiled('define void @op() { call void asm sideeffect "", "~{memory}"() ret void }', "cortex-m3")[1].defined
 
 
-def test_ir_for_another_target_is_rejected():
-    with pytest.raises(LlvmError, match="the IR is for thumbv7em-unknown-none-eabi, target 'x86-64' is x86_64-"):
-        compiled(FOREIGN, "x86-64")
-    with pytest.raises(LlvmError, match="the data layout of the IR is"):
-        compiled('target datalayout = "e-p:64:64"\n' + ADD, "cortex-m3")
+def test_ir_for_another_abi_is_rejected():
     flags = '!llvm.module.flags = !{!0}\n!0 = !{i32 1, !"target-abi", !"ilp32f"}\n'
     with pytest.raises(LlvmError, match="the IR is for the ABI ilp32f"):
         compiled(ADD + flags, "rv32imac")
@@ -196,29 +191,25 @@ def test_ir_for_another_target_is_rejected():
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("name", "changes", "words"),
     [
-        ({"triple": "thumbv7m-none-eabi"}, "four parts"),
-        ({"triple": "nonsense-unknown-none-elf"}, "LLVM does not support 'nonsense"),
-        ({"triple": "thumbv7m-unknown-none-eabihf"}, "the environment eabihf for hard float"),
-        ({"cpu": "cortex-m99"}, "'cortex-m99' is not a recognized processor"),
-        ({"cpu": "x y"}, "one word"),
-        ({"features": "+nonsense"}, "'\\+nonsense' is not a recognized feature"),
-        ({"features": "dsp"}, "such as \\+dsp"),
+        ("rv32imac", {"abi": "nonsense"}, "the ABI of target 'rv32imac' is 'nonsense'"),
+        ("cortex-m3", {"triple": "thumbv7m-none-eabi"}, "four parts"),
+        ("cortex-m3", {"triple": "nonsense-unknown-none-elf"}, "LLVM does not support 'nonsense"),
+        ("cortex-m3", {"triple": "thumbv7m-unknown-none-eabihf"}, "the environment eabihf for hard float"),
+        ("cortex-m3", {"cpu": "cortex-m99"}, "'cortex-m99' is not a recognized processor"),
+        ("cortex-m3", {"cpu": "x y"}, "one word"),
+        ("cortex-m3", {"features": "+nonsense"}, "'\\+nonsense' is not a recognized feature"),
+        ("cortex-m3", {"features": "dsp"}, "such as \\+dsp"),
     ],
 )
-def test_targets_unknown_to_llvm(changes: dict[str, str], words: str):
+def test_targets_unknown_to_llvm(name, changes, words):
     with pytest.raises(LlvmError) as caught:
-        compile_ir(ADD.encode(), target("cortex-m3", **changes), CompileOptions())
+        compile_ir(ADD.encode(), target(name, **changes), CompileOptions())
     assert re.search(words, f"{caught.value.message} {caught.value.expected}")
 
 
-def test_invalid_riscv_abi():
-    with pytest.raises(LlvmError, match="the ABI of target 'rv32imac' is 'nonsense'"):
-        compile_ir(ADD.encode(), target("rv32imac", abi="nonsense"), CompileOptions())
-
-
-def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path: Path):
+def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path):
     # As clang writes it: GNU ld warns about enums of another size.
     flags = (
         '!llvm.module.flags = !{!0, !1}\n!0 = !{i32 1, !"wchar_size", i32 4}\n!1 = !{i32 1, !"min_enum_size", i32 4}\n'
@@ -248,7 +239,7 @@ def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path: 
         ("rv64gc", ["-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany"]),
     ],
 )
-def test_riscv_objects_link_with_those_of_gcc(tmp_path: Path, name: str, flags: list[str]):
+def test_riscv_objects_link_with_those_of_gcc(tmp_path, name, flags):
     made, _ = everything(name)
     (tmp_path / "op.o").write_bytes(made)
     (tmp_path / "main.c").write_text(
@@ -266,7 +257,7 @@ def test_riscv_objects_link_with_those_of_gcc(tmp_path: Path, name: str, flags: 
 
 @pytest.mark.x86_64
 @pytest.mark.parametrize("optimize", ["size", "speed"])
-def test_compiled_code_computes_the_sum(tmp_path: Path, optimize: str):
+def test_compiled_code_computes_the_sum(tmp_path, optimize):
     made, _ = compiled(ADD.replace("@add", "@opwest_add"), "x86-64", optimize=optimize)
     (tmp_path / "op.o").write_bytes(made)
     subprocess.run([tool("gcc"), "-shared", "op.o", "-o", "op.so"], check=True, cwd=tmp_path)
@@ -281,7 +272,7 @@ def test_compiled_code_computes_the_sum(tmp_path: Path, optimize: str):
 
 @pytest.mark.parametrize("optimize", ["size", "speed"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_target_passes_our_own_check(tmp_path: Path, name: str, optimize: str):
+def test_every_target_passes_our_own_check(tmp_path, name, optimize):
     made, _ = everything(name, optimize=optimize)
     path = tmp_path / "op.o"
     path.write_bytes(made)
@@ -296,12 +287,12 @@ def test_every_target_passes_our_own_check(tmp_path: Path, name: str, optimize: 
 
 
 @pytest.mark.parametrize("name", sized(NAMES[::4], NAMES))
-def test_table_has_the_data_layout_of_llvm(name: str):
+def test_table_has_the_data_layout_of_llvm(name):
     assert data_layout_of(target(name)) == target(name).data_layout
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sections_of_each_function_and_variable(name: str):
+def test_sections_of_each_function_and_variable(name):
     made, _ = everything(name)
     sections = {s.name: s.size for s in parse_elf(made).sections}
     relocated = ".data.rel.ro.names" if name in ("x86-64", "aarch64-host") else ".rodata.names"

@@ -2,7 +2,6 @@
 """Facts about IR, and error messages for rejected files."""
 
 import struct
-from pathlib import Path
 
 import pytest
 from llvm_support import ADD, bitcode, needs_llvmlite
@@ -47,7 +46,7 @@ attributes #1 = { "target-cpu"="cortex-m7" }
 """
 
 
-def write(folder: Path, content: str | bytes, name: str = "op.ll") -> Path:
+def write(folder, content, name="op.ll"):
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
@@ -55,7 +54,7 @@ def write(folder: Path, content: str | bytes, name: str = "op.ll") -> Path:
 
 @needs_llvmlite
 @pytest.mark.parametrize("form", ["text", "bitcode", "wrapped"])
-def test_facts(tmp_path: Path, form: str):
+def test_facts(tmp_path, form):
     content = MODULE.encode() if form == "text" else bitcode(MODULE)
     if form == "wrapped":
         content = struct.pack("<5I", 0x0B17C0DE, 0, 20, len(content), 40) + content
@@ -91,7 +90,7 @@ def test_facts(tmp_path: Path, form: str):
 
 
 @needs_llvmlite
-def test_constructors_assembly_and_the_riscv_abi(tmp_path: Path):
+def test_constructors_assembly_and_the_riscv_abi(tmp_path):
     module = read_ir(
         write(
             tmp_path,
@@ -106,14 +105,14 @@ def test_constructors_assembly_and_the_riscv_abi(tmp_path: Path):
 
 
 @needs_llvmlite
-def test_empty_list_of_constructors_is_none(tmp_path: Path):
+def test_empty_list_of_constructors_is_none(tmp_path):
     """TVM's printed IR contains one."""
     text = "@llvm.global_ctors = appending global [0 x { i32, ptr, ptr }] zeroinitializer\n"
     assert not read_ir(write(tmp_path, text)).has_constructors
 
 
 @needs_llvmlite
-def test_symbol_with_odd_characters(tmp_path: Path):
+def test_symbol_with_odd_characters(tmp_path):
     module = read_ir(
         write(tmp_path, 'define void @"a b\\22\\C3\\A9"() { ret void }\ndefine void @"\\01raw"() { ret void }')
     )
@@ -142,12 +141,12 @@ def test_symbol_with_odd_characters(tmp_path: Path):
         (b"define void @f()\0\n", None),
     ],
 )
-def test_looks_like_ir(tmp_path: Path, content: bytes, kind: str | None):
+def test_looks_like_ir(tmp_path, content, kind):
     assert looks_like_ir(content) == kind
     assert looks_like_ir(write(tmp_path, content)) == kind
 
 
-def test_looks_like_ir_of_no_file(tmp_path: Path):
+def test_looks_like_ir_of_no_file(tmp_path):
     assert looks_like_ir(tmp_path) is None and looks_like_ir(tmp_path / "absent") is None
 
 
@@ -167,7 +166,7 @@ def test_looks_like_ir_of_no_file(tmp_path: Path):
         (b"define void @f() {\n %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret void\n}\n", "invalid IR: "),
     ],
 )
-def test_rejected_input(tmp_path: Path, content: bytes, words: str):
+def test_rejected_input(tmp_path, content, words):
     with pytest.raises(LlvmError) as caught:
         read_ir(write(tmp_path, content, "op.bc"))
     assert words in caught.value.message
@@ -175,14 +174,14 @@ def test_rejected_input(tmp_path: Path, content: bytes, words: str):
 
 
 @needs_llvmlite
-def test_paths_that_are_not_files(tmp_path: Path):
+def test_paths_that_are_not_files(tmp_path):
     results = read_many([tmp_path, tmp_path / "absent.bc", write(tmp_path, ADD)])
     assert [type(r) for r in results] == [LlvmError, LlvmError, IrModule]
     assert "not a regular file" in str(results[0]) and "No such file or directory" in str(results[1])
 
 
 @needs_llvmlite
-def test_truncated_bitcode(tmp_path: Path):
+def test_truncated_bitcode(tmp_path):
     whole = bitcode(ADD)
     results = read_many([write(tmp_path, whole[:size], f"{size}.bc") for size in range(4, len(whole), 64)])
     assert all(isinstance(r, LlvmError) for r in results)
@@ -204,7 +203,7 @@ define internal i32 @mine(ptr readonly %in, float %f) personality ptr @rust_eh_p
 
 
 @needs_llvmlite
-def test_aliases_are_definitions(tmp_path: Path):
+def test_aliases_are_definitions(tmp_path):
     """A second name of a function is a function with its signature, as rustc and Zig export them."""
     module = read_many([write(tmp_path, ALIASES)], uses=True)[0]
     assert isinstance(module, IrModule)

@@ -24,7 +24,6 @@ def read(text: str) -> Mapping:
 
 
 def faults_of(text: str | bytes) -> list[str]:
-    """Return the diagnostics of reading YAML text."""
     faults = Diagnostics()
     read_yaml(text.encode() if isinstance(text, str) else text, "m.yaml", faults)
     return [str(f) for f in faults]
@@ -46,5 +45,4 @@ def copy_digits(folder: Path) -> Path:
 
 
 def param(text: str, value: object) -> object:
-    """Return a parameter whose name is its text."""
     return pytest.param(text, value, id=text)

@@ -18,7 +18,7 @@ from opwest.manifest.yaml_reader import MAX_DEPTH, MAX_EXPANSION
 
 
 @pytest.mark.parametrize("name", ["on", "off", "yes", "no", "y", "n", "Yes", "NO", "<<", "=", "_", "0b1"])
-def test_names_that_yaml_1_1_reads_as_other_types(name: str) -> None:
+def test_names_that_yaml_1_1_reads_as_other_types(name):
     found = read(f"operators: {{{name}: {name}}}")
     assert found["operators"] == {name: name}
 
@@ -61,22 +61,22 @@ def test_names_that_yaml_1_1_reads_as_other_types(name: str) -> None:
         param("!!float 1", 1.0),
     ],
 )
-def test_scalars(text: str, value: object) -> None:
+def test_scalars(text, value):
     found = read(f"key: {text}")["key"]
     assert found == value
     assert type(found) is type(value)
 
 
-def test_not_a_number() -> None:
+def test_not_a_number():
     assert math.isnan(read("key: .nan")["key"])
 
 
-def test_numbers_of_a_manifest() -> None:
+def test_numbers_of_a_manifest():
     found = read("quantization: {scale: 1e-3, zero_point: 010}\nshape: [08, 1]")
     assert found == {"quantization": {"scale": 0.001, "zero_point": 10}, "shape": [8, 1]}
 
 
-def test_texts() -> None:
+def test_texts():
     assert read("key: >\n  one\n  two\n")["key"] == "one two\n"
     assert read("key: |-\n  one\n  two\n")["key"] == "one\ntwo"
     assert read('key: "\\u00fc\\x41"')["key"] == "üA"
@@ -84,7 +84,7 @@ def test_texts() -> None:
     assert read("key: value\r\nother: 1\r\n") == {"key": "value", "other": 1}
 
 
-def test_source_positions() -> None:
+def test_source_positions():
     text = """\
 # A comment, and a key with an umlaut.
 model: digits
@@ -114,7 +114,7 @@ steps:
     assert step["args"].item_location(1) == Location("m.yaml", 8, 15)
 
 
-def test_locate_returns_the_nearest_existing_node() -> None:
+def test_locate_returns_the_nearest_existing_node():
     found = read("run:\n  steps:\n    - {call: relu}\n")
     assert locate(found, ["run", "steps", 0, "call"]) == Location("m.yaml", 3, 14)
     assert locate(found, ["run", "steps", 0, "args"]) == Location("m.yaml", 3, 7)
@@ -122,7 +122,7 @@ def test_locate_returns_the_nearest_existing_node() -> None:
     assert locate(found, []) == Location("m.yaml", 1, 1)
 
 
-def test_duplicate_key_is_reported_and_the_first_is_used() -> None:
+def test_duplicate_key_is_reported_and_the_first_is_used():
     text = "a: 1\nb: {c: 1, c: 2}\na: 3\na: 4\n"
     assert faults_of(text) == [
         "m.yaml:2:11: error: duplicate key 'c'\n  expected: each key once\n  hint: first defined at line 2, column 5",
@@ -133,7 +133,7 @@ def test_duplicate_key_is_reported_and_the_first_is_used() -> None:
     assert faults_of("'1': a\nx1: b\n") == []
 
 
-def test_aliases_share_one_value() -> None:
+def test_aliases_share_one_value():
     found = read("a: &vector [8, 8]\nb: *vector\nc: {shape: *vector, d: &s text}\ne: *s\n")
     assert found["a"] is found["b"] is found["c"]["shape"]
     assert found["b"] == [8, 8] and found["e"] == "text"
@@ -141,16 +141,16 @@ def test_aliases_share_one_value() -> None:
     assert found["b"].item_location(1) == Location("m.yaml", 1, 16)
 
 
-def test_anchor_can_be_redefined() -> None:
+def test_anchor_can_be_redefined():
     assert read("a: &x 1\nb: *x\nc: &x 2\nd: *x\n") == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
-def test_alias_inside_the_anchors_own_value() -> None:
+def test_alias_inside_the_anchors_own_value():
     (fault,) = faults_of("a: &x {b: [*x]}")
     assert fault.startswith("m.yaml:1:12: error: recursive alias '*x'")
 
 
-def test_aliases_below_the_limit() -> None:
+def test_aliases_below_the_limit():
     shared = "a: &x [1, 2, 3, 4]\nb: [" + ", ".join(["*x"] * 1000) + "]\n"
     assert len(read(shared)["b"]) == 1000
     size = MAX_EXPANSION // 5
@@ -158,8 +158,8 @@ def test_aliases_below_the_limit() -> None:
     assert len(faults_of("a: &x [1, 2, 3, 4]\nb: [" + ", ".join(["*x"] * (size + 1)) + "]\n")) == 1
 
 
-def test_depth() -> None:
-    def nested(depth: int) -> str:
+def test_depth():
+    def nested(depth):
         return "a: " + "[" * (depth - 1) + "]" * (depth - 1)
 
     assert faults_of(nested(MAX_DEPTH)) == []
@@ -170,18 +170,18 @@ def test_depth() -> None:
 
 
 @pytest.mark.parametrize("text", ["%YAML 1.2\n---\na: 1\n", "---\na: 1\n...\n", "a: 1\n---\n"[:5] + "...\n"])
-def test_document_markers(text: str) -> None:
+def test_document_markers(text):
     assert read(text) == {"a": 1}
 
 
 @pytest.mark.parametrize("text", [b"a: \xff", b"\xff\xfea\0", b"a: b\0", b"a: \xc3", b"\xef\xbb\xbf\xff", b"a: \x85"])
-def test_bytes_that_are_not_text(text: bytes) -> None:
+def test_bytes_that_are_not_text(text):
     (fault,) = faults_of(text)
     assert ": error: " in fault
 
 
 @pytest.mark.parametrize("digits", [5000, 100_000])
-def test_overlong_numbers(digits: int) -> None:
+def test_overlong_numbers(digits):
     for text in ("9" * digits, "0x" + "f" * digits, "0o" + "7" * digits, "1." + "0" * digits, "1e" + "9" * digits):
         faults_of(f"key: {text}")  # does not raise
 
@@ -192,7 +192,7 @@ TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12)
 WORDS = st.text("ab_1 #:-[]{},'\"\n\t\u2028", max_size=200)
 
 
-def read_back(text: str):
+def read_back(text):
     return yaml.load(text, Loader=yamlcore.CoreLoader)
 
 

@@ -93,5 +93,4 @@ def resolved(text: str, folder: Path = Path("nowhere")) -> tuple[Flow, list[str]
 
 
 def types(flow: Flow) -> dict[str, str]:
-    """Return the type of every intermediate tensor."""
     return {tensor.name: str(tensor.type) for tensor in flow.intermediates}

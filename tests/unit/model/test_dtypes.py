@@ -86,7 +86,7 @@ def test_every_c_type_and_code_belongs_to_one_dtype():
         assert len(set(seen)) == len(seen)
 
 
-def readings() -> dict[str, object]:
+def readings():
     """Return the dtypes that `init` and the MLF importer use for C types, IR types and DLDataTypes."""
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)

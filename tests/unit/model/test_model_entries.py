@@ -2,7 +2,6 @@
 """Licences, places of source files, and the most elements of a model."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from golden_support import copy_project
@@ -30,7 +29,7 @@ BEFORE = "write it after a licence: GPL-2.0-only"
         ("((MIT))", "((MIT))"),
     ],
 )
-def test_valid_expressions(given: str, expected: str) -> None:
+def test_valid_expressions(given, expected):
     assert normal(given) == expected
 
 
@@ -61,17 +60,17 @@ def test_valid_expressions(given: str, expected: str) -> None:
         ("LicenseRef-", "unknown licence 'LicenseRef-'", "letters, digits, '.' and '-' follow LicenseRef-"),
     ],
 )
-def test_invalid_expressions(given: str, fault: str, hint: str | None) -> None:
+def test_invalid_expressions(given, fault, hint):
     with pytest.raises(ValueError, match=r"\(") as caught:
         normal(given)
     assert caught.value.args == (fault, hint)
 
 
-def test_identifiers_are_without_exceptions() -> None:
+def test_identifiers_are_without_exceptions():
     assert identifiers("GPL-2.0-only WITH LLVM-exception OR (MIT AND GPL-2.0-only)") == ["GPL-2.0-only", "MIT"]
 
 
-def test_lists() -> None:
+def test_lists():
     licences, exceptions = known()
     assert len(licences) > 600 and len(exceptions) > 70
     assert licences["mit"] == "MIT" and exceptions["llvm-exception"] == "LLVM-exception"
@@ -81,12 +80,12 @@ def test_lists() -> None:
 # --- Places of the files of `application.sources`
 
 
-def placed(**texts: str) -> dict[str, list[str]]:
+def placed(**texts):
     """Return the places of files; `__` stands for `/`, `_` before the suffix for `.`."""
     return places({name.replace("__", "/").replace("_", "."): text.encode() for name, text in texts.items()})
 
 
-def test_files_without_directories_go_to_src() -> None:
+def test_files_without_directories_go_to_src():
     assert placed(main_c="", app__inputs_cc="", app__inputs_h="", start_S="") == {
         "main.c": ["src/main.c"],
         "app/inputs.cc": ["src/inputs.cc"],
@@ -95,7 +94,7 @@ def test_files_without_directories_go_to_src() -> None:
     }
 
 
-def test_headers_keep_the_directory_of_their_include() -> None:
+def test_headers_keep_the_directory_of_their_include():
     found = placed(
         main_c='#include "data/inputs.h"\n', data__inputs_h='#include "more/sizes.h"\n', data__more__sizes_h=""
     )
@@ -103,29 +102,29 @@ def test_headers_keep_the_directory_of_their_include() -> None:
     assert found["data/more/sizes.h"] == ["src/data/more/sizes.h"]
 
 
-def test_headers_beside_src() -> None:
+def test_headers_beside_src():
     found = placed(src__main_c='#include "../include/inputs.h"\n', include__inputs_h="")
     assert found == {"src/main.c": ["src/main.c"], "include/inputs.h": ["include/inputs.h"]}
 
 
-def test_a_header_of_two_places() -> None:
+def test_a_header_of_two_places():
     found = placed(main_c='#include "data/inputs.h"\n', data__inputs_cc='#include "inputs.h"\n', data__inputs_h="")
     assert found["data/inputs.h"] == ["src/inputs.h", "src/data/inputs.h"]
 
 
-def test_a_plain_include_of_another_directory() -> None:
+def test_a_plain_include_of_another_directory():
     found = placed(app__main_c='#include "inputs.h"\n#include "deep/b.h"\n', app__deep__b_h="", include__inputs_h="")
     assert found["include/inputs.h"] == ["src/inputs.h"]
     assert found["app/deep/b.h"] == ["src/deep/b.h"]
 
 
-def test_directories_with_other_content_are_not_used() -> None:
+def test_directories_with_other_content_are_not_used():
     texts = {"main.c": b'#include "../models/a.h"\n#include "../../b.h"\n', "b.h": b"", "../models/a.h": b""}
     assert places(texts)["../models/a.h"] == ["src/a.h"]
     assert places({"a/b/main.c": b'#include "../../x.h"\n', "x.h": b""})["x.h"] == ["src/x.h"]
 
 
-def test_includes_in_a_circle() -> None:
+def test_includes_in_a_circle():
     found = placed(main_c='#include "a/x.h"\n', a__x_h='#include "../a/y.h"\n', a__y_h='#include "x.h"\n')
     assert found["a/x.h"] == ["src/a/x.h"] and found["a/y.h"] == ["src/a/y.h"]
 
@@ -134,18 +133,18 @@ def test_includes_in_a_circle() -> None:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Model:
+def model(tmp_path):
     found: Model = check(copy_project("many_kinds", tmp_path / "source"), Diagnostics())[0][0]
     return found
 
 
-def faults_of(model: Model) -> str:
+def faults_of(model):
     faults = Diagnostics()
     check_counts(model, faults)
     return "\n".join(str(fault) for fault in faults)
 
 
-def test_number_of_tensors_and_constants(model: Model) -> None:
+def test_number_of_tensors_and_constants(model):
     others = len(model.inputs) + len(model.outputs)
     most = replace(model, buffers=model.buffers[:1] * (65534 - others), constants=model.constants[:1] * 65534)
     assert faults_of(most) == ""
@@ -155,7 +154,7 @@ def test_number_of_tensors_and_constants(model: Model) -> None:
     assert f"error: model '{name}' has 65535 constants\n  expected: at most 65534" in faults_of(more)
 
 
-def test_number_of_scalars(model: Model) -> None:
+def test_number_of_scalars(model):
     step = next(s for s in model.steps if any(b.role == "scalar" for b in s.bindings))
     scalar = next(b for b in step.bindings if b.role == "scalar")
     equal = replace(step, bindings=(scalar,) * 70000)

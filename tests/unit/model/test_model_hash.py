@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of a model changes with its behaviour only."""
+"""The hash of a model changes with its behaviour only; the programs of steps."""
 
 import re
+from dataclasses import replace
 
 import projects
 import pytest
 from opwest.diagnostics import Diagnostics
+from opwest.model.c_names import CNames
+from opwest.model.devices import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.model.fingerprint import model_hash
+from opwest.render.arguments import operator_rows
+from opwest.render.note import note_record
 
 OPERATORS = """
 #include <stdint.h>
@@ -14,6 +19,12 @@ int32_t scale(const int8_t *x, int32_t by, const int8_t *table, int8_t *y)
 {
 	y[0] = (int8_t)(x[0] * by + table[0]);
 	return 0;
+}
+struct device;
+int32_t conv(const int8_t *x, int8_t *y, const struct device *dev)
+{
+	y[0] = x[0];
+	return dev == 0;
 }
 """
 MANIFEST = """
@@ -37,49 +48,6 @@ run:
     - {call: scale, args: [x, 3, table, a]}
     - {call: scale, args: [a, 5, table, y]}
 """
-
-
-def hash_of(folder, manifest=MANIFEST, operators=OPERATORS, table=b"\7"):
-    folder.mkdir()
-    (folder / "table.raw").write_bytes(table)
-    (folder / "operators.c").write_text(operators)
-    (folder / "manifest.yaml").write_text(manifest)
-    ((model, _),) = projects.check([folder / "manifest.yaml"], Diagnostics())
-    return model_hash(model)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("A description", "Another description"),
-        ("version: 1", "# A comment\nversion: 1"),
-        ("[x, 3, table, a]", "[x,    3, table, a]"),
-    ],
-)
-def test_texts_do_not_change_the_hash(tmp_path, old, new):
-    assert hash_of(tmp_path / "a") == hash_of(tmp_path / "b", MANIFEST.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("[x, 3, table, a]", "[x, 4, table, a]"),
-        ("outputs: {y: {dtype: int8, shape: [1]}}", "outputs: {y: {dtype: int8, shape: [1], align: 4}}"),
-        ("model: hashed", "model: other"),
-        ("align: 8", "align: 16"),
-    ],
-)
-def test_behaviour_changes_the_hash(tmp_path, old, new):
-    assert hash_of(tmp_path / "a") != hash_of(tmp_path / "b", MANIFEST.replace(old, new))
-
-
-def test_operators_and_constants_change_the_hash(tmp_path):
-    first = hash_of(tmp_path / "a")
-    assert first != hash_of(tmp_path / "b", operators=OPERATORS.replace("* by", "- by"))
-    assert first != hash_of(tmp_path / "c", table=b"\10")
-    assert re.fullmatch("[0-9a-f]{64}", first)
-
-
 DEVICES = """
 version: 1
 model: hashed
@@ -96,47 +64,173 @@ run:
   outputs: {y: {dtype: int8, shape: [1]}}
   steps: [{call: conv, device: npu, args: [x, y]}]
 """
-CONV = "#include <stdint.h>\nstruct device;\nint32_t conv(const int8_t *x, int8_t *y, const struct device *dev)\n"
-CONV += "{\n\ty[0] = x[0];\n\treturn dev == 0;\n}\n"
 
 
-def hash_with_devices(folder, *pairs):
+def hash_of(folder, called="scale", *pairs, operators=OPERATORS, table=b"\7"):
     folder.mkdir()
-    for name in "pq":
-        (folder / f"{name}.bin").write_text(name)
-    (folder / "operators.c").write_text(CONV)
-    text = DEVICES
+    for name, content in {"p.bin": b"p", "q.bin": b"q", "table.raw": table, "operators.c": operators.encode()}.items():
+        (folder / name).write_bytes(content)
+    manifest = {"scale": MANIFEST, "conv": DEVICES}[called]
     for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "manifest.yaml").write_text(text)
+        assert old in manifest
+        manifest = manifest.replace(old, new)
+    (folder / "manifest.yaml").write_text(manifest)
     ((model, _),) = projects.check([folder / "manifest.yaml"], Diagnostics())
     return model_hash(model)
 
 
 @pytest.mark.parametrize(
-    "pair",
+    ("called", "old", "new"),
     [
-        ("p.bin}", "p.bin, switching: load, power: open}"),
-        ("device: {}", "device: {}\n    cycles: 7"),
-        ("device: npu, args", "device: npu, cycles: 5, program: p.bin, args"),
+        ("scale", "A description", "Another description"),
+        ("scale", "version: 1", "# A comment\nversion: 1"),
+        ("scale", "[x, 3, table, a]", "[x,    3, table, a]"),
+        ("conv", "p.bin}", "p.bin, switching: load, power: open}"),
+        ("conv", "device: {}", "device: {}\n    cycles: 7"),
+        ("conv", "device: npu, args", "device: npu, cycles: 5, program: p.bin, args"),
     ],
 )
-def test_defaults_and_cycles_do_not_change_the_hash(tmp_path, pair):
-    assert hash_with_devices(tmp_path / "a") == hash_with_devices(tmp_path / "b", pair)
+def test_texts_defaults_and_cycles_do_not_change_the_hash(tmp_path, called, old, new):
+    assert hash_of(tmp_path / "a", called) == hash_of(tmp_path / "b", called, (old, new))
 
 
 @pytest.mark.parametrize(
-    "pair",
+    ("called", "old", "new"),
     [
-        ("p.bin}", "q.bin}"),
-        ("p.bin}", "p.bin, queue_depth: 2}"),
-        ("p.bin}", "p.bin, switching: free}"),
-        ("p.bin}", "p.bin, own_timeout_ms: 5}"),
-        ("p.bin}", "p.bin, power: run}"),
-        ("device: {}", "device: {}\n    program: q.bin"),
-        ("device: npu, args", "device: npu, program: q.bin, args"),
+        ("scale", "[x, 3, table, a]", "[x, 4, table, a]"),
+        ("scale", "outputs: {y: {dtype: int8, shape: [1]}}", "outputs: {y: {dtype: int8, shape: [1], align: 4}}"),
+        ("scale", "model: hashed", "model: other"),
+        ("scale", "align: 8", "align: 16"),
+        ("conv", "p.bin}", "q.bin}"),
+        ("conv", "p.bin}", "p.bin, queue_depth: 2}"),
+        ("conv", "p.bin}", "p.bin, switching: free}"),
+        ("conv", "p.bin}", "p.bin, own_timeout_ms: 5}"),
+        ("conv", "p.bin}", "p.bin, power: run}"),
+        ("conv", "device: {}", "device: {}\n    program: q.bin"),
+        ("conv", "device: npu, args", "device: npu, program: q.bin, args"),
     ],
 )
-def test_programs_and_rules_of_devices_change_the_hash(tmp_path, pair):
-    assert hash_with_devices(tmp_path / "a") != hash_with_devices(tmp_path / "b", pair)
+def test_behaviour_changes_the_hash(tmp_path, called, old, new):
+    assert hash_of(tmp_path / "a", called) != hash_of(tmp_path / "b", called, (old, new))
+
+
+def test_operators_and_constants_change_the_hash(tmp_path):
+    first = hash_of(tmp_path / "a")
+    assert first != hash_of(tmp_path / "b", operators=OPERATORS.replace("* by", "- by"))
+    assert first != hash_of(tmp_path / "c", table=b"\10")
+    assert re.fullmatch("[0-9a-f]{64}", first)
+
+
+# --- The programs of steps: of the step, else of its operator, else of its device
+
+PROGRAMS_OPERATORS = """
+#include <stdint.h>
+struct device;
+struct opwest_launch;
+int32_t plain(const int8_t *x, int8_t *y, const struct device *dev) { y[0] = x[0]; return dev == 0; }
+int32_t own(const int8_t *x, int8_t *y, const struct opwest_launch *launch) { y[0] = x[0]; return launch == 0; }
+int32_t cpu(const int8_t *x, int8_t *y) { y[0] = x[0]; return 0; }
+"""
+ARGS = """
+    args:
+      - {name: x, dtype: int8, shape: [1]}
+      - {name: y, dtype: int8, shape: [1], direction: out}
+"""
+PROGRAMS_MANIFEST = f"""
+version: 1
+model: programs
+objects: [{{files: [operators.c]}}]
+devices:
+  bare: {{devicetree: {{nodelabel: bare}}}}
+  npu:
+    devicetree: {{nodelabel: npu}}
+    program: device.bin
+    own_timeout_ms: 20
+    queue_depth: 4
+    switching: exclusive
+    switch_cycles: 900
+    power: run
+operators:
+  plain:
+    device: {{}}{ARGS}  own:
+    device: {{program: operator, launch: true}}
+    async: true
+    program: operator.bin
+    cycles: 70
+    launch_cycles: 6{ARGS}  cpu:
+    cycles: 5{ARGS}run:
+  stream: true
+  inputs: {{x: {{dtype: int8, shape: [1]}}}}
+  outputs: {{y: {{dtype: int8, shape: [1]}}}}
+  steps:
+    - {{call: plain, device: npu, args: [x, a]}}
+    - {{call: own, device: npu, args: [a, b]}}
+    - {{call: own, device: npu, program: copies/operator.bin, cycles: 80, args: [b, c]}}
+    - {{call: plain, device: npu, program: step.bin, args: [c, d]}}
+    - {{call: plain, device: bare, args: [d, e]}}
+    - {{call: plain, device: bare, program: twin.bin, args: [e, f]}}
+    - {{call: cpu, args: [f, y]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "copies").mkdir()
+    contents = {"device": "device", "operator": "operator", "copies/operator": "operator", "step": "step"}
+    for name, content in {**contents, "twin": "step"}.items():
+        (folder / f"{name}.bin").write_text(content)
+    (folder / "operators.c").write_text(PROGRAMS_OPERATORS)
+    (folder / "manifest.yaml").write_text(PROGRAMS_MANIFEST)
+    return projects.check([folder / "manifest.yaml"], Diagnostics())[0]
+
+
+@pytest.fixture(scope="module")
+def model(planned):
+    return planned[0]
+
+
+def test_program_of_a_step(model):
+    names = [step.program.name if step.program else None for step in model.steps]
+    assert names == ["device", "operator", "operator", "step", None, "twin", None]
+
+
+def test_each_content_is_stored_once_in_the_order_of_use(model):
+    assert [program.name for program in model.programs] == ["device", "operator", "step"]
+
+
+def test_cycles_of_a_step(model):
+    assert [step.cycles for step in model.steps] == [None, 70, 80, None, None, None, 5]
+    assert [operator.launch_cycles for operator in model.operators] == [0, 6, 0]
+
+
+def test_last_argument(model):
+    plain, own, _ = model.operators
+    assert (plain.takes_launch, plain.handle) == (False, STRUCT_DEVICE)
+    assert (own.takes_launch, own.handle) == (True, STRUCT_LAUNCH)
+    assert own.prototype == "int32_t (const int8_t *, int8_t *, const struct opwest_launch *)"
+
+
+def test_rules_of_devices(model):
+    bare, npu = model.devices
+    given = ("own_timeout_ms", "queue_depth", "switching", "switch_cycles", "power")
+    assert [getattr(npu, name) for name in given] == [20, 4, "exclusive", 900, "run"]
+    assert [getattr(bare, name) for name in given] == [FOREVER, None, "load", 0, "open"]
+    assert model.streams
+
+
+def test_note_has_the_programs_that_differ_from_those_of_devices(planned):
+    steps = note_record(*planned)["steps"]
+    assert [step.get("program") for step in steps] == [None, "operator", "operator", "step", None, "twin", None]
+    assert [step.get("symbol") for step in steps][3::2] == [CNames.program(b"step")] * 2
+
+
+def test_devices_that_an_operator_can_be_called_on(model):
+    assert {row["name"]: row["devices"] for row in operator_rows(model)} == {
+        "plain": ["bare", "npu"],
+        "own": ["bare", "npu"],
+        "cpu": [],
+    }
+    bare, npu = model.devices
+    undriven = replace(model, devices=(replace(bare, has_hooks=False), npu))
+    assert {row["name"]: row["devices"] for row in operator_rows(undriven)}["own"] == ["npu"]

@@ -2,7 +2,6 @@
 """The most stack that run can need: sums along calls, unknown parts, and the sizes in configurations."""
 
 import re
-from pathlib import Path
 
 import projects
 import pytest
@@ -12,7 +11,6 @@ from objects_factory import compile_object
 from opwest.cli.summary import summary, summary_json
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.model.fingerprint import model_hash
-from opwest.model.model import Model
 from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
 from opwest.objects.stack import read_su
 from opwest.render.stacks import stack_reason, stack_size
@@ -30,14 +28,7 @@ OTHER = "int other(int *x, int *y) { volatile int b[4]; b[x[0] & 3] = 1; *y = b[
 PLAIN = "int op(int *x, int *y) { *y = *x; return 0; }\n"
 
 
-def make(
-    folder: Path,
-    *sources: str,
-    steps: tuple[str, ...] = ("op",),
-    flags: list[str] = M3,
-    su: bool = True,
-    declared: str = "",
-) -> Model:
+def make(folder, *sources, steps=("op",), flags=M3, su=True, declared=""):
     """Return a model of operators compiled for a Cortex-M3."""
     objects = [compile_object(folder, text, "arm-none-eabi-gcc", flags, f"o{i}.o") for i, text in enumerate(sources)]
     usage = f", stack_usage: [{', '.join(o.with_suffix('.su').name for o in objects)}]" if su else ""
@@ -54,7 +45,7 @@ def make(
     return model
 
 
-def test_frames_are_summed_along_calls(tmp_path: Path) -> None:
+def test_frames_are_summed_along_calls(tmp_path):
     model = make(tmp_path, DEEP, OTHER, steps=("other", "op"))
     sizes = {name: entry.bytes for name, entry in read_su(tmp_path / "o0.su").items()}
     assert set(sizes) == {"op", "deeper", "deepest"} and min(sizes.values()) >= 64
@@ -68,7 +59,7 @@ def test_frames_are_summed_along_calls(tmp_path: Path) -> None:
     )
 
 
-def test_calls_go_through_several_objects(tmp_path: Path) -> None:
+def test_calls_go_through_several_objects(tmp_path):
     helper = "int helper(int *x) { volatile int b[100]; b[x[0] & 63] = 1; return b[3]; }"
     model = make(tmp_path, "int helper(int *); int op(int *x, int *y) { *y = helper(x) + 1; return 0; }", helper)
     (need,) = model.stack
@@ -98,7 +89,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
     ],
     ids=["library", "pointer", "recursion", "mutual", "dynamic"],
 )
-def test_unknown_parts_of_the_stack_are_named(source: str, missing: str, tmp_path: Path) -> None:
+def test_unknown_parts_of_the_stack_are_named(source, missing, tmp_path):
     model = make(tmp_path, source)
     (need,) = model.stack
     assert not need.known and len(need.missing) == 1 and re.fullmatch(missing, need.missing[0]), need
@@ -113,7 +104,7 @@ def test_unknown_parts_of_the_stack_are_named(source: str, missing: str, tmp_pat
     assert stack_size([model]) == -(-(need.bytes + 2048) // 256) * 256
 
 
-def test_declared_stack_of_known_operators_is_only_a_check(tmp_path: Path) -> None:
+def test_declared_stack_of_known_operators_is_only_a_check(tmp_path):
     known = make(tmp_path, DEEP).stack
     declared = make(tmp_path, DEEP, declared="stack: 6KiB, ")
     assert declared.stack == known
@@ -122,14 +113,14 @@ def test_declared_stack_of_known_operators_is_only_a_check(tmp_path: Path) -> No
         make(tmp_path, DEEP, declared="stack: 100, ")
 
 
-def test_stack_default_without_figures(tmp_path: Path) -> None:
+def test_stack_default_without_figures(tmp_path):
     model = make(tmp_path, PLAIN, su=False, flags=[f for f in M3 if f != "-fstack-usage"])
     (need,) = model.stack
     assert need.missing == ("the frame of op",) and need.bytes == OWN
     assert stack_size([model]) == 4096
 
 
-def test_known_part_of_the_stack_can_exceed_the_default(tmp_path: Path) -> None:
+def test_known_part_of_the_stack_can_exceed_the_default(tmp_path):
     source = "int abs(int); int op(int *x, int *y) { volatile int b[2000]; b[*x] = (abs)(*x); *y = b[3]; return 0; }"
     model = make(tmp_path, source)
     (need,) = model.stack
@@ -137,7 +128,7 @@ def test_known_part_of_the_stack_can_exceed_the_default(tmp_path: Path) -> None:
     assert stack_size([model]) > 10000
 
 
-def test_sources_alone_are_unknown(tmp_path: Path) -> None:
+def test_sources_alone_are_unknown(tmp_path):
     (tmp_path / "op.c").write_text(f"#include <stdint.h>\n{PLAIN.replace('int ', 'int32_t ')}")
     make_text = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"
     (tmp_path / "manifest.yaml").write_text(
@@ -158,7 +149,7 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def applications(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Model]]:
+def applications(tmp_path_factory):
     """Projects with few and many arguments, devices, and asynchronous operators."""
     found = []
     for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
@@ -182,14 +173,7 @@ def applications(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, M
         ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], 4),
     ],
 )
-def test_stack_allowance_for_run_is_sufficient(
-    compiler: str,
-    flags: list[str],
-    pointer: int,
-    profile: list[str],
-    applications: list[tuple[Path, Model]],
-    tmp_path: Path,
-) -> None:
+def test_stack_allowance_for_run_is_sufficient(compiler, flags, pointer, profile, applications, tmp_path):
     """Without optimization, where frames are largest, and with -Os and -O2: for each project one of them."""
     need_compiler(compiler, flags)
     for number, (app, model) in enumerate(applications):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views and states of manifests, and the bytes that steps have written."""
+"""Views and states of manifests, the bytes that steps have written, and resolution of valid steps."""
 
 import itertools
 import random
@@ -7,32 +7,34 @@ import struct
 from pathlib import Path
 
 import pytest
-from dataflow_support import OPERATORS, X, manifest, resolved
+from dataflow_support import DEVICES, MARK, OPERATORS, X, Y, manifest, resolved, types
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.context import Context
 from opwest.model.coverage import Coverage
+from opwest.model.dataflow import Flow
 from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.model import Binding
 from opwest.model.states import states
 
 X8 = "x: {dtype: int8, shape: [8]}"
 
 
-def views(text: str) -> list[tuple[str, str, int]]:
+def views(text):
     """Return the bindings through views of valid steps: view, tensor, offset in bytes."""
     flow, messages, _ = resolved(text)
     assert messages == []
     return [(b.view, b.name, b.offset) for step in flow.steps for b in step.bindings if b.view]
 
 
-def test_view_ends_with_its_tensor() -> None:
+def test_view_ends_with_its_tensor():
     text = manifest("relu: [v, y]", inputs=X8, tensors="v: {view_of: x, offset: 4, shape: [4]}")
     assert views(text) == [("v", "x", 4)]
     _, messages, _ = resolved(text.replace("offset: 4", "offset: 5"))
-    assert messages == []  # reported while the names are resolved: view_too_long in tests/invalid/state.cases
+    assert messages == []  # reported while the names are resolved: views in tests/invalid/state.cases
 
 
-def test_views_of_views_are_found_in_any_order() -> None:
+def test_views_of_views_are_found_in_any_order():
     wide = "c: {dtype: int16, shape: [16]}"
     tensors = (
         "v: {view_of: u, offset: 1, shape: [4], dtype: int8}, u: {view_of: t, offset: 3, shape: [6]},"
@@ -41,7 +43,7 @@ def test_views_of_views_are_found_in_any_order() -> None:
     assert views(manifest("relu: [v, y]", inputs=wide, tensors=tensors)) == [("v", "c", 8)]
 
 
-def test_offset_counts_elements_of_the_containing_tensor() -> None:
+def test_offset_counts_elements_of_the_containing_tensor():
     tensors = (
         "v: {view_of: u, offset: 1, shape: [2], dtype: int16}, u: {view_of: x, offset: 2, shape: [3], dtype: int16}"
     )
@@ -50,7 +52,7 @@ def test_offset_counts_elements_of_the_containing_tensor() -> None:
     assert views(text) == [("v", "x", 4), ("w", "y", 0)]
 
 
-def test_long_chain_of_views_has_no_limit() -> None:
+def test_long_chain_of_views_has_no_limit():
     count = 3000
     chain = [f"v{i}: {{view_of: {f'v{i + 1}' if i + 1 < count else 'x'}, shape: [4]}}" for i in range(count)]
     assert views(manifest("relu: [v0, y]", tensors=", ".join(chain))) == [("v0", "x", 0)]
@@ -59,13 +61,13 @@ def test_long_chain_of_views_has_no_limit() -> None:
     assert messages == []  # the cycle is reported once, while the names are resolved
 
 
-def test_view_that_contains_only_unused_views_is_unused() -> None:
+def test_view_that_contains_only_unused_views_is_unused():
     tensors = "u: {view_of: x, shape: [4]}, v: {view_of: u, shape: [4]}"
     _, messages, _ = resolved(manifest("relu: [x, y]", tensors=tensors))
     assert [message.partition(" error: ")[2] for message in messages] == ["unused tensor 'u'", "unused tensor 'v'"]
 
 
-def test_parts_of_an_output_are_written_by_several_steps() -> None:
+def test_parts_of_an_output_are_written_by_several_steps():
     tensors = "a: {view_of: y, shape: [4]}, b: {view_of: y, offset: 4, shape: [4]}"
     wide = "y: {dtype: int8, shape: [8]}"
     assert views(manifest("relu: [x, b]", "relu: [x, a]", outputs=wide, tensors=tensors)) == [
@@ -94,7 +96,7 @@ def test_parts_of_an_output_are_written_by_several_steps() -> None:
         ("float16", "65504", struct.pack("<e", 65504)),
     ],
 )
-def test_first_content_is_one_element(dtype: str, initial: str, content: bytes | None) -> None:
+def test_first_content_is_one_element(dtype, initial, content):
     faults = Diagnostics()
     text = f"{OPERATORS}run:\n  inputs: {{{X}}}\n  state: {{s: {{dtype: {dtype}, shape: [3], initial: {initial}}}}}\n"
     found = read_yaml(text.encode(), "m.yaml", faults)
@@ -105,37 +107,7 @@ def test_first_content_is_one_element(dtype: str, initial: str, content: bytes |
     assert [constant.content for constant in constants] == ([] if content is None else [content])
 
 
-# --- The bytes that steps have written: boundaries, and random ranges against a set of bytes
-
-GAPS = {
-    "nothing is written": ([], (0, 4), (0, 4)),
-    "all is written": ([(0, 4)], (0, 4), None),
-    "one byte less at the end": ([(0, 3)], (0, 4), (3, 4)),
-    "one byte less at the begin": ([(1, 4)], (0, 4), (0, 1)),
-    "one byte in the middle": ([(0, 2), (3, 5)], (0, 5), (2, 3)),
-    "two neighbours": ([(0, 2), (2, 5)], (0, 5), None),
-    "neighbours in the other order": ([(2, 5), (0, 2)], (0, 5), None),
-    "the part between two neighbours": ([(0, 2), (4, 6), (2, 4)], (0, 6), None),
-    "a range within another": ([(0, 8), (2, 3)], (0, 8), None),
-    "ranges that overlap": ([(0, 5), (3, 8)], (1, 8), None),
-    "a part is read": ([(4, 8)], (5, 7), None),
-    "before what is written": ([(4, 8)], (0, 4), (0, 4)),
-    "after what is written": ([(4, 8)], (8, 9), (8, 9)),
-    "the first of two gaps": ([(2, 3), (5, 6)], (0, 8), (0, 2)),
-    "the second gap": ([(0, 3), (5, 6)], (1, 8), (3, 5)),
-}
-
-
-@pytest.mark.parametrize("case", GAPS)
-def test_gaps(case):
-    written, asked, expected = GAPS[case]
-    coverage = Coverage()
-    for begin, end in written:
-        coverage.add("t", begin, end)
-    assert coverage.gap("t", *asked) == expected
-    assert coverage.gap("other", *asked) == asked
-    assert ("t" in coverage) == bool(written)
-    assert coverage.tensors == ({"t"} if written else set())
+# --- The bytes that steps have written: random ranges and rows against a set of bytes
 
 
 def test_whole_tensor_has_any_size():
@@ -144,29 +116,8 @@ def test_whole_tensor_has_any_size():
     coverage.add_whole("t")
     coverage.add("t", 5, 9)
     assert coverage.gap("t", 0, 1 << 40) is None
-
-
-def test_random_ranges_equal_a_set_of_bytes():
-    rng = random.Random(7)
-    gaps = 0
-    for _ in range(300):
-        coverage, known = Coverage(), {"a": set(), "b": set()}
-        for _ in range(rng.randint(1, 12)):
-            name, begin = rng.choice("ab"), rng.randrange(40)
-            end = begin + rng.randint(1, 12)
-            coverage.add(name, begin, end)
-            known[name] |= set(range(begin, end))
-            low = rng.randrange(50)
-            high = low + rng.randint(1, 20)
-            for other, written in known.items():
-                gap = coverage.gap(other, low, high)
-                missing = [at for at in range(low, high) if at not in written]
-                assert (gap is None) == (not missing)
-                if gap is not None:
-                    stop = next((at for at in range(missing[0], high) if at in written), high)
-                    assert gap == (missing[0], stop)
-                    gaps += 1
-    assert gaps > 1000
+    assert coverage.gap("other", 3, 4) == (3, 4)
+    assert "t" in coverage and "other" not in coverage and coverage.tensors == {"t"}
 
 
 def rows(begin, width, pitch, count, dtype="int8"):
@@ -179,18 +130,6 @@ def rows(begin, width, pitch, count, dtype="int8"):
 
 def _each(*counts):
     return itertools.product(*map(range, counts))
-
-
-def test_rows_of_views_together_are_whole_ranges():
-    coverage = Coverage()
-    coverage.add_view("t", *rows(0, 2, 5, 4)[:2])
-    assert coverage.gap("t", 0, 20) == (2, 5)
-    coverage.add_view("t", *rows(2, 2, 5, 4)[:2])
-    assert coverage.gap("t", 0, 20) == (4, 5)
-    assert coverage.gap("t", 10, 14) is None
-    coverage.add_view("t", *rows(4, 1, 5, 4)[:2])
-    assert coverage.gap("t", 0, 20) is None
-    assert coverage.gap("t", 0, 21) == (20, 21)
 
 
 def test_random_rows_equal_a_set_of_bytes():
@@ -219,3 +158,158 @@ def test_random_rows_equal_a_set_of_bytes():
             assert coverage.gap("t", low, high) == ((missing[0], stop) if missing else None)
             gaps += bool(missing)
     assert gaps > 300
+
+
+# --- Resolution of valid steps: bindings, intermediate tensors, scratch memory, accesses
+
+
+def flow_of(text, folder=Path("nowhere")):
+    flow, messages, _ = resolved(text, folder)
+    assert messages == []
+    return flow
+
+
+def bindings(flow):
+    """Return the arguments of each step as `role name`."""
+    return [[f"{b.role} {b.name}" for b in step.bindings] for step in flow.steps]
+
+
+def test_chain_of_steps():
+    text = manifest(f"{MARK}relu: [x, {MARK}t]", f"{MARK}relu: [t, {MARK}u]", f"{MARK}relu: [u, y]")
+    flow, messages, places = resolved(text)
+    assert messages == []
+    assert [(step.index, step.operator.name, step.device) for step in flow.steps] == [
+        (0, "relu", None),
+        (1, "relu", None),
+        (2, "relu", None),
+    ]
+    assert bindings(flow) == [["input x", "buffer t"], ["buffer t", "buffer u"], ["buffer u", "output y"]]
+    assert types(flow) == {"t": "int8 [4]", "u": "int8 [4]"}
+    steps, tensors = places[0::2], places[1::2]
+    assert [f"{step.location.line}:{step.location.column}" for step in flow.steps] == steps
+    assert [f"{t.location.line}:{t.location.column}" for t in flow.intermediates] == tensors
+    assert flow.scratch == []
+    assert flow.agents == {name: {"cpu"} for name in ("x", "t", "u", "y")}
+
+
+def test_no_step_and_no_result():
+    flow = flow_of(manifest(inputs="", outputs=""))
+    assert flow == Flow([], [], [], {}, {})
+
+
+def test_bindings_are_in_argument_order():
+    flow = flow_of(manifest("backwards: [t, x]", "both: [t, u, v]", "add: [u, v, y]"))
+    assert bindings(flow) == [
+        ["buffer t", "input x"],
+        ["buffer t", "buffer u", "buffer v"],
+        ["buffer u", "buffer v", "output y"],
+    ]
+
+
+def test_constants_and_numbers(tmp_path):
+    (tmp_path / "w.bin").write_bytes(bytes(4))
+    text = manifest("add: [x, w, t]", "scale: [t, -7, y]", constants="w: {file: w.bin, dtype: int8, shape: [4]}")
+    flow = flow_of(text, tmp_path)
+    assert bindings(flow) == [["input x", "constant w", "buffer t"], ["buffer t", "scalar by", "output y"]]
+    assert flow.steps[1].bindings[1] == Binding("scalar", "by", -7)
+    assert set(flow.agents) == {"x", "w", "t", "y"}, "a number has no users"
+
+
+def test_scratch_memory_belongs_to_its_step():
+    flow = flow_of(manifest("sort: [x, t]", "merge: [t, u]", "sort: [u, y]"))
+    assert bindings(flow) == [
+        ["input x", "buffer room of step 0", "buffer t"],
+        ["buffer t", "buffer one of step 1", "buffer two of step 1", "buffer u"],
+        ["buffer u", "buffer room of step 2", "output y"],
+    ]
+    assert [(s.name, str(s.argument.type), s.argument.align, s.device) for s in flow.scratch] == [
+        ("room of step 0", "int16 [8]", 32, None),
+        ("one of step 1", "int8 [1]", 1, None),
+        ("two of step 1", "int8 [2]", 1, None),
+        ("room of step 2", "int16 [8]", 32, None),
+    ]
+    assert [s.location for s in flow.scratch] == [flow.steps[i].location for i in (0, 1, 1, 2)]
+    assert set(types(flow)) == {"t", "u"}, "scratch memory is not a tensor"
+
+
+def test_devices_access_the_tensors_of_their_steps():
+    flow = flow_of(
+        manifest("start on left: [x, t]", "start on right: [t, u]", "relu: [u, v]", "add: [t, v, y]", more=DEVICES)
+    )
+    assert flow.agents == {
+        "x": {"left"},
+        "t": {"left", "right", "cpu"},
+        "u": {"right", "cpu"},
+        "v": {"cpu"},
+        "y": {"cpu"},
+    }
+    assert [step.device for step in flow.steps] == ["left", "right", None, None]
+
+
+def test_scratch_memory_is_the_device_s():
+    fill = (
+        "  fill: {device: {}, args: [{name: data, dtype: int8, shape: [4]}, "
+        "{name: room, dtype: int8, shape: [1], direction: scratch}, "
+        "{name: result, dtype: int8, shape: [4], direction: out}]}\n"
+    )
+    flow = flow_of(manifest("fill on left: [x, t]", "fill on right: [t, y]", more=fill + DEVICES))
+    assert [(s.name, s.device) for s in flow.scratch] == [("room of step 0", "left"), ("room of step 1", "right")]
+
+
+def test_alignments_are_the_largest_that_a_step_needs():
+    steps = ("relu: [x, t]", "aligned: [t, u]", "relu: [u, v]", "relu: [v, y]")
+    flow = flow_of(manifest(*steps))
+    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}
+    assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 16, "v": 1}
+    flow = flow_of(manifest(*steps, tensors="t: {align: 32}, u: {align: 128}, v: {align: 16}"))
+    assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 128, "v": 16}
+    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}, "only the alignment that the operators need"
+    flow = flow_of(manifest("aligned: [x, t]", "relu: [x, u]", "add: [t, u, y]"))
+    assert flow.alignments["x"] == 64
+
+
+def test_alignments_of_constants(tmp_path):
+    (tmp_path / "w.bin").write_bytes(bytes(4))
+    text = manifest("aligned: [w, t]", "add: [t, x, y]", constants="w: {file: w.bin, dtype: int8, shape: [4]}")
+    assert flow_of(text, tmp_path).alignments["w"] == 64
+
+
+def test_rewritten_tensor_keeps_its_offset():
+    flow = flow_of(manifest("relu: [x, t]", "grow: [t]", "relu: [t, u]", "relu: [u, t]", "relu: [t, y]"))
+    assert bindings(flow)[1:4] == [["buffer t"], ["buffer t", "buffer u"], ["buffer u", "buffer t"]]
+    assert types(flow) == {"t": "int8 [4]", "u": "int8 [4]"}
+
+
+def test_declared_tensors_that_agree():
+    flow = flow_of(manifest("relu: [x, t]", "relu: [t, y]", tensors="t: {dtype: int8, shape: [4], align: 16}"))
+    assert [(t.name, t.align) for t in flow.intermediates] == [("t", 16)]
+
+
+def test_outputs_may_be_read_once_they_are_written():
+    flow = flow_of(
+        manifest("relu: [x, y]", "grow: [y]", "relu: [y, z]", outputs=f"{Y}, z: {{dtype: int8, shape: [4]}}")
+    )
+    assert bindings(flow) == [["input x", "output y"], ["output y"], ["output y", "output z"]]
+
+
+REPEATED = """
+operators:
+  relu: {args: [{name: data, dtype: int8, shape: [2]}, {name: result, dtype: int8, shape: [2], direction: out}]}
+run:
+  inputs: {x: {dtype: int8, shape: [3, 2]}}
+  outputs: {y: {dtype: int8, shape: [3, 2]}}
+  steps:
+    - {repeat: 3, over: {row: x, out: y}, steps: [{call: relu, args: [row, t]}, {call: relu, args: [t, out]}]}
+"""
+
+
+def test_repeated_steps_use_the_parts_of_tensors():
+    flow, messages, _ = resolved(REPEATED)
+    assert not messages
+    used = [[(b.role, b.name, b.view, b.offset) for b in step.bindings] for step in flow.steps]
+    expected = []
+    for turn in range(3):
+        expected.append([("input", "x", f"x[{turn}]", 2 * turn), ("buffer", "t", None, 0)])
+        expected.append([("buffer", "t", None, 0), ("output", "y", f"y[{turn}]", 2 * turn)])
+    assert used == expected
+    assert [step.index for step in flow.steps] == list(range(6))

@@ -3,13 +3,15 @@
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from campaign import sized
 from objects_factory import compile_object
+from opwest.objects.call_registers import call_registers
 from opwest.objects.dwarf import DeclaredParameter, compare, signatures
 from opwest.objects.entry_code import EntryCode, Finding
-from opwest.objects.facts import Member, ObjectFile
+from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.judgement import judge_file, unrecorded_options
 from opwest.objects.producers import abi_options
@@ -59,7 +61,7 @@ TARGETS = {
 }
 
 
-def finding(folder: Path, compiler: str, flags: tuple[str, ...], name: str, attribute: str = "") -> Finding:
+def finding(folder, compiler, flags, name, attribute=""):
     parameters, types, body = FUNCTIONS[name]
     head = f"__attribute__(({attribute})) " if attribute else ""
     path = compile_object(folder, f"{head}int f({parameters}) {{ {body} }}\n", compiler, flags)
@@ -75,7 +77,7 @@ SAMPLE = [
 
 
 @pytest.mark.parametrize(("target", "level"), dict.fromkeys(sized(SAMPLE, PAIRS)))
-def test_functions_of_c_pass_and_attributes_are_refused(target: str, level: str, tmp_path: Path) -> None:
+def test_functions_of_c_pass_and_attributes_are_refused(target, level, tmp_path):
     compiler, flags, attributes = TARGETS[target]
     if compiler == ARM:
         need(compiler)
@@ -90,7 +92,7 @@ def test_functions_of_c_pass_and_attributes_are_refused(target: str, level: str,
         assert finding(tmp_path, compiler, flags, name, attribute).verdict == "refused", attribute
 
 
-def test_option_without_record(tmp_path: Path) -> None:
+def test_option_without_record(tmp_path):
     """Objects without debug information: -mabi=ms and -mregparm show in the instructions."""
     need_compiler("gcc", ("-m32",))
     found = finding(tmp_path, "gcc", ("-O2", "-mabi=ms"), "loop")
@@ -103,18 +105,18 @@ def test_option_without_record(tmp_path: Path) -> None:
     assert "removes 8 bytes" in finding(tmp_path, "gcc", ("-O2", "-m32", "-mrtd"), "loop").text
 
 
-def test_pcs_matters_for_floats_only(tmp_path: Path) -> None:
+def test_pcs_matters_for_floats_only(tmp_path):
     need(ARM)
     flags = (*_M4, "-mfloat-abi=hard", "-O2")
     assert finding(tmp_path, ARM, flags, "loop", 'pcs("aapcs")').verdict == "verified"
 
 
-def test_wrapper_is_unknown(tmp_path: Path) -> None:
+def test_wrapper_is_unknown(tmp_path):
     need("gcc")
     assert finding(tmp_path, "gcc", ("-O2",), "wrapper").verdict == "unknown"
 
 
-def test_attributes_of_sources() -> None:
+def test_attributes_of_sources():
     source = b"""
 #define MS __attribute__((ms_abi))
 /* ms_abi */
@@ -143,7 +145,7 @@ LIBM = {
     "flags",
     [("-mcpu=cortex-m3",), ("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"), (*_M4, "-mfloat-abi=hard")],
 )
-def test_functions_of_newlib_pass(flags: tuple[str, ...]) -> None:
+def test_functions_of_newlib_pass(flags):
     """Code of a library that others compiled, with known signatures."""
     need(ARM)
     command = [ARM, "-mthumb", *flags, "-print-file-name=libm.a"]
@@ -164,7 +166,7 @@ def test_functions_of_newlib_pass(flags: tuple[str, ...]) -> None:
 SOURCE = "int op(const int *x, int *y);\nint op(const int *x, int *y) { *y = *x; return 0; }\n"
 
 
-def made(folder: Path, compiler: str, *flags: str, source: str = SOURCE) -> Member:
+def made(folder, compiler, *flags, source=SOURCE):
     item = inspect_object(compile_object(folder, source, compiler, flags))
     assert isinstance(item, ObjectFile)
     return item.members[0]
@@ -186,7 +188,7 @@ def made(folder: Path, compiler: str, *flags: str, source: str = SOURCE) -> Memb
         ("arm-none-eabi-gcc", ["-g", "-mcpu=cortex-m3", "-mthumb", "-fcall-used-r4"], ["-fcall-used-r4"], True),
     ],
 )
-def test_options(tmp_path: Path, compiler: str, flags: list[str], faults: list[str], known: bool) -> None:
+def test_options(tmp_path, compiler, flags, faults, known):
     """Options that change the ABI are errors; without a record of the options they are unknown."""
     found = made(tmp_path, compiler, *flags)
     assert [option for option, _ in abi_options(found).faults] == faults
@@ -198,7 +200,7 @@ def test_options(tmp_path: Path, compiler: str, flags: list[str], faults: list[s
     assert as_json("op.o", item)["members"][0]["abi_options"] == ("verified" if known else "unknown")
 
 
-def test_calling_convention_of_one_function(tmp_path: Path) -> None:
+def test_calling_convention_of_one_function(tmp_path):
     """The debug information of clang records an attribute for the calling convention of a function."""
     need("clang")
     source = f"__attribute__((ms_abi)) {SOURCE.splitlines()[0]}\n__attribute__((ms_abi)) {SOURCE.splitlines()[1]}\n"
@@ -206,3 +208,28 @@ def test_calling_convention_of_one_function(tmp_path: Path) -> None:
     assert isinstance(seen, dict)
     declared = [DeclaredParameter("x", "const int32_t *"), DeclaredParameter("y", "int32_t *")]
     assert compare(seen["op"], "status", declared) == ["its calling convention is ms_abi, expected that of C"]
+
+
+# --- The registers of arguments, as the procedure call standards of AArch32 and x86-64 list them
+
+
+@pytest.mark.parametrize(
+    ("machine", "float_abi", "parameters", "used"),
+    [
+        # A later float takes a register that the alignment of a double leaves free.
+        ("arm", "hard", ("float", "double", "float", "int8_t *"), ("r0", "s0", "s2", "s3", "s1")),
+        ("arm", "hard", ("double",) * 8 + ("float",), tuple(f"s{n}" for n in range(16))),
+        ("arm", "soft", ("int8_t *", "double"), ("r0", "r2", "r3")),
+        ("arm", "soft", ("float", "double", "int32_t"), ("r0", "r2", "r3")),
+        ("arm", "soft", ("double", "int64_t", "float"), ("r0", "r1", "r2", "r3")),
+        ("x86-64", None, ("int8_t *", "float", "int32_t"), ("rdi", "rsi")),
+    ],
+)
+def test_registers_of_arguments(machine, float_abi, parameters, used):
+    member = SimpleNamespace(abi=SimpleNamespace(machine=machine, float_abi=float_abi))
+    assert call_registers(member, parameters, "void").used == used
+
+
+def test_one_place_in_all_conventions():
+    member = SimpleNamespace(abi=SimpleNamespace(machine="arm", float_abi="hard"))
+    assert call_registers(member, ("int8_t *", "int32_t"), "int32_t") is None

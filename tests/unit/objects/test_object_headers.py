@@ -26,7 +26,7 @@ int32_t f(float *y)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     for folder in ("src", "common"):
         (tmp_path / folder).mkdir()
     (tmp_path / "manifest.yaml").write_text(MANIFEST)
@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def generate(project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, set[str]]:
+def generate(project, capsys):
     """Return the exit code, the messages, and the inputs relative to the project."""
     listed = project / "inputs"
     code = main(["generate", str(project / "manifest.yaml"), "-o", str(project / "app"), "--inputs", str(listed)])
@@ -44,7 +44,7 @@ def generate(project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, st
     return code, capsys.readouterr().err, inputs
 
 
-def test_headers_are_copied_and_are_inputs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_headers_are_copied_and_are_inputs(project, capsys):
     code, text, inputs = generate(project, capsys)
     assert code == 0 and "includes" not in text
     assert inputs >= {"manifest.yaml", "src/f.c", "common/level.h", "common/deep.h"}
@@ -54,7 +54,7 @@ def test_headers_are_copied_and_are_inputs(project: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     "name", ["absent.h", "a" * 400 + ".h", "../../outside.h", "/etc/hostname", "src/f.c", "deep.h/x.h"]
 )
-def test_header_outside_its_directory(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_header_outside_its_directory(project, capsys, name):
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#define LEVEL 1\n#include "{name}"'))
     code, text, inputs = generate(project, capsys)
     assert code == 0
@@ -64,7 +64,7 @@ def test_header_outside_its_directory(project: Path, capsys: pytest.CaptureFixtu
     assert not [path for path in (project / "app/models").rglob("*.h") if "outside" in path.name]
 
 
-def test_headers_of_the_runtime(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_headers_of_the_runtime(project, capsys):
     """The build provides these headers: TVM's headers include each other in quotes."""
     lines = '#define LEVEL 1\n#include "tvm/runtime/c_backend_api.h"\n#include "opwest/status.h"'
     (project / "src" / "f.c").write_text(OPERATOR.format(lines))
@@ -72,14 +72,14 @@ def test_headers_of_the_runtime(project: Path, capsys: pytest.CaptureFixture[str
     assert code == 0 and "includes" not in text
 
 
-def test_absolute_path_into_the_directory(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_absolute_path_into_the_directory(project, capsys):
     name = project / "common" / "level.h"
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#include "{name}"'))
     code, text, _ = generate(project, capsys)
     assert code == 0 and f"src/f.c:2: header '{name}' not found in the manifest's directory" in text
 
 
-def test_included_source_is_also_compiled(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_included_source_is_also_compiled(project, capsys):
     (project / "src" / "g.c").write_text("#ifdef G\nint32_t g(void);\n#endif\n")
     (project / "src" / "f.c").write_text(OPERATOR.format('#define LEVEL 1\n#include "g.c"'))
     (project / "manifest.yaml").write_text(MANIFEST.replace("[src/f.c]", "[src/f.c, src/g.c]"))
@@ -87,7 +87,7 @@ def test_included_source_is_also_compiled(project: Path, capsys: pytest.CaptureF
     assert "src/g.c" in (project / "app/models/tiny/model.cmake").read_text()
 
 
-def test_directory_of_a_missing_optional_object_is_an_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory_of_a_missing_optional_object_is_an_input(project, capsys):
     assert "." in generate(project, capsys)[2]
     (project / "objects").mkdir()
     assert "objects" in generate(project, capsys)[2]

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 -- one case a line reads best
-"""C sources read without a compiler; an installed compiler must agree."""
+"""C and C++ sources read without a compiler; an installed compiler must agree."""
 
+import re
+import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from campaign import sized
 from objects_factory import compile_object
+from opwest.objects.cppsource import needs_library, read_cpp_source, with_headers
 from opwest.objects.facts import CFunction, CSource, ObjectError
 from opwest.objects.inspect import inspect_object
+from requirements_support import need
 from scaling import check_linear
 
 
-def read(tmp_path: Path, text: str) -> CSource:
-    path = tmp_path / "x.c"
+def read(tmp_path, text, name="x.c"):
+    path = tmp_path / name
     path.write_text(text)
     item = inspect_object(path)
     assert isinstance(item, CSource)
@@ -62,7 +64,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize(("text", "returns", "parameters", "is_static"), FUNCTIONS)
-def test_functions(tmp_path: Path, text: str, returns: str, parameters: int | None, is_static: bool) -> None:
+def test_functions(tmp_path, text, returns, parameters, is_static):
     source = read(tmp_path, text)
     assert [(f.name, f.returns, f.parameters, f.is_static) for f in source.functions] == [
         ("f", returns, parameters, is_static)
@@ -70,7 +72,7 @@ def test_functions(tmp_path: Path, text: str, returns: str, parameters: int | No
     assert source.globals == () and source.state == ()
 
 
-def test_functions_returning_function_pointers(tmp_path: Path) -> None:
+def test_functions_returning_function_pointers(tmp_path):
     (function,) = read(tmp_path, "static int (*get(int a, int b))(int) { return 0; }").functions
     assert function.name == "get" and function.parameters == 2
 
@@ -103,7 +105,7 @@ VARIABLES = [
 
 
 @pytest.mark.parametrize(("text", "names", "state"), VARIABLES)
-def test_variables(tmp_path: Path, text: str, names: list[str], state: list[str]) -> None:
+def test_variables(tmp_path, text, names, state):
     source = read(tmp_path, text)
     if "(*const fixed)" in text:
         names = ["handler"]
@@ -112,7 +114,7 @@ def test_variables(tmp_path: Path, text: str, names: list[str], state: list[str]
     assert source.unread == ()
 
 
-def test_includes_and_calls(tmp_path: Path) -> None:
+def test_includes_and_calls(tmp_path):
     source = read(
         tmp_path,
         '#include <math.h>\n#include "local.h"\n#if A\n#include <zephyr/kernel.h>\n#endif\n'
@@ -124,13 +126,13 @@ def test_includes_and_calls(tmp_path: Path) -> None:
     assert source.functions[0] == CFunction("h", "int", 0, True, 6)
 
 
-def test_invalid_c_is_reported(tmp_path: Path) -> None:
+def test_invalid_c_is_reported(tmp_path):
     source = read(tmp_path, "int f(int a) { return 0; }\nthis is (( not C }} at all\n")
     assert source.unread
     assert source.functions[0].name == "f"
 
 
-def test_facts_equal_those_of_a_compiler(tmp_path: Path) -> None:
+def test_facts_equal_those_of_a_compiler(tmp_path):
     text = """
     #include <stddef.h>
     #include <stdint.h>
@@ -144,21 +146,189 @@ def test_facts_equal_those_of_a_compiler(tmp_path: Path) -> None:
     """
     source = read(tmp_path, text)
     item = inspect_object(compile_object(tmp_path, text, flags=["-O0", "-fno-pic"]))
-    one = item.members[0]  # type: ignore[union-attr]
+    one = item.members[0]
     functions = {name for name, s in one.defined.items() if s.kind == "function"}
     assert {f.name for f in source.functions if not f.is_static} == functions
     assert set(source.globals) == set(one.defined) - functions
     assert set(source.state) == {name.split(".")[0] for name in one.stateful_symbols}
 
 
-@pytest.mark.slow
-def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
-    def use(count: int) -> Callable[[], None]:
-        text = "".join(f"int32_t op_{i}(const int8_t *a, int n) {{ return a[n] + {i}; }}\n" for i in range(count))
-        path = tmp_path / f"{count}.c"
-        path.write_text(text)
+# --- C++ sources read without a compiler; an installed compiler must agree
 
-        def check() -> None:
+
+def read_cpp(tmp_path, text):
+    return read(tmp_path, text, "x.cpp")
+
+
+@pytest.mark.parametrize("suffix", [".cc", ".cpp", ".cxx"])
+def test_suffixes(tmp_path, suffix):
+    item = read(tmp_path, 'extern "C" int f(int a) { return a; }', f"x{suffix}")
+    assert (item.language, [f.name for f in item.c_functions]) == ("C++", ["f"])
+
+
+FUNCTIONS_OF_CPP = [
+    ('extern "C" int32_t f(const int8_t *a, int8_t *b) { return 0; }', "int32_t", 2),
+    ('extern "C" { int32_t f(const int8_t *a, int8_t *b) { return 0; } }', "int32_t", 2),
+    ('#ifdef __cplusplus\nextern "C" {\n#endif\nint f(int a) { return 0; }\n#ifdef __cplusplus\n}\n#endif\n', "int", 1),
+    ('#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t f(void *a) { return 0; }\n', "int32_t", 1),
+    ('extern "C" TVM_DLL int32_t f(void *a, int b) { return 0; }', "int32_t", 2),
+    ('extern "C" {\nTVM_DLL int32_t f(void *a, int b) { return 0; }\n}', "int32_t", 2),
+    ('extern "C" int f(int); int f(int a) { return a; }', "int", 1),
+    ('namespace ops { extern "C" int f(int a) { return a; } }', "int", 1),
+    ('extern "C" int f() noexcept { return 0; }', "int", 0),
+    ('extern "C" [[gnu::noinline]] int f(float &a, int b[4]) { return 0; }', "int", 2),
+    ('extern "C" auto f(int a) -> int { return [=] { return a; }(); }', "auto", 1),
+    ('const char *t = R"x(extern "C" int g(int) { )x"; extern "C" int f(int a) { return 1\'000; }', "int", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "returns", "parameters"), FUNCTIONS_OF_CPP)
+def test_functions_with_c_linkage(tmp_path, text, returns, parameters):
+    source = read_cpp(tmp_path, text)
+    assert [(f.name, f.returns, f.parameters) for f in source.c_functions] == [("f", returns, parameters)]
+    assert not source.unread
+
+
+MANGLED = [
+    ("int f(int a) { return a; }", ["f"], ["f"]),
+    ('extern "C++" int f(int a) { return a; }', ["f"], ["f"]),
+    ("static int f(int a) { return a; }", [], []),
+    ("namespace { int f(int a) { return a; } }", [], []),
+    ("namespace ops { int f(int a) { return a; } }", ["ops::f"], ["ops"]),
+    ("namespace a::b { struct S { int f() { return 0; } }; }", [], ["a"]),
+    ("template <typename T> T f(T a) { return a; }", ["f"], ["f"]),
+    ("struct S { int f(); }; int S::f() { return 0; }", ["S::f"], ["S"]),
+    ("class C; enum class E { A }; union U { int a; };", [], ["E", "U"]),
+    ("struct S { int a; } static const s = {1};", [], ["S"]),
+    ("inline int f(int a) { return a; } int f(float a) { return 0; }", ["f"], ["f"]),
+    ("namespace std { template <> struct hash<int> {}; }", [], []),
+]
+
+
+@pytest.mark.parametrize(("text", "functions", "scope"), MANGLED)
+def test_names_with_cpp_linkage(tmp_path, text, functions, scope):
+    source = read_cpp(tmp_path, text)
+    assert [f.name for f in source.functions if f.mangled and not f.is_static] == functions
+    assert list(source.scope) == scope
+    assert not source.c_functions
+
+
+PARAMETERS = [
+    ("int f(const int *a, int b = 1, int = 2) { return b; }", 3),
+    ("int f(int a, ...) { return a; }", None),
+    ("int f(void) { return 1; }", 0),
+    ("template <class... T> int f(T... a) { return 1; }", None),
+]
+
+
+@pytest.mark.parametrize(("text", "count"), PARAMETERS)
+def test_number_of_parameters(tmp_path, text, count):
+    (function,) = read_cpp(tmp_path, text).functions
+    assert function.parameters == count
+
+
+VARIABLES_OF_CPP = [
+    ("int a;", ["a"], ["a"]),
+    ("const int a = 1; constexpr int b[2] = {1, 2};", [], []),
+    ("extern const int a = 1; inline int b = 2;", ["a", "b"], ["b"]),
+    ("namespace { int a; } namespace n { int b; const int c = 1; }", [], ["a", "b"]),
+    ('extern "C" int a; extern "C" int b = 1; extern "C" { int c; }', ["b", "c"], ["b", "c"]),
+    (
+        "struct S { static int a; static const int b = 1; inline static int c = 0; int d; }; int S::a = 1;",
+        ["S::a"],
+        ["S::a", "c"],
+    ),
+    ("struct S { int f() { static int n; return ++n; } };", [], ["n"]),
+    ("int f() { static const int a = 1; static constexpr int b = 2; thread_local int c; return a + b; }", [], []),
+    ("static auto f = [](int a) { static int n; return n + a; };", [], ["f", "n"]),
+    ("static constexpr auto f = [](int a) { return a; };", [], []),
+    ("std::vector<int> v{1, 2}; int &r = v[0];", ["r", "v"], ["r", "v"]),
+    ('using A = int; typedef int B; static_assert(sizeof(int) == 4, "");', [], []),
+]
+
+
+@pytest.mark.parametrize(("text", "names", "state"), VARIABLES_OF_CPP)
+def test_variables_of_cpp(tmp_path, text, names, state):
+    source = read_cpp(tmp_path, text)
+    assert sorted(source.globals) == names
+    assert sorted(source.state) == state
+
+
+def test_declarations_of_headers_give_c_linkage(tmp_path):
+    source = read_cpp(
+        tmp_path, '#include "ops.h"\n#include <algorithm>\nint f(int a) { return a; }\nint g() { return 0; }'
+    )
+    header = read_cpp_source(
+        tmp_path / "ops.h",
+        b'#ifdef __cplusplus\nextern "C" {\n#endif\nint f(int a);\n#ifdef __cplusplus\n}\n#endif\n'
+        b"template <typename T> struct Tile { T t; };\n#include <array>\n",
+    )
+    assert header.declared == ("f",)
+    whole = with_headers(source, [header])
+    assert [f.name for f in whole.c_functions] == ["f"]
+    assert whole.scope == ("g", "Tile")
+    assert whole.includes == ("ops.h", "algorithm", "array")
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [("#include <cstdint>\n#include <new>\n#include <stdint.h>", False), ("#include <algorithm>", True)],
+)
+def test_full_library(tmp_path, text, needed):
+    assert needs_library(read_cpp(tmp_path, text)) is needed
+
+
+@pytest.mark.needs("g++", "nm")
+def test_facts_equal_those_of_a_compiler_cpp(tmp_path):
+    need("g++", "nm")
+    text = """
+    #include <cstdint>
+    struct Pair { int a, b; int sum() const; static int made; };
+    static int calls; int counter = 3; const int table[2] = {1, 2}; extern const int shared[1] = {1};
+    int Pair::made = 0;
+    namespace ops { int inner = 1; int twice(int a) { return a * inner + calls; } }
+    namespace { int hidden(int a) { return a + table[a]; } }
+    int Pair::sum() const { return a + b + ++made; }
+    int overloaded(int a) { return a; }
+    int overloaded(float a) { return (int)a; }
+    template <typename T> T clamp(T a) { return a; }
+    extern "C" int32_t op(const int8_t *a, int8_t *b)
+    { static int n; calls++; b[0] = (int8_t)(a[0] + n++ + hidden(1) + ops::twice(counter)); return clamp(calls); }
+    extern "C" { static int own(void) { return 1; } int32_t other(void) { return own(); } }
+    """
+    source = read_cpp(tmp_path, text)
+    subprocess.run(["g++", "-O0", "-fno-pic", "-c", "x.cpp", "-o", "x.o"], cwd=tmp_path, check=True)
+
+    def symbols(kinds, *options):
+        done = subprocess.run(["nm", *options, "x.o"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return {m[2] for m in re.finditer(r"^\w+ (\w) (.*)$", done.stdout, re.M) if m[1] in kinds}
+
+    assert {f.name for f in source.c_functions} == {name for name in symbols("T") if not name.startswith("_Z")}
+    demangled = {name.split("(")[0] for name in symbols("TW", "-C")}
+    mangled = {f.name for f in source.functions if f.mangled and not f.is_static}
+    assert mangled == {re.sub(r"^int |<int>$", "", name) for name in demangled} - {"op", "other"}
+    variables = {name for name in symbols("BDR") if not name.startswith("_Z")}
+    assert {name for name in source.globals if "::" not in name} == variables
+    writable = {re.sub(r"^op::|\(.*", "", n.rsplit("::n", 1)[-1] or "n") for n in symbols("BDbd", "-C")}
+    assert {name.rsplit("::", 1)[-1] for name in source.state} == {name.rsplit("::", 1)[-1] for name in writable}
+
+
+# --- Time and depth
+
+MANY = {
+    "c": "int32_t op_@(const int8_t *a, int n) { return a[n] + @; }\n",
+    "cpp": 'namespace n@ { int v; }\nextern "C" int op_@(const int8_t *a, int n) { return a[n] + @; }\n',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", MANY)
+def test_time_is_linear_in_the_functions(tmp_path, suffix):
+    def use(count):
+        path = tmp_path / f"{count}.{suffix}"
+        path.write_text("".join(MANY[suffix].replace("@", str(i)) for i in range(count)))
+
+        def check():
             item = inspect_object(path)
             assert isinstance(item, CSource) and len(item.functions) == count
 
@@ -167,11 +337,17 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     check_linear(use(100), use(800))
 
 
-def test_deeply_nested_text_causes_no_exception(tmp_path: Path) -> None:
+NESTED = {
+    "c": ["(", "{", "#if X\n", "int a[", "*", "\\\n", "asm(", "f(a) b;", "A(", "#/*", '"', "static "],
+    "cpp": ["(", "{", "namespace a {", 'extern "C" {', "template <", "a::", 'R"(', "<", "::", "1'", "class A {"],
+}
+
+
+@pytest.mark.parametrize("suffix", NESTED)
+def test_deeply_nested_text_causes_no_exception(tmp_path, suffix):
     """tests/fuzz has other damaged texts."""
-    path = tmp_path / "x.c"
-    repeated = ["(", "{", "#if X\n", "int a[", "*", "\\\n", "asm(", "f(a) b;", "A(", "#/*", '"', "static "]
-    for text in repeated:
+    path = tmp_path / f"x.{suffix}"
+    for text in NESTED[suffix]:
         path.write_text(text * sized(2_000, 5_000), encoding="latin-1")
         started = time.process_time()
         try:

@@ -2,14 +2,11 @@
 """Signatures and structures from debug information, and how signatures are compared."""
 
 import subprocess
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from campaign import sized
 from objects_factory import compile_object
-from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
+from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, compare, signatures
 from opwest.objects.dwarf_types import POINTER_TO_CONST
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectFile
@@ -76,13 +73,13 @@ MACHINES = [
 QUIET = ["-w", "-O2"]
 
 
-def found(path: Path) -> dict[str, DwarfSignature]:
+def found(path):
     result = signatures(read_member(path.name, path.read_bytes()))
     assert isinstance(result, dict), result
     return result
 
 
-def words(path: Path) -> dict[str, str]:
+def words(path):
     """Return the signatures as text; GCC writes `long int`, clang writes `long`."""
     texts = {name: str(signature) for name, signature in found(path).items()}
     return {n: t.replace("long int", "long").replace("short unsigned int", "unsigned short") for n, t in texts.items()}
@@ -90,13 +87,13 @@ def words(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", ["-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5"])
 @pytest.mark.parametrize(("compiler", "flags"), MACHINES)
-def test_unlinked_objects_of_every_machine(tmp_path: Path, compiler: str, flags: list[str], version: str) -> None:
+def test_unlinked_objects_of_every_machine(tmp_path, compiler, flags, version):
     assert words(compile_object(tmp_path, SOURCE, compiler, [*flags, *QUIET, version])) == EXPECTED
     assert words(compile_object(tmp_path, SOURCE, compiler, [*flags, "-w", "-O0", version])) == EXPECTED
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_64_bit_dwarf_and_sections_of_types(tmp_path: Path, compiler: str) -> None:
+def test_64_bit_dwarf_and_sections_of_types(tmp_path, compiler):
     assert words(compile_object(tmp_path, SOURCE, compiler, [*QUIET, "-gdwarf-5", "-gdwarf64"])) == EXPECTED
     for version in ("-gdwarf-4", "-gdwarf-5"):
         flags = [*QUIET, version, "-fdebug-types-section"]
@@ -104,7 +101,7 @@ def test_64_bit_dwarf_and_sections_of_types(tmp_path: Path, compiler: str) -> No
         assert seen["conv"] == EXPECTED["conv"] and set(seen) == set(EXPECTED)
 
 
-def test_partial_links(tmp_path: Path) -> None:
+def test_partial_links(tmp_path):
     need("ld", "riscv64-unknown-elf-ld", RISCV)
     for compiler, flags, linker in (
         ("gcc", ["-m64"], ["ld"]),
@@ -116,8 +113,8 @@ def test_partial_links(tmp_path: Path) -> None:
         assert words(tmp_path / "both.o") == {**EXPECTED, "extra": "float (double *)"}
 
 
-def test_unreadable_signatures_are_explained(tmp_path: Path) -> None:
-    def sentence(*flags: str) -> str:
+def test_unreadable_signatures_are_explained(tmp_path):
+    def sentence(*flags):
         path = compile_object(tmp_path, SOURCE, flags=[*QUIET, *flags])
         result = signatures(read_member("x.o", path.read_bytes()))
         assert isinstance(result, str) and result.startswith("signature not checked: ")
@@ -129,7 +126,7 @@ def test_unreadable_signatures_are_explained(tmp_path: Path) -> None:
         assert "-gsplit-dwarf" in sentence(version, "-gsplit-dwarf")
 
 
-def test_types_in_detail(tmp_path: Path) -> None:
+def test_types_in_detail(tmp_path):
     path = compile_object(tmp_path, SOURCE, RISCV, ["-march=rv32imac", "-mabi=ilp32", *QUIET, "-g"])
     conv, dense = found(path)["conv"], found(path)["dense"]
     assert (conv.returns.kind, conv.returns.size, conv.returns.signed) == ("integer", 4, True)
@@ -151,7 +148,7 @@ WANTED = [
 ]
 
 
-def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m32",)) -> DwarfSignature:
+def signature_of(tmp_path, declaration, flags=("-m32",)):
     source = (
         "typedef signed char int8_t; typedef unsigned char uint8_t; typedef int int32_t; typedef unsigned uint32_t;"
         "typedef unsigned short uint16_t; typedef long long int64_t; struct device; struct other; enum e { A, B };"
@@ -160,7 +157,7 @@ def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m
     return found(compile_object(tmp_path, source, flags=[*flags, "-g", "-w"]))["f"]
 
 
-def test_differences_as_text(tmp_path: Path) -> None:
+def test_differences_as_text(tmp_path):
     good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
     assert compare(good, "status", WANTED) == []
     assert compare(good, "void", WANTED) == ["declared with `returns: void`, the function returns int32_t"]
@@ -213,14 +210,14 @@ def test_differences_as_text(tmp_path: Path) -> None:
         ("int32_t *", "enum e *", True),
     ],
 )
-def test_compatible_debug_types(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
+def test_compatible_debug_types(tmp_path, wanted, seen, fits):
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
     assert (compare(signature, "void", [DeclaredParameter("x", wanted)]) == []) == fits
 
 
-def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
+def test_long_is_not_int32_on_64_bits(tmp_path):
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
     assert compare(signature, "status", [DeclaredParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
@@ -228,8 +225,7 @@ def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Return objects with debug information."""
+def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
     commands = [
         ("gcc", ["-m64", "-gdwarf-5"]),
@@ -243,7 +239,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     ]
 
 
-def test_truncated_debug_sections(samples: list[bytes]) -> None:
+def test_truncated_debug_sections(samples):
     for content in samples:
         member = read_member("x.o", content)
         elf = parse_elf(content)
@@ -260,54 +256,20 @@ def test_truncated_debug_sections(samples: list[bytes]) -> None:
 
 
 @pytest.mark.slow
-def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
-    def use(count: int) -> Callable[[], None]:
+def test_time_is_linear_in_the_functions(tmp_path):
+    def use(count):
         functions = "".join(
             f"int f{n}(const signed char *a, float *b, int n) {{ int s = n; return a[s] + (b == 0); }}\n"
             for n in range(count)
         )
         path = compile_object(tmp_path, functions, flags=["-O0", "-g", "-ffunction-sections"], name=f"{count}.o")
 
-        def check() -> None:
+        def check():
             assert len(found(path)) == count
 
         return check
 
     check_linear(use(100), use(800))
-
-
-def test_names_and_relocations_bound_the_time(tmp_path: Path) -> None:
-    """A long name that many entries share, and sections of relocations over the same bytes, are faults."""
-    uses = "\n".join(f"f{n}: nop\n.section .debug_info; .uleb128 3; .long 12; .section .text" for n in range(20_000))
-    for length, fault in ((12_000, "requires too many steps"), (40_000, "more than 16384 bytes")):
-        source = tmp_path / "hostile.s"
-        source.write_text(
-            ".section .debug_abbrev\n.uleb128 1; .uleb128 0x11; .byte 1; .byte 0, 0\n"
-            ".uleb128 2; .uleb128 0x2e; .byte 0; .uleb128 0x3; .uleb128 8; .byte 0, 0\n"
-            ".uleb128 3; .uleb128 0x2e; .byte 0; .uleb128 0x31; .uleb128 0x13; .byte 0, 0, 0\n"
-            ".section .debug_info\n.long end - . - 4; .short 4; .long 0; .byte 8; .uleb128 1\n"
-            f'.uleb128 2; .asciz "{"n" * length}"\n.section .text\n{uses}\n'
-            ".section .debug_info; .byte 0\nend:\n"
-        )
-        subprocess.run(["gcc", "-c", source.name, "-o", "hostile.o"], cwd=tmp_path, check=True)
-        member = read_member("hostile.o", (tmp_path / "hostile.o").read_bytes())
-        started = time.process_time()
-        result = signatures(member)
-        assert time.process_time() - started < 10
-        assert isinstance(result, str) and fault in result
-    content = compile_object(tmp_path, SOURCE, flags=["-g", *QUIET]).read_bytes()
-    elf = parse_elf(content)
-    member = read_member("x.o", content)
-    size, count = elf.layout.section.size, len(elf.sections)
-    (again,) = [i for i, s in enumerate(elf.sections) if s.name == ".rela.debug_info"]
-    table = content[elf.table_offset : elf.table_offset + count * size]
-    table += 200 * table[again * size : (again + 1) * size]
-    changed = bytearray(content + table)
-    changed[40:48] = len(content).to_bytes(8, "little")  # e_shoff
-    changed[60:62] = (count + 200).to_bytes(2, "little")  # e_shnum
-    object.__setattr__(member, "content", bytes(changed))
-    result = signatures(member)
-    assert isinstance(result, str) and "sections of relocations overlap" in result
 
 
 NESTED = """
@@ -318,7 +280,7 @@ extern "C" int exported(const signed char *x, float *y) { return plain(x, y); }
 """
 
 
-def test_namespaces_and_second_names(tmp_path: Path) -> None:
+def test_namespaces_and_second_names(tmp_path):
     """Functions in namespaces have signatures; a second name has that of the function at its address, no other."""
     need("g++", "objcopy")
     source, made = tmp_path / "n.cpp", tmp_path / "n.o"
@@ -355,7 +317,7 @@ def test_namespaces_and_second_names(tmp_path: Path) -> None:
         ("*align(4) f32", False), ("", False), ("*const fn", True),
     ],
 )  # fmt: skip
-def test_const_in_names_of_pointers(name: str, const: bool) -> None:
+def test_const_in_names_of_pointers(name, const):
     """Rust and Zig record const in the name of a pointer type."""
     assert bool(POINTER_TO_CONST.match(name)) is const
 
@@ -386,7 +348,7 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("compiler", "flags"), FLAGS)
-def test_sizes_and_alignments(tmp_path: Path, compiler: str, flags: list[str]) -> None:
+def test_sizes_and_alignments(tmp_path, compiler, flags):
     """The sizes and alignments of structures are those that the compiler uses."""
     lines = ["typedef long long index_t;"]
     lines.append("typedef int ints_t __attribute__((vector_size(16)));")

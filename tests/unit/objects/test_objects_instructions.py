@@ -51,27 +51,27 @@ CASES = {
 """Target, instruction, effect."""
 
 
-def source(*instructions: str) -> str:
+def source(*instructions):
     lines = "\n\t".join(f'__asm__ volatile("{one.replace("%", "%%")}" ::: "memory");' for one in instructions)
     return f"int f(const int *x, int *y)\n{{\n\t{lines}\n\t*y = *x;\n\treturn 0;\n}}\n"
 
 
-def effects_of_object(folder: Path, text: str, flags: tuple[str, ...]) -> list[str]:
+def effects_of_object(folder, text, flags):
     need("clang")
     path = compile_object(folder, text, "clang", (*flags, "-O1", "-ffreestanding"))
     return [one.effect for one in hidden_instructions(read_member(path.name, path.read_bytes()))]
 
 
+def effects_of_source(text):
+    return [one.effect for one in hidden_instructions(read_c_source(Path("f.c"), text.encode()))]
+
+
+@pytest.mark.parametrize("kind", ["object", "inline assembly"])
 @pytest.mark.parametrize("case", CASES)
-def test_instructions_of_objects(case: str, tmp_path: Path) -> None:
+def test_effects_of_instructions(case, kind, tmp_path):
     flags, instruction, effect = CASES[case]
-    assert effects_of_object(tmp_path, source(instruction), flags) == ([effect] if effect else [])
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_instructions_of_inline_assembly(case: str) -> None:
-    _, instruction, effect = CASES[case]
-    found = [one.effect for one in hidden_instructions(read_c_source(Path("f.c"), source(instruction).encode()))]
+    text = source(instruction)
+    found = effects_of_object(tmp_path, text, flags) if kind == "object" else effects_of_source(text)
     assert found == ([effect] if effect else [])
 
 
@@ -94,9 +94,7 @@ def test_instructions_of_inline_assembly(case: str) -> None:
         (RV32, ("frflags a4", "fsflags a4"), []),
     ],
 )
-def test_a_restored_environment_is_no_effect(
-    flags: tuple[str, ...], instructions: tuple[str, ...], wanted: list[str], tmp_path: Path
-) -> None:
+def test_a_restored_environment_is_no_effect(flags, instructions, wanted, tmp_path):
     assert effects_of_object(tmp_path, source(*instructions), flags) == wanted
 
 
@@ -108,11 +106,11 @@ def test_a_restored_environment_is_no_effect(
         ("int f(const float *x, float *y) { for (int i = 0; i < 99; i++) y[i] = x[i] / 3; return 0; }", M4),
     ],
 )
-def test_code_of_compilers_has_no_effect(text: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_code_of_compilers_has_no_effect(text, flags, tmp_path):
     assert effects_of_object(tmp_path, text, flags) == []
 
 
-def test_data_is_not_decoded(tmp_path: Path) -> None:
+def test_data_is_not_decoded(tmp_path):
     """Constants with the bytes of instructions: a literal pool, and a table in .text."""
     text = (
         '__attribute__((section(".text.f"))) static const unsigned table[2] = {0xdf00df00u, 0xb672b672u};\n'
@@ -130,11 +128,11 @@ def test_data_is_not_decoded(tmp_path: Path) -> None:
         'const char *f(void);\nconst char *f(void)\n{\n\treturn "cpsid i";\n}\n',
     ],
 )
-def test_sources_without_certain_instructions(text: str) -> None:
-    assert hidden_instructions(read_c_source(Path("f.c"), text.encode())) == ()
+def test_sources_without_certain_instructions(text):
+    assert effects_of_source(text) == []
 
 
-def test_several_lines_of_assembly_and_the_message() -> None:
+def test_several_lines_of_assembly_and_the_message():
     text = source("mrs r2, primask\\n\\tcpsid i\\n\\tvmsr fpscr, r0; wfi")
     item = read_c_source(Path("f.c"), text.encode())
     assert [(one.text, one.effect) for one in hidden_instructions(item)] == [
@@ -148,7 +146,7 @@ def test_several_lines_of_assembly_and_the_message() -> None:
     assert instruction_effects(item, {"control", "fenv"}) == []
 
 
-def test_the_function_is_in_the_message(tmp_path: Path) -> None:
+def test_the_function_is_in_the_message(tmp_path):
     need("clang")
     path = compile_object(tmp_path, source("svc #3"), "clang", (*M4, "-O1"))
     (found,) = instruction_effects(read_member(path.name, path.read_bytes()))

@@ -8,7 +8,7 @@ import pytest
 from elf_writer import build_elf
 from objects_factory import compile_object, make_archive
 from opwest.objects.closure import needed_members
-from opwest.objects.facts import Member, ObjectFile
+from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.providers import LIBCS, provider_of, providers, uses_libm
 from requirements_support import absent, need
@@ -16,7 +16,7 @@ from requirements_support import absent, need
 # --- Providers of undefined symbols; the lists agree with the installed toolchains
 
 
-def test_providers_of_common_symbols() -> None:
+def test_providers_of_common_symbols():
     assert provider_of("__aeabi_fadd", "arm", "picolibc") == "libgcc"
     assert provider_of("__divdi3", "i386", "host") == "libgcc"
     assert provider_of("__divdi3", "x86-64", "host") is None
@@ -37,13 +37,13 @@ def test_providers_of_common_symbols() -> None:
     assert provider_of("memcpy", "xtensa", "newlib") == "newlib"
 
 
-def test_libm() -> None:
+def test_libm():
     assert uses_libm("expf") and uses_libm("sqrt") and uses_libm("tanh")
     assert not uses_libm("memcpy") and not uses_libm("op")
 
 
 @pytest.mark.parametrize("libc", LIBCS)
-def test_every_libc_has_the_basics(libc: str) -> None:
+def test_every_libc_has_the_basics(libc):
     for name in ("memcpy", "memset", "memmove", "memcmp", "strlen", "malloc", "printf", "qsort"):
         assert provider_of(name, "arm", libc) == libc
     if libc != "minimal":
@@ -52,12 +52,12 @@ def test_every_libc_has_the_basics(libc: str) -> None:
             assert uses_libm(name)
 
 
-def test_unknown_libc() -> None:
+def test_unknown_libc():
     with pytest.raises(ValueError, match="unknown libc"):
         providers("arm", "musl")
 
 
-def defined_in(library: str) -> set[str]:
+def defined_in(library):
     out = subprocess.run(["nm", "-g", "--defined-only", "-P", library], capture_output=True, text=True, check=False)
     return {line.split()[0] for line in out.stdout.splitlines() if len(line.split()) > 1}
 
@@ -65,10 +65,10 @@ def defined_in(library: str) -> set[str]:
 @pytest.mark.parametrize(
     ("compiler", "machine", "libc"), [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")]
 )
-def test_symbol_lists_equal_those_of_the_toolchain(compiler: str, machine: str, libc: str) -> None:
+def test_symbol_lists_equal_those_of_the_toolchain(compiler, machine, libc):
     need(compiler, "nm")
 
-    def library(name: str) -> str:
+    def library(name):
         found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
         if not Path(found.stdout.strip()).is_absolute():
             absent(f"{compiler} has no {name}", compiler)
@@ -95,7 +95,7 @@ def test_symbol_lists_equal_those_of_the_toolchain(compiler: str, machine: str, 
         ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], "newlib"),
     ],
 )
-def test_symbols_of_operators_have_providers(tmp_path: Path, compiler: str, flags: list[str], libc: str) -> None:
+def test_symbols_of_operators_have_providers(tmp_path, compiler, flags, libc):
     source = """
     #include <math.h>
     #include <stdint.h>
@@ -111,52 +111,49 @@ def test_symbols_of_operators_have_providers(tmp_path: Path, compiler: str, flag
         case 4: return 1; case 5: return 8; default: return 0; } }
     """
     item = inspect_object(compile_object(tmp_path, source, compiler, flags))
-    one = item.members[0]  # type: ignore[union-attr]
+    one = item.members[0]
     unknown = [n for n in one.undefined if provider_of(n, one.abi.machine, libc) is None]
     canaries = [n for n in unknown if n.startswith("__stack_chk")]
     assert unknown == canaries  # Zephyr's own are not for prebuilt objects
     assert bool(canaries) == (libc != "host" and "-fstack-protector-all" in flags)
 
 
-def piece(name: str, defines: str = "", needs: str = "", weak: str = "", *, loose: bool = False) -> Member:
+def piece(name, defines="", needs="", weak="", *, loose=False):
     symbols = [(s, 1, 2, 1) for s in defines.split()]
     symbols += [(s, 1, 0, 0) for s in needs.split()] + [(s, 2, 0, 0) for s in weak.split()]
     return read_member(name, build_elf(symbols=symbols), loose=loose)
 
 
-def names(members: list[Member]) -> list[str]:
+def names(members):
     return [m.name for m in members]
 
 
-def test_transitive_and_in_archive_order() -> None:
-    members = [piece("c", "c"), piece("unused", "u", "c"), piece("a", "a", "b"), piece("b", "b", "c")]
-    assert names(needed_members(members, ["a"])) == ["c", "a", "b"]
-    assert names(needed_members(members, [])) == []
-    assert names(needed_members(members, ["nowhere"])) == []
+CHAIN = [piece("c", "c"), piece("unused", "u", "c"), piece("a", "a", "b"), piece("b", "b", "c")]
+CYCLE = [piece("a", "a", "b"), piece("b", "b", "a")]
+TWICE = [piece("one", "f"), piece("two", "f g")]
+LOOSE = [piece("archived", "f"), piece("loose", "f", "g", loose=True), piece("g", "g")]
+WEAK = [piece("a", "a", weak="b"), piece("b", "b")]
 
 
-def test_cycles_terminate() -> None:
-    members = [piece("a", "a", "b"), piece("b", "b", "a")]
-    assert names(needed_members(members, ["a"])) == ["a", "b"]
+@pytest.mark.parametrize(
+    ("members", "wanted", "expected"),
+    [
+        (CHAIN, ["a"], ["c", "a", "b"]),
+        (CHAIN, [], []),
+        (CHAIN, ["nowhere"], []),
+        (CYCLE, ["a"], ["a", "b"]),
+        (TWICE, ["f"], ["one"]),
+        (TWICE, ["g", "f"], ["two"]),
+        (LOOSE, ["f"], ["loose", "g"]),
+        (LOOSE, [], ["loose", "g"]),
+        (WEAK, ["a"], ["a"]),
+    ],
+)
+def test_needed_members_in_the_order_of_the_archive(members, wanted, expected):
+    assert names(needed_members(members, wanted)) == expected
 
 
-def test_first_definition_is_used() -> None:
-    members = [piece("one", "f"), piece("two", "f g")]
-    assert names(needed_members(members, ["f"])) == ["one"]
-    assert names(needed_members(members, ["g", "f"])) == ["two"]
-
-
-def test_loose_objects_are_always_linked_and_come_first() -> None:
-    members = [piece("archived", "f"), piece("loose", "f", "g", loose=True), piece("g", "g")]
-    assert names(needed_members(members, ["f"])) == ["loose", "g"]
-    assert names(needed_members(members, [])) == ["loose", "g"]
-
-
-def test_weak_references_select_no_members() -> None:
-    assert names(needed_members([piece("a", "a", weak="b"), piece("b", "b")], ["a"])) == ["a"]
-
-
-def test_members_equal_those_of_a_linker(tmp_path: Path) -> None:
+def test_members_equal_those_of_a_linker(tmp_path):
     need("gcc", "ar", "ld")
     sources = {
         "d": "int d(void) { return 4; }",

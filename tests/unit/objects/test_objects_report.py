@@ -14,12 +14,12 @@ SYMBOLS = [("op", 1, 2, 1), ("state", 1, 1, 2), ("memcpy", 1, 0, 0), ("expf", 1,
 SECTIONS = [(".text", 1, 6, bytes(16)), (".bss", 8, 3, b"")]
 
 
-def sample(**more: object) -> ObjectFile:
-    content = build_elf(symbols=SYMBOLS, sections=SECTIONS, **more)  # type: ignore[arg-type]
+def sample(**more):
+    content = build_elf(symbols=SYMBOLS, sections=SECTIONS, **more)
     return ObjectFile(Path("x.o"), "elf", (read_member("x.o", content),))
 
 
-def test_text_of_an_object() -> None:
+def test_text_of_an_object():
     assert as_text("objects/x.o", sample()) == (
         "objects/x.o: ELF object\n"
         "  machine       x86-64, 64 bits, little-endian\n"
@@ -36,12 +36,12 @@ def test_text_of_an_object() -> None:
     )
 
 
-def test_text_says_why_not() -> None:
+def test_text_says_why_not():
     text = as_text("x.so", sample(kind=3))
     assert "exportable    no: not relocatable: a shared library; link the .o files instead" in text
 
 
-def test_text_of_an_archive(tmp_path: Path) -> None:
+def test_text_of_an_archive(tmp_path):
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"]
     path = compile_object(tmp_path, "float op(float a) { return a; }", "arm-none-eabi-gcc", flags)
     lines = as_text("lib.a", inspect_object(make_archive(tmp_path / "lib.a", [path]))).splitlines()
@@ -51,7 +51,7 @@ def test_text_of_an_archive(tmp_path: Path) -> None:
     assert lines[6].split() == ["state", "none"]
 
 
-def test_text_of_c(tmp_path: Path) -> None:
+def test_text_of_c(tmp_path):
     (tmp_path / "x.c").write_text(
         "#include <math.h>\nint total;\nstatic float g(float a) { return expf(a); }\n"
         "int op(const char *format, ...) { return total++; }\n"
@@ -68,7 +68,7 @@ def test_text_of_c(tmp_path: Path) -> None:
     )
 
 
-def test_stack_and_signatures(tmp_path: Path) -> None:
+def test_stack_and_signatures(tmp_path):
     source = "extern int sink(void *); int op(int a) { char b[20]; return sink(b) + a; } int leaf(void) { return 1; }"
     flags = ["-mcpu=cortex-m3", "-mthumb", "-g"]
     item = inspect_object(compile_object(tmp_path, source, "arm-none-eabi-gcc", flags))
@@ -88,7 +88,7 @@ def test_stack_and_signatures(tmp_path: Path) -> None:
     assert "signatures    signature not checked: the debug information is in another file" in as_text("x.o", split)
 
 
-def test_json(tmp_path: Path) -> None:
+def test_json(tmp_path):
     data = as_json("x.o", sample())
     assert json.loads(json.dumps(data)) == data
     (member,) = data["members"]
@@ -105,7 +105,7 @@ def test_json(tmp_path: Path) -> None:
     assert data["functions"] == [{"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}]
 
 
-def test_libcs_that_differ_are_named() -> None:
+def test_libcs_that_differ_are_named():
     assert usual_providers("__aeabi_memcpy", "arm") == ["picolibc", "newlib"]
     assert usual_providers("memcpy", "arm") == ["libc"]
     assert usual_providers("__aeabi_fadd", "arm") == ["libgcc"]

@@ -87,7 +87,6 @@ def step_of(text, index):
 
 
 def device(name, depth=None, switching="load", switch_cycles=0, *, hooks=True, coherent=True):
-    """Return an accelerator."""
     return Device(
         name=name,
         devicetree=None,
@@ -110,7 +109,6 @@ def device(name, depth=None, switching="load", switch_cycles=0, *, hooks=True, c
 
 
 def buffer(name, size=1, *, role="intermediate", align=1, pools=("sram",), incoherent=False):
-    """Return a buffer of `size` bytes."""
     return Buffer(name, role, TensorType(DTYPES["int8"], (size,)), align, pools, incoherent, HERE)
 
 
@@ -163,6 +161,30 @@ def random_steps(seed, most=9):
         device = rng.choice(["", "", "left: ", "left: ", "right: ", "right! "])
         texts.append(f"{device}{' '.join(reads)} -> {' '.join(writes)}".rstrip() + rng.choice(["", "", "*"]))
     return texts
+
+
+def waits(schedule):
+    """Return the waits before every step and at the end: `left 0 2, 1 left` for steps 0 and 2, one step may remain."""
+    return [
+        [f"{s.device} {' '.join(map(str, s.steps))}{f', {s.leave} left' if s.leave else ''}" for s in before]
+        for before in schedule.syncs
+    ]
+
+
+def order(schedule):
+    """Return the manifest's numbers of the steps, in the order in which they run."""
+    return [int(step.operator.name.removeprefix("op")) for step in schedule.steps]
+
+
+def conflict(one, other):
+    """Whether one of two steps writes what the other uses."""
+    tensors = []
+    for step in (one, other):
+        pairs = zip(step.operator.args, step.bindings, strict=True)
+        used = [(a.direction != "in", b.name) for a, b in pairs if b.role in ("buffer", "output")]
+        tensors.append(({name for _, name in used}, {name for written, name in used if written}))
+    (used, written), (used_2, written_2) = tensors
+    return bool(written & used_2 or written_2 & used)
 
 
 HARD = [

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact search: results against brute force, the budget, and the effect of pruning."""
 
+import itertools
 import random
 import sys
 
 import pytest
 from opwest.packing import canonical
-from opwest.packing.canonical import Outcome, _recursion, pack
+from opwest.packing.canonical import Outcome, _moments, _recursion, pack
+from opwest.packing.component import Component
 from opwest.packing.problem import Block
 from opwest.packing.verify import verify
 from plan_support import HARD, least
@@ -162,6 +164,24 @@ def test_interrupted_runs_restart_with_the_recorded_failures(monkeypatch, run, m
         restarted += found.nodes > run
     assert restarted >= 5
     assert nodes <= most
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_moments_have_the_most_live_blocks(seed):
+    blocks = random_blocks(seed, 12)
+    spans = _moments(blocks)
+    alive = [{i for i, b in enumerate(blocks) if b.first <= step <= b.last} for step in range(7)]
+    most = {frozenset(one) for one in alive if not any(one < other for other in alive)}
+    at = [
+        frozenset(i for i, (start, stop) in enumerate(spans) if start <= moment < stop)
+        for moment in range(max(stop for _, stop in spans))
+    ]
+    assert len(at) == len(most) and set(at) == most
+    assert all(start < stop for start, stop in spans)
+    order = [max(blocks[i].first for i in one) for one in at]
+    assert order == sorted(order)
+    crossing = [len(one & following) for one, following in itertools.pairwise(at)]
+    assert list(Component.of(blocks, spans).crossing) == crossing
 
 
 def test_lengths_of_runs(monkeypatch):

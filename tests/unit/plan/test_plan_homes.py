@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of a buffer, its size there, and messages for pools that are too small."""
+"""The pool of a buffer, its size there, messages for pools that are too small, and the memory of two frames."""
 
 import random
+from dataclasses import replace
 
-import projects
 import pytest
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.packing.problem import PoolPlan
+from opwest.diagnostics import Diagnostics
+from opwest.packing.problem import Block, PoolPlan
 from opwest.packing.verify import PlanError
 from opwest.plan import memory
 from opwest.plan.blocks import reserved_bytes
-from opwest.plan.memory import plan_memory
+from opwest.plan.frames import Frames, frames_of, joined, verify_frames
+from opwest.plan.memory import plan_memory, plan_model
 from opwest.plan.schedule import Life, Schedule, plan_schedule
 from plan_support import HARD, buffer, model_of, pool
 
@@ -44,34 +45,28 @@ def test_fitting_buffers_use_the_first_pool():
     assert {plan.place(name) for name in "ac"} == {("fast", 0)} and plan.place("b") == ("fast", 60)
 
 
-def test_no_buffer_moves_without_a_limit():
-    assert homes({"a": (600, 0, 1, BOTH), "b": (500, 0, 1, BOTH)}, None) == {"a": "fast", "b": "fast"}
+FIXED, MOVABLE = ("fast",), BOTH
+LARGEST = {"a": (20, 0, 1, FIXED), "b": (40, 0, 1, MOVABLE), "c": (40, 0, 1, MOVABLE)}
 
 
-def test_buffers_above_the_limit_move_to_the_next_pool():
-    rows = {"a": (60, 0, 1, BOTH), "b": (50, 0, 1, BOTH)}
-    assert homes(rows, 109) == {"a": "fast", "b": "slow"}
-    assert homes(rows, 110) == {"a": "fast", "b": "fast"}
-    assert homes(rows, 59) == {"a": "slow", "b": "fast"}
-    assert homes(rows, 49) == {"a": "slow", "b": "slow"}
-
-
-def test_largest_buffer_above_the_limit_moves_to_the_next_pool():
-    rows = {"a": (60, 0, 1, BOTH), "b": (30, 0, 1, BOTH), "c": (20, 0, 1, BOTH)}
-    # b ends at 90, c at 110; with b in the other pool, c fits.
-    assert homes(rows, 85) == {"a": "fast", "b": "slow", "c": "fast"}
-
-
-def test_largest_movable_buffer_of_the_peak_moves_if_higher_ones_cannot():
-    rows = {"a": (20, 0, 1, ("fast",)), "b": (40, 0, 1, BOTH), "c": (40, 0, 1, BOTH)}
-    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow"}, "the last by name of two equal ones"
-    rows["d"] = (70, 5, 6, BOTH)
-    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow", "d": "fast"}, "not one with another lifetime"
-
-
-def test_larger_buffers_without_another_pool_are_not_moved():
-    rows = {"a": (60, 0, 1, ("fast",)), "b": (50, 0, 1, BOTH), "c": (10, 0, 1, BOTH)}
-    assert homes(rows, 100) == {"a": "fast", "b": "slow", "c": "fast"}
+@pytest.mark.parametrize(
+    ("rows", "fast", "moved"),
+    [
+        ({"a": (600, 0, 1, MOVABLE), "b": (500, 0, 1, MOVABLE)}, None, ""),
+        ({"a": (60, 0, 1, MOVABLE), "b": (50, 0, 1, MOVABLE)}, 109, "b"),
+        ({"a": (60, 0, 1, MOVABLE), "b": (50, 0, 1, MOVABLE)}, 110, ""),
+        ({"a": (60, 0, 1, MOVABLE), "b": (50, 0, 1, MOVABLE)}, 59, "a"),
+        ({"a": (60, 0, 1, MOVABLE), "b": (50, 0, 1, MOVABLE)}, 49, "ab"),
+        # The largest above the limit moves: b ends at 90, c at 110; with b in the other pool, c fits.
+        ({"a": (60, 0, 1, MOVABLE), "b": (30, 0, 1, MOVABLE), "c": (20, 0, 1, MOVABLE)}, 85, "b"),
+        # If higher ones cannot, the largest movable one of the peak, not one with another lifetime; the last by name.
+        (LARGEST, 99, "c"),
+        (LARGEST | {"d": (70, 5, 6, MOVABLE)}, 99, "c"),
+        ({"a": (60, 0, 1, FIXED), "b": (50, 0, 1, MOVABLE), "c": (10, 0, 1, MOVABLE)}, 100, "b"),
+    ],
+)
+def test_buffers_above_the_limit_move_to_the_next_pool(rows, fast, moved):
+    assert homes(rows, fast) == {name: "slow" if name in moved else "fast" for name in rows}
 
 
 def test_overflow_continues_to_the_third_pool():
@@ -84,27 +79,16 @@ def test_overflow_continues_to_the_third_pool():
 
 
 def test_pools_that_are_too_small():
-    rows = {"a": (60, 0, 1, ("fast",)), "b": (50, 1, 2, ("fast",)), "c": (70, 1, 1, ("slow",)), "d": (9, 0, 0, ("ok",))}
+    rows = {"a": (50, 1, 2, ("fast",)), "b": (60, 0, 1, ("fast",)), "c": (70, 1, 1, ("slow",)), "d": (9, 0, 0, ("ok",))}
     plan, messages = planned(rows, [pool("fast", 100), pool("slow", 69), pool("ok", 9)])
     hint = "\n  hint: increase the size of the pool, or move a tensor to another pool"
     assert messages == [
         "m.yaml:9:9: error: pool 'fast' is too small: 110 bytes required, 100 available; "
-        f"live at the peak, step 1: a (60), b (50)\n  expected: size: 110 or more{hint}",
+        f"live at the peak, step 1: b (60), a (50)\n  expected: size: 110 or more{hint}",
         "m.yaml:9:9: error: pool 'slow' is too small: 70 bytes required, 69 available; "
         f"live at the peak, step 1: c (70)\n  expected: size: 70 or more{hint}",
     ]
     assert dict(plan.homes) == {"a": "fast", "b": "fast", "c": "slow", "d": "ok"}
-
-
-def test_live_buffers_of_the_peak_are_listed_by_size():
-    rows = {
-        "a": (10, 0, 9, ("sram",)),
-        "b": (30, 3, 4, ("sram",)),
-        "c": (20, 2, 3, ("sram",)),
-        "d": (40, 0, 1, ("sram",)),
-    }
-    _, (message,) = planned(rows, [pool(size=59)])
-    assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in message
 
 
 def test_possible_better_plan_is_reported():
@@ -150,38 +134,31 @@ def sizes(steps, **bytes_):
     return plan.size, plan.lower_bound, dict(plan.offsets)
 
 
-def test_equal_sizes_are_shared():
-    steps = ["in -> a", "a -> b@0", "b -> c@0", "c -> out"]
-    assert sizes(steps, a=64, b=64, c=64) == (64, 64, {"a": 0, "b": 0, "c": 0})
-
-
-def test_small_result_shares_memory_if_the_plan_shrinks():
-    assert sizes(["in -> a", "a -> b@0", "b -> out"], a=64, b=8) == (64, 64, {"a": 0, "b": 0})
-
-
-def test_equal_plans_prefer_more_sharing():
-    steps = ["in -> a", "a -> b@0", "b -> out", "in -> c", "c -> out"]
-    assert sizes(steps, a=64, b=64, c=128) == (128, 128, {"a": 0, "b": 0, "c": 0})
-
-
-def test_small_result_does_not_keep_a_large_argument_alive():
-    steps = ["in -> a", "a -> b@0", "in -> c", "b c -> out"]
-    size, bound, _ = sizes(steps, a=100, b=4, c=100)
-    # At the end b and c, 104 bytes; in the place of a, b would hold 100 of 200.
-    assert (size, bound) == (104, 104)
-
-
-def test_equal_sizes_are_shared_if_others_save_no_memory():
-    steps = ["in -> a", "a -> b@0", "in -> c", "c -> d@0", "b d -> out"]
-    size, bound, offsets = sizes(steps, a=100, b=4, c=100, d=100)
-    # With b over a: 200. With d over c alone: 104. With none: 204.
-    assert (size, bound) == (104, 104) and offsets["c"] == offsets["d"]
-
-
-def test_bound_is_the_minimum_over_all_shares():
-    steps = ["in -> a", "a -> b@0", "in -> c", "b c -> out"]
-    size, bound, _ = sizes(steps, a=100, b=100, c=4)
-    assert (size, bound) == (104, 104)
+@pytest.mark.parametrize(
+    ("steps", "bytes_", "size", "shared"),
+    [
+        (["in -> a", "a -> b@0", "b -> c@0", "c -> out"], {"a": 64, "b": 64, "c": 64}, 64, "abc"),
+        # A small result shares memory if the plan shrinks.
+        (["in -> a", "a -> b@0", "b -> out"], {"a": 64, "b": 8}, 64, "ab"),
+        # Of equal plans that with more sharing.
+        (["in -> a", "a -> b@0", "b -> out", "in -> c", "c -> out"], {"a": 64, "b": 64, "c": 128}, 128, "abc"),
+        # At the end b and c, 104 bytes; in the place of a, b would hold 100 of 200.
+        (["in -> a", "a -> b@0", "in -> c", "b c -> out"], {"a": 100, "b": 4, "c": 100}, 104, ""),
+        # With b over a: 200. With d over c alone: 104. With none: 204.
+        (
+            ["in -> a", "a -> b@0", "in -> c", "c -> d@0", "b d -> out"],
+            {"a": 100, "b": 4, "c": 100, "d": 100},
+            104,
+            "cd",
+        ),
+        # The bound is the minimum over all shares.
+        (["in -> a", "a -> b@0", "in -> c", "b c -> out"], {"a": 100, "b": 100, "c": 4}, 104, ""),
+    ],
+)
+def test_results_share_memory_if_it_saves_some(steps, bytes_, size, shared):
+    found, bound, offsets = sizes(steps, **bytes_)
+    assert found == bound == size
+    assert len({offsets[name] for name in shared}) <= 1
 
 
 def test_bound_may_be_that_of_a_plan_that_is_not_the_smallest(monkeypatch):
@@ -234,60 +211,102 @@ def test_random_buffers_keep_to_their_pools():
             assert all(row[3] == ("fast",) for row in most), "all movable buffers of the peak were moved"
 
 
-# --- Planning of a whole model: pools one by one, and the message if one is too small
+# --- The memory of two frames: constants and states once, all other tensors twice
 
-SOURCE = """#include <stdint.h>
-int32_t op(const int8_t *x, int8_t *y);
-int32_t op(const int8_t *x, int8_t *y)
-{
-	*y = *x;
-	return 0;
-}
-"""
+ROLES = ("intermediate", "scratch", "input", "output", "constant", "state")
 
 
-def planned_memory(work, memory, tensors="", size=100):
-    """Return the plan of a chain of four tensors of `size` bytes."""
-    (work / "op.c").write_text(SOURCE)
-    shape = f"dtype: int8, shape: [{size}]"
-    (work / "manifest.yaml").write_text(
-        f"version: 1\nmodel: chained\nobjects: [{{files: [op.c]}}]\n{memory}\n"
-        f"operators: {{op: {{args: [{{name: x, {shape}}}, {{name: y, {shape}, direction: out}}]}}}}\n"
-        f"run:\n  inputs: {{x: {{{shape}}}}}\n  outputs: {{y: {{{shape}}}}}\n{tensors}"
-        "  steps:\n    - {call: op, args: [x, a]}\n    - {call: op, args: [a, b]}\n"
-        "    - {call: op, args: [b, c]}\n    - {call: op, args: [c, d]}\n    - {call: op, args: [d, y]}\n"
-    )
+def planned_frames(buffers, *texts, **given):
     faults = Diagnostics()
-    ((_, plan),) = projects.check([work / "manifest.yaml"], faults)
-    return plan
+    model = replace(model_of(*texts, buffers=buffers, **given), streams=True)
+    _, plan = plan_model(model, faults)
+    return plan, [fault.message for fault in faults]
 
 
-def test_default_pool_is_as_large_as_needed(tmp_path):
-    plan = planned_memory(tmp_path, "")
-    assert {name: pool.size for name, pool in plan.pools.items()} == {"sram": 208}
-    assert plan.place("a") == plan.place("c") != plan.place("b")
+def test_states_and_constants_are_first_and_once():
+    buffers = [buffer("a", 40), buffer("s", 10, role="state"), buffer("b", 24), buffer("k", 6, role="constant")]
+    plan, _ = planned_frames(buffers, "in -> a", "a s k -> b", "b -> out")
+    offsets = plan.pools["sram"].offsets
+    assert sorted((offsets["s"], offsets["k"])) == [0, 10]
+    assert sorted((offsets["a"], offsets["b"])) == [16, 56]
+    assert plan.pools["sram"].size == 80 == plan.pools["sram"].lower_bound
+    assert plan.frames["sram"] == Frames(64, 144)
 
 
-def test_pools_are_planned_independently(tmp_path):
-    memory = "memory: {one: {size: 1KiB}, two: {align: 64}, three: {size: 1}}"
-    tensors = "  tensors: {b: {pool: two}, d: {align: 256}}\n"
-    plan = planned_memory(tmp_path, memory, tensors)
-    assert list(plan.pools) == ["one", "two"]
-    assert plan.pools["two"].size == 128 and plan.pools["two"].align == 64
-    assert plan.pools["one"].align == 256 and plan.place("d")[1] % 256 == 0
+def test_a_pool_with_states_only_is_shared():
+    plan, _ = planned_frames([buffer("s", 12, role="state")], "s -> out")
+    assert plan.frames["sram"] == Frames(0, 12)
 
 
-@pytest.mark.parametrize(("size", "fits"), [("208", True), ("1KiB", True), ("207", False), ("1", False)])
-def test_pool_that_is_too_small(tmp_path, size, fits):
-    memory = f"memory: {{tight: {{size: {size}}}}}"
-    if fits:
-        assert planned_memory(tmp_path, memory).pools["tight"].size == 208
-        return
-    with pytest.raises(OpwestError) as caught:
-        planned_memory(tmp_path, memory)
-    (fault,) = caught.value.diagnostics
-    assert fault.message == (
-        f"pool 'tight' is too small: 208 bytes required, {size} available; live at the peak, step 1: a (104), b (104)"
-    )
-    assert fault.expected == "size: 208 or more"
-    assert fault.location.line == 4
+def test_frames_keep_alignment_and_cache_lines():
+    buffers = [buffer("s", 3, role="state"), buffer("a", 5, align=16), buffer("b", 7, incoherent=True)]
+    plan, _ = planned_frames(buffers, "in s -> a", "a -> b", "b -> out", pools=[pool(cache_line=64)])
+    assert plan.frames["sram"].stride % 64 == 0
+
+
+def test_two_frames_must_fit_the_pool():
+    buffers = [buffer("a", 16), buffer("b", 16)]
+    plan, errors = planned_frames(buffers, "in -> a", "a -> b", "b -> out", pools=[pool(size=48)])
+    assert plan.pools["sram"].size == 32, "one frame fits"
+    assert errors == [
+        "pool 'sram' is too small for two frames: 64 bytes required, 48 available; live at the peak, step 1: a (16), "
+        "b (16)"
+    ]
+
+
+def test_a_tensor_moves_to_another_pool_if_two_frames_do_not_fit():
+    buffers = [buffer("a", 16, pools=("fast", "slow")), buffer("b", 16, pools=("fast", "slow"))]
+    plan, errors = planned_frames(buffers, "in -> a", "a -> b", "b -> out", pools=[pool("fast", 40), pool("slow")])
+    assert errors == []
+    assert sorted(plan.homes.values()) == ["fast", "slow"]
+    assert {name: both.size for name, both in plan.frames.items()} == {"fast": 32, "slow": 32}
+
+
+def test_random_plans_are_verified():
+    """plan_model raises PlanError for a plan that is not valid."""
+    for seed in range(200):
+        rng = random.Random(seed)
+        names = [f"t{index}" for index in range(rng.randint(1, 9))]
+        buffers = [
+            buffer(name, rng.randint(1, 99), role=rng.choice(ROLES), align=rng.choice((1, 4, 32))) for name in names
+        ]
+        texts = [f"{rng.choice(names)} -> {rng.choice(names)}" for _ in range(8)] + [f"{name} -> out" for name in names]
+        plan, _ = planned_frames(buffers, *texts)
+        both, one = plan.frames["sram"], plan.pools["sram"]
+        lasting = sum(b.type.size for b in buffers if b.role in ("constant", "state"))
+        assert one.size + both.stride == both.size
+        assert both.size <= 2 * one.size + 64
+        assert lasting == 0 or both.size < 2 * one.size or both.stride % 32 == 0
+
+
+def blocks_of(*rows):
+    return [Block(name, size, align, 0, 3) for name, size, align in rows]
+
+
+@pytest.mark.parametrize(
+    ("frames", "fault"),
+    [
+        (Frames(8, 30), "overlaps"),  # the frames overlap
+        (Frames(12, 20), "outside"),
+        (Frames(14, 30), "not a multiple"),
+    ],
+)
+def test_faults_of_frames_are_detected(frames, fault):
+    blocks = blocks_of(("s", 4, 1), ("a", 12, 4))
+    plan = PoolPlan({"s": 0, "a": 4}, 16, 4, 16)
+    verify_frames(blocks, plan, frames_of(blocks, plan, frozenset("s")), frozenset("s"), ())
+    with pytest.raises(PlanError, match=fault):
+        verify_frames(blocks, plan, frames, frozenset("s"), ())
+
+
+def test_a_shared_block_inside_a_frame_is_detected():
+    blocks = blocks_of(("a", 4, 1), ("s", 4, 1), ("b", 4, 1))
+    plan = PoolPlan({"a": 0, "s": 4, "b": 8}, 12, 1, 12)
+    with pytest.raises(PlanError, match="overlaps"):
+        verify_frames(blocks, plan, Frames(12, 24), frozenset("s"), ())
+
+
+def test_joined_plans():
+    shared = PoolPlan({"s": 0}, 5, 1, 5)
+    own = PoolPlan({"a": 0, "b": 8}, 16, 8, 16)
+    assert joined(shared, own) == PoolPlan({"s": 0, "a": 8, "b": 16}, 24, 8, 21)

@@ -5,20 +5,7 @@ import random
 
 import pytest
 from opwest.plan.schedule import Life, plan_schedule
-from plan_support import device, model_of, random_steps
-
-
-def waits(schedule):
-    """Return the waits before every step and at the end: `left 0 2, 1 left` for steps 0 and 2, one step may remain."""
-    return [
-        [f"{s.device} {' '.join(map(str, s.steps))}{f', {s.leave} left' if s.leave else ''}" for s in before]
-        for before in schedule.syncs
-    ]
-
-
-def order(schedule):
-    """Return the manifest's numbers of the steps, in the order in which they run."""
-    return [int(step.operator.name.removeprefix("op")) for step in schedule.steps]
+from plan_support import conflict, device, model_of, order, random_steps, waits
 
 
 def many(count):
@@ -29,61 +16,11 @@ def many(count):
 WAITS = {
     "a queue with room": (many(2), device("left", 2), [[], [], ["left 0 1"]]),
     "the oldest step makes room": (many(3), device("left", 2), [[], [], ["left 0, 1 left"], ["left 1 2"]]),
-    "each launch needs a place": (
-        many(4),
-        device("left", 2),
-        [[], [], ["left 0, 1 left"], ["left 1, 1 left"], ["left 2 3"]],
-    ),
     "a queue of one step": (many(3), device("left", 1), [[], ["left 0"], ["left 1"], ["left 2"]]),
-    "a wait of another agent empties the queue": (
-        ["left: in -> a", "left: in -> b", "a -> out", "left: in -> c"],
-        device("left", 2),
-        [[], [], ["left 0 1"], [], ["left 3"]],
-    ),
     "a synchronous step needs a place": (["left: in -> a", "left! in -> b"], device("left", 1), [[], ["left 0"], []]),
     "a synchronous step with room": (["left: in -> a", "left! in -> b"], device("left", 2), [[], [], ["left 0"]]),
-    "another agent needs a step that remains": (
-        ["left: in -> a", "left: in -> b", "left: in -> c", "b -> out", "a -> out"],
-        device("left", 2),
-        [[], [], ["left 0, 1 left"], ["left 1 2"], [], []],
-    ),
-    "another agent needs a step that has ended": (
-        ["left: in -> a", "left: in -> b", "left: in -> c", "a -> out"],
-        device("left", 2),
-        [[], [], ["left 0, 1 left"], [], ["left 1 2"]],
-    ),
     "one program": (["left/p: in -> a", "left/p: in -> b"], device("left"), [[], [], ["left 0 1"]]),
-    "another program, an empty queue": (
-        ["left/p: in -> a", "left/q: in -> b"],
-        device("left"),
-        [[], ["left 0"], ["left 1"]],
-    ),
-    "exclusive switching": (
-        ["left/p: in -> a", "left/q: in -> b"],
-        device("left", switching="exclusive"),
-        [[], ["left 0"], ["left 1"]],
-    ),
-    "free switching": (
-        ["left/p: in -> a", "left/q: in -> b"],
-        device("left", switching="free"),
-        [[], [], ["left 0 1"]],
-    ),
-    "free switching in a full queue": (
-        ["left/p: in -> a", "left/q: in -> b"],
-        device("left", 1, switching="free"),
-        [[], ["left 0"], ["left 1"]],
-    ),
-    "another program, whatever the room": (
-        ["left/p: in -> a", "left/p: in -> b", "left/q: in -> c"],
-        device("left", 2),
-        [[], [], ["left 0 1"], ["left 2"]],
-    ),
     "a step without a program": (["left/p: in -> a", "left: in -> b"], device("left"), [[], [], ["left 0 1"]]),
-    "a synchronous step with another program": (
-        ["left/p: in -> a", "left/q! in -> b"],
-        device("left"),
-        [[], ["left 0"], []],
-    ),
 }
 
 
@@ -230,17 +167,6 @@ class Plain:
             if limit < len(running):
                 found.append((running[0].index, name, limit))
         return sorted(found)
-
-
-def conflict(one, other):
-    """Whether one of two steps writes what the other uses."""
-    tensors = []
-    for step in (one, other):
-        pairs = zip(step.operator.args, step.bindings, strict=True)
-        used = [(a.direction != "in", b.name) for a, b in pairs if b.role in ("buffer", "output")]
-        tensors.append(({name for _, name in used}, {name for written, name in used if written}))
-    (used, written), (used_2, written_2) = tensors
-    return bool(written & used_2 or written_2 & used)
 
 
 def with_programs(texts, rng):

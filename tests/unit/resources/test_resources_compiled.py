@@ -10,26 +10,26 @@ from opwest.resources import compiled
 
 
 @pytest.fixture(autouse=True)
-def new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def new_process(monkeypatch, tmp_path):
     """Forget the templates of this process, and let Python write below tmp_path."""
     forget(monkeypatch)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+def forget(monkeypatch):
     monkeypatch.setattr(compiled, "_COMPILED", {})
 
 
-def render(monkeypatch: pytest.MonkeyPatch, text: str = "{{ a }}") -> tuple[str, int]:
+def render(monkeypatch, text="{{ a }}"):
     """Return a rendered template, and how many templates were compiled."""
     count = 0
     original = jinja2.Environment.compile
 
-    def compile_(*arguments: object, **options: object) -> object:
+    def compile_(*arguments, **options):
         nonlocal count
         count += 1
-        return original(*arguments, **options)  # type: ignore[call-overload]
+        return original(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(jinja2.Environment, "compile", compile_)
@@ -38,14 +38,14 @@ def render(monkeypatch: pytest.MonkeyPatch, text: str = "{{ a }}") -> tuple[str,
         return environment.get_template("x").render(a=3), count
 
 
-def test_process_compiles_a_template_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_process_compiles_a_template_once(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert [render(monkeypatch) for _ in range(2)] == [("3", 1), ("3", 0)]
     assert not list(tmp_path.rglob("*.pyc"))
     assert render(monkeypatch, "{{ a }}!") == ("3!", 1)
 
 
-def test_next_process_reads_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_next_process_reads_the_file(monkeypatch, tmp_path):
     assert render(monkeypatch) == ("3", 1)
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
     forget(monkeypatch)
@@ -53,7 +53,7 @@ def test_next_process_reads_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.mark.parametrize("content", [b"", b"j2", b"\0" * 100])
-def test_damaged_file_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes) -> None:
+def test_damaged_file_is_ignored(monkeypatch, tmp_path, content):
     render(monkeypatch)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     whole = file.read_bytes()
@@ -63,7 +63,7 @@ def test_damaged_file_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert file.read_bytes() == whole
 
 
-def test_directory_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_directory_that_cannot_be_written(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "file"))
     assert render(monkeypatch) == ("3", 1)

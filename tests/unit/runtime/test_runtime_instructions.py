@@ -89,7 +89,7 @@ SMP = [*RISCV, "-DCONFIG_SMP=1", "-DCONFIG_MP_MAX_NUM_CPUS=4", "-DCONFIG_SCHED_I
 ENOTSUP, EIO = -95, -5
 
 
-def options(folder: Path, version: str = "4,2,0") -> list[str]:
+def options(folder, version="4,2,0"):
     for name, text in STUBS.items():
         (folder / "zephyr" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "zephyr" / name).write_text(text)
@@ -118,7 +118,7 @@ def test_results_of_caches(system, result, ccr, instructions, data, tmp_path):
     assert done.stdout == f"{instructions} {data}"
 
 
-def functions(folder: Path, system: list[str], version: str = "4,2,0") -> dict[str, str]:
+def functions(folder, system, version="4,2,0"):
     """Return the disassembled functions of instructions.c for rv32imac."""
     need("riscv64-unknown-elf-gcc")
     target = ["-march=rv32imac_zicsr_zifencei", "-mabi=ilp32", "-O2", "-fno-inline", "-ffreestanding"]

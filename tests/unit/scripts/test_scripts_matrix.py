@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of several versions of Python, hosts and benchmarks."""
+"""The scripts of several versions of Python, hosts, benchmarks, and the toolchain for RISC-V."""
 
 import importlib.util
 import json
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -15,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 Capture = pytest.CaptureFixture[str]
 
 
-def record(back_end: str, version: str = "4.2", board: str = "b", options: str = "", **more: object) -> dict:
+def record(back_end, version="4.2", board="b", options="", **more):
     return {"version": version, "board": board, "options": options, "back_end": back_end, **more}
 
 
@@ -30,14 +29,14 @@ RECORDS = [
 
 
 @pytest.fixture
-def matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+def matrix(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT / "scripts")
     import host_matrix
 
     return host_matrix
 
 
-def test_rows(matrix: ModuleType) -> None:
+def test_rows(matrix):
     assert matrix.table(RECORDS) == [
         ["Zephyr", "board", "packed", "ffi"],
         ["4.2", "b", "not run: no tree", "not run: no tree"],
@@ -46,14 +45,12 @@ def test_rows(matrix: ModuleType) -> None:
     ]
 
 
-def test_markdown_has_a_common_reason_once(matrix: ModuleType) -> None:
+def test_markdown_has_a_common_reason_once(matrix):
     lines = matrix.markdown(matrix.table(RECORDS)).splitlines()
     assert lines[:3] == ["| Zephyr | board | packed | ffi |", "|---|---|---|---|", "| 4.2 | b | not run: no tree |  |"]
 
 
-def test_main_fails_for_a_failed_image(
-    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
-) -> None:
+def test_main_fails_for_a_failed_image(matrix, monkeypatch, tmp_path, capsys):
     folder = tmp_path / "matrix"
     monkeypatch.setattr(matrix, "RECORDS", folder)
     monkeypatch.setattr(matrix, "TABLE", tmp_path / "matrix.txt")
@@ -68,7 +65,7 @@ def test_main_fails_for_a_failed_image(
     assert matrix.main([]) == 1
 
 
-def test_the_page_has_the_stored_records(matrix: ModuleType) -> None:
+def test_the_page_has_the_stored_records(matrix):
     text = matrix.PAGE.read_text(encoding="utf-8")
     stored = json.loads(matrix.STORED.read_text(encoding="utf-8"))
     assert matrix.page(text, stored) == text, "run: python scripts/host_matrix.py --write"
@@ -87,9 +84,7 @@ def test_the_page_has_the_stored_records(matrix: ModuleType) -> None:
         ('{"version": "main", "board": "b", "options": "", "back_end": "c"}', "error: no record of an image"),
     ],
 )
-def test_invalid_records(
-    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture, content: str, message: str
-) -> None:
+def test_invalid_records(matrix, monkeypatch, tmp_path, capsys, content, message):
     monkeypatch.setattr(matrix, "RECORDS", tmp_path)
     monkeypatch.setattr(matrix, "TABLE", tmp_path / "matrix.txt")
     (tmp_path / "a.json").write_text(content)
@@ -105,16 +100,14 @@ def test_invalid_records(
 
 
 @pytest.fixture
-def pythons(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def pythons(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "scripts")
     import pythons
 
     return pythons
 
 
-def test_the_newest_interpreter_of_pyenv_is_chosen(
-    pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_newest_interpreter_of_pyenv_is_chosen(pythons, monkeypatch, tmp_path):
     for patch in ("3.12.9", "3.12.10"):
         program = tmp_path / ".pyenv" / "versions" / patch / "bin" / "python3.12"
         program.parent.mkdir(parents=True)
@@ -126,9 +119,7 @@ def test_the_newest_interpreter_of_pyenv_is_chosen(
     assert pythons.find_python("9.9") is None
 
 
-def test_path_of_the_first_version_with_an_interpreter(
-    pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_path_of_the_first_version_with_an_interpreter(pythons, monkeypatch, capsys):
     monkeypatch.setattr(pythons, "find_python", {"3.11": "/b/python3.11", "3.12": "/a/python3.12"}.get)
     monkeypatch.setattr("sys.argv", ["pythons.py", "--path", "--versions", "3.13", "3.12", "3.11"])
     assert (pythons.main(), capsys.readouterr().out) == (0, "/a/python3.12\n")
@@ -137,10 +128,8 @@ def test_path_of_the_first_version_with_an_interpreter(
     assert capsys.readouterr() == ("", "error: no Python 3.14, 3.13 in PATH or ~/.pyenv/versions\n")
 
 
-def test_environment_that_fails_is_reported(
-    pythons: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(version: str, interpreter: str) -> Path:
+def test_environment_that_fails_is_reported(pythons, monkeypatch, capsys):
+    def fails(version, interpreter):
         raise subprocess.CalledProcessError(7, ["uv", version, interpreter], stderr="uv: no network")
 
     monkeypatch.setattr(pythons, "environment", fails)
@@ -157,7 +146,7 @@ def test_environment_that_fails_is_reported(
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def bench(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     spec = importlib.util.spec_from_file_location("bench_main", ROOT / "benchmarks" / "__main__.py")
     assert spec is not None and spec.loader is not None
@@ -182,7 +171,7 @@ if __name__ == "__main__":
 """
 
 
-def test_figures_of_a_script(bench: ModuleType, tmp_path: Path) -> None:
+def test_figures_of_a_script(bench, tmp_path):
     script = tmp_path / "made_up.py"
     script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=90))
     rows, well = bench.measure("made_up", script, tmp_path)
@@ -201,7 +190,7 @@ def test_figures_of_a_script(bench: ModuleType, tmp_path: Path) -> None:
     assert "| made_up | skipped | - |  | the rest: there is no tool |\n" in table
 
 
-def test_unmet_limit(bench: ModuleType, tmp_path: Path) -> None:
+def test_unmet_limit(bench, tmp_path):
     script = tmp_path / "made_up.py"
     script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=80))
     rows, well = bench.measure("made_up", script, tmp_path)
@@ -216,9 +205,7 @@ def test_unmet_limit(bench: ModuleType, tmp_path: Path) -> None:
         ("import time; time.sleep(60)", False, "timeout after 0.5 s"),
     ],
 )
-def test_scripts_without_measurements(
-    bench: ModuleType, tmp_path: Path, text: str | None, well: bool, reason: str
-) -> None:
+def test_scripts_without_measurements(bench, tmp_path, text, well, reason):
     script = tmp_path / "planner.py"
     if text is not None:
         script.write_text(text)
@@ -226,8 +213,142 @@ def test_scripts_without_measurements(
     assert (ended, row["name"], row["value"], row["note"]) == (well, "not measured", None, reason)
 
 
-def test_every_script_is_a_benchmark_or_known_to_be_absent(bench: ModuleType) -> None:
+def test_every_script_is_a_benchmark_or_known_to_be_absent(bench):
     found = dict(bench.scripts(ROOT / "benchmarks", []))
     assert {"generation", "registry_lookup", "run_overhead", "metadata_size", "planner"} <= set(found)
     assert "common" not in found
     assert list(dict(bench.scripts(ROOT / "benchmarks", ["run_overhead"]))) == ["run_overhead"]
+
+
+# --- The toolchain of a distribution for Zephyr's RISC-V boards, with a made-up compiler, and sizes of its images
+
+SECTIONS = """
+  [Nr] Name              Type            Addr     Off    Size   ES Flg Lk Inf Al
+  [ 0]                   NULL            00000000 000000 000000 00      0   0  0
+  [ 4] text              PROGBITS        80000150 0001f0 002000 00  AX  0   0  4
+  [11] rodata            PROGBITS        80004678 004718 000400 00   A  0   0  8
+  [12] rom_mpu_padding   NOBITS          80046ca4 046d44 00035c 00  WA  0   0  1
+  [13] bss               NOBITS          80047000 046d44 000030 00  WA  0   0  8
+  [15] datas             PROGBITS        80048bf0 046d44 000004 00  WA  0   0  4
+  [18] .last_ram_section PROGBITS        80048c40 048614 000000 00   W  0   0  1
+  [21] .debug_info       PROGBITS        00000000 048e90 010e9a 00      0   0  1
+"""
+
+
+@pytest.fixture
+def riscv(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import riscv_toolchain
+
+    return riscv_toolchain
+
+
+@pytest.fixture
+def tools(riscv, monkeypatch, tmp_path):
+    """The only directory of PATH with tools for RISC-V; they print their words."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    script(tools / f"{riscv.PREFIX}gcc", 'for word in "$@"; do echo "[$word]"; done')
+    script(tools / f"{riscv.PREFIX}nm", "echo nm")
+    monkeypatch.setenv("PATH", f"{tools}:{tmp_path}/bin")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").symlink_to("/bin/sh")
+    return tools
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def made(riscv, folder):
+    """Write the toolchain; return the prefix of its tools."""
+    riscv.toolchain(folder)
+    return riscv.variables(folder)["CROSS_COMPILE"]
+
+
+def test_tools_of_all_directories_of_path(riscv, tools, monkeypatch, tmp_path):
+    """A directory before the others, with links to ccache, has the compilers only."""
+    (tmp_path / "links").mkdir()
+    script(tmp_path / "links" / f"{riscv.PREFIX}gcc", "echo ccache")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'links'}:{tools}:{tmp_path / 'bin'}")
+    prefix = made(riscv, tmp_path / "toolchain")
+    assert output(f"{prefix}nm") == ["nm"]
+    assert output(f"{prefix}gcc", "-c") == ["ccache"]
+
+
+def output(*words):
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")[:-1]
+
+
+def test_the_wrapper_shortens_march_except_in_compilations(riscv, tools, tmp_path):
+    prefix = made(riscv, tmp_path / "toolchain")
+    gcc, march = f"{prefix}gcc", "-march=rv32imac_zicsr_zifencei"
+    assert output(gcc, march, "-o", "a b") == ["[-march=rv32imac]", "[-o]", "[a b]"]
+    assert output(gcc, "-print-libgcc-file-name", march) == ["[-print-libgcc-file-name]", "[-march=rv32imac]"]
+    for word in ("-c", "-S", "-E"):
+        assert output(gcc, march, word, "a.c") == [f"[{march}]", f"[{word}]", "[a.c]"]
+    assert output(f"{prefix}nm") == ["nm"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("rv64imafdc", "rv64imafdc"),
+        ("rv32imac_zifencei", "rv32imac"),
+        ("rv32imac_zba_zicsr_zbb_zifencei_zbs", "rv32imac_zba_zbb_zbs"),
+        ("rv32imac_zifencei_zicsr", "rv32imac"),
+    ],
+)
+def test_other_extensions_remain(riscv, tools, tmp_path, given, expected):
+    prefix = made(riscv, tmp_path / "toolchain")
+    assert output(f"{prefix}gcc", f"-march={given}") == [f"[-march={expected}]"]
+
+
+def test_the_wrapper_in_path_does_not_run_itself(riscv, tools, tmp_path, monkeypatch):
+    folder = tmp_path / "toolchain"
+    gcc = made(riscv, folder) + "gcc"
+    monkeypatch.setenv("PATH", f"{folder}:{tmp_path}/bin")
+    done = subprocess.run([gcc], capture_output=True, text=True, check=False)
+    assert done.returncode == 126
+    assert done.stderr == f"{gcc}: found itself as {riscv.PREFIX}gcc; remove its directory from PATH\n"
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    done = subprocess.run([gcc], capture_output=True, text=True, check=False)
+    assert done.returncode == 127
+    assert done.stderr == (
+        f"{gcc}: {riscv.PREFIX}gcc not found in PATH (Debian: apt-get install gcc-riscv64-unknown-elf)\n"
+    )
+
+
+def test_main_prints_the_variables(riscv, tools, tmp_path, capsys):
+    folder = tmp_path / "tool chain"
+    assert riscv.main([str(folder)]) == 0
+    assert riscv.main([str(folder)]) == 0, "the directory exists"
+    lines = capsys.readouterr().out.splitlines()[:3]
+    assert lines == [
+        "export ZEPHYR_TOOLCHAIN_VARIANT=cross-compile",
+        f"export CROSS_COMPILE='{folder}/{riscv.PREFIX}'",
+        "export CCACHE_COMPILERCHECK='%compiler% --version'",
+    ]
+    assert riscv.main([]) == 2
+    assert capsys.readouterr().err == "usage: riscv_toolchain.py DIRECTORY\n"
+
+
+def test_no_compiler(riscv, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert riscv.main([str(tmp_path / "toolchain")]) == 1
+    assert capsys.readouterr().err == (
+        "error: riscv64-unknown-elf-gcc not found in PATH (Debian: apt-get install gcc-riscv64-unknown-elf)\n"
+    )
+    assert not (tmp_path / "toolchain").exists()
+
+
+def test_sizes_of_an_image_in_one_memory(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import zephyr_images
+
+    script(tmp_path / "made-readelf", f"cat <<'END'\n{SECTIONS}\nEND")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    flash, ram = zephyr_images.sizes_of(tmp_path / "image.elf", "made-")
+    assert (flash, ram) == (0x2000 + 0x400 + 4, 0x30 + 4)

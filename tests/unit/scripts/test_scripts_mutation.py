@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutants of scripts/mutation, and the record of the tests that reach them."""
+"""The mutants of scripts/mutation, the record of the tests that reach them, and rules of the tests."""
 
 import ast
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import requirements_support
 
 # Appended: the modules of tests/ have precedence in all processes of these tests.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
@@ -41,7 +44,7 @@ static int32_t sum(const int32_t *a, int n) /* a + b */
 """
 
 
-def mutants_of(tmp_path: Path, name: str, text: str) -> list[str]:
+def mutants_of(tmp_path, name, text):
     """Return the changed lines of all mutants of a file; each differs from the file in one part."""
     path = tmp_path / name
     path.parent.mkdir(parents=True)
@@ -59,12 +62,9 @@ def mutants_of(tmp_path: Path, name: str, text: str) -> list[str]:
     return changed
 
 
-def test_python(tmp_path: Path) -> None:
+def test_python(tmp_path):
     changed = mutants_of(tmp_path, "generator/opwest/a.py", PYTHON)
-    assert changed[:2] == [
-        "LIMIT: int = 3",
-        "def run(values: list[int], name: str = 'XXx') -> str:",
-    ]
+    assert changed[:2] == ["LIMIT: int = 3", "def run(values: list[int], name: str = 'XXx') -> str:"]
     conditions = [line for line in changed if line.startswith("if ")]
     assert "if (not values and (values[0] < LIMIT and name is not None)):" in conditions
     assert "if not values or (values[0] <= LIMIT) and name is not None:" in conditions
@@ -77,7 +77,7 @@ def test_python(tmp_path: Path) -> None:
     assert not [line for line in changed if "docstring" in line]
 
 
-def test_c(tmp_path: Path) -> None:
+def test_c(tmp_path):
     changed = mutants_of(tmp_path, "zephyr_module/src/a.c", C)
     assert changed == [
         "int32_t all = 1;",
@@ -95,7 +95,7 @@ def test_c(tmp_path: Path) -> None:
     ]
 
 
-def test_another_version_of_the_file_is_an_error(tmp_path: Path) -> None:
+def test_another_version_of_the_file_is_an_error(tmp_path):
     path = tmp_path / "generator/opwest/a.py"
     path.parent.mkdir(parents=True)
     path.write_text(PYTHON)
@@ -104,7 +104,7 @@ def test_another_version_of_the_file_is_an_error(tmp_path: Path) -> None:
         mutant.applied(b"# A comment.\n" + PYTHON.encode())
 
 
-def test_probes_record_the_tests_that_reach_a_mutant(tmp_path: Path) -> None:
+def test_probes_record_the_tests_that_reach_a_mutant(tmp_path):
     """Each expression that changes, those of the import in all functions, in this process and in children."""
     package = tmp_path / "generator" / "opwest"
     package.mkdir(parents=True)
@@ -127,3 +127,30 @@ def test_probes_record_the_tests_that_reach_a_mutant(tmp_path: Path) -> None:
         ("not values or values[0] < LIMIT and name is not None", "one"),
         ('f"{name}: {len(values) == 0}" if values else "none"', "one"),
     }
+
+
+# --- Only tests/requirements_support.py skips tests; the bounds of scripts/check_coverage.py
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_only_requirements_support_skips_tests():
+    words = re.compile(r"pytest\.(skip|importorskip)\(|mark\.(skip|skipif|xfail)\b")
+    own = (Path(__file__), Path(requirements_support.__file__))
+    sources = [path for path in (ROOT / "tests").rglob("*.py") if path not in own]
+    assert len(sources) > 100
+    assert [path.name for path in sources if words.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"), [(96, ""), (95, "95.0 % of the lines are reached, expected at least 96 %")]
+)
+def test_bounds_of_coverage(lines, fault, tmp_path):
+    counts = {"summary": {"num_statements": 100, "covered_lines": lines}}
+    (tmp_path / "coverage.json").write_text(json.dumps({"files": {"generator/opwest/plan/a.py": counts}}))
+    command = [sys.executable, ROOT / "scripts" / "check_coverage.py", tmp_path / "coverage.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (int(bool(fault)), "")
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert errors == ([f"error: {fault}"] if fault else [])
+    assert f"all                  100{lines:>8.1f}%\n" in done.stdout

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_support import generate_quickly
 from requirements_support import need
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "golden"))
 
-from golden_support import generate_quickly  # noqa: E402
 
 IMPORTS = """
 import importlib, importlib.util, pkgutil, opwest
@@ -37,9 +36,7 @@ print(count)
 BLOCKED = ("fcntl", "termios", "tty", "pty", "pwd", "grp", "resource")
 
 
-def run(
-    *words: object, encoding: str = "utf-8", check: bool = True, **variables: str
-) -> subprocess.CompletedProcess[bytes]:
+def run(*words, encoding="utf-8", check=True, **variables):
     """Run Python without POSIX; text without an encoding is an error."""
     env = {
         **os.environ,
@@ -57,19 +54,19 @@ def run(
     return done
 
 
-def test_the_modules_are_blocked() -> None:
+def test_the_modules_are_blocked():
     done = run("-c", f"import os\nfor name in {BLOCKED}:\n try: __import__(name)\n except ImportError: print(name)")
     assert done.stdout.decode().split() == list(BLOCKED)
 
 
 @pytest.mark.slow
-def test_every_module_can_be_imported() -> None:
+def test_every_module_can_be_imported():
     done = run("-c", IMPORTS.format(blocked=BLOCKED), OPWEST_IMPORT_ALL="1")
     assert int(done.stdout.split()[-1]) > 700
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("without posix")
     shutil.copytree(ROOT / "tests" / "golden" / "minimal", folder / "minimal")
     run("-m", "opwest", "check", folder / "minimal" / "manifest.yaml")
@@ -77,7 +74,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_generated_files_are_those_of_every_host(project: Path) -> None:
+def test_generated_files_are_those_of_every_host(project):
     expected = generate_quickly(
         [ROOT / "tests" / "golden" / "minimal" / "manifest.yaml"], project / "expected", vendored=True
     )
@@ -90,7 +87,7 @@ def test_generated_files_are_those_of_every_host(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_update_of_an_edited_manifest(project: Path) -> None:
+def test_update_of_an_edited_manifest(project):
     manifest = project / "minimal" / "manifest.yaml"
     manifest.write_bytes(manifest.read_bytes() + b"# edited\n")
     run("-m", "opwest", "update", project / "app")
@@ -100,7 +97,7 @@ def test_update_of_an_edited_manifest(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_on_the_host(project: Path) -> None:
+def test_run_on_the_host(project):
     need("cc")
     np.save(project / "x.npy", np.array([1, -2, 300, 4], dtype="int16"))
     done = run("-m", "opwest", "run", project / "app", "--host", "--input", f"x={project / 'x.npy'}")
@@ -110,7 +107,7 @@ def test_run_on_the_host(project: Path) -> None:
 @pytest.mark.parametrize(
     "encoding", ["cp1252", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp437", "ascii"))]
 )
-def test_consoles_that_lack_characters(project: Path, encoding: str) -> None:
+def test_consoles_that_lack_characters(project, encoding):
     """A message has escapes for characters that the console lacks."""
     folder = project / f"{encoding} 模型 ü"
     folder.mkdir()

@@ -5,7 +5,6 @@ import functools
 import json
 import subprocess
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,13 +40,11 @@ SOURCE = "board, cycle counter at 1000 Hz, gcc 1.2"
 
 
 def layer(make, seed=0, *words, **keys):
-    """Return a random layer."""
     (found,) = make(np.random.default_rng(seed), *words, **keys).operations
     return found
 
 
 def layers():
-    """Return layers of every kind that has variants."""
     return [
         layer(random_layers.convolution, 1, (1, 6, 6, 8), (1, 1), 8, kind="relu"),
         layer(random_layers.convolution, 2, (1, 7, 6, 3), (3, 3), 5, kind="relu"),
@@ -274,7 +271,7 @@ def test_code_size_is_that_of_the_sections_in_flash(tmp_path):
 # --- Images of `opwest tune` that do not fit in the RAM of a board are not built
 
 
-def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path: Path) -> None:
+def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path):
     names = ("serial", "baud", "timeout", "zephyr_base", "given")
     options = Namespace(board="small/board", **dict.fromkeys(names))
     configuration = tmp_path / "build/tune_small_board/image/zephyr/.config"

@@ -12,12 +12,22 @@ from pathlib import PurePosixPath
 import pytest
 from campaign import sized
 from opwest.cli.main import main
-from opwest.diagnostics import OpwestError
 from opwest.files import ProjectFile
 from opwest.write import disk, recover
 from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
-from write_support import at_step, child, copy, gen, kill_at_every_step, killed_at, tree, user, write
+from write_support import (
+    at_step,
+    child,
+    copy,
+    fail_at_every_step,
+    gen,
+    kill_at_every_step,
+    killed_at,
+    tree,
+    user,
+    write,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +75,6 @@ def edit(app):
 
 @pytest.fixture
 def start(tmp_path):
-    """A project before and after an update."""
     start = tmp_path / "start"
     write(start, *OLD)
     edit(start)
@@ -83,31 +92,9 @@ def test_killed_at_every_step(start, tmp_path):
 
 
 def test_system_error_at_every_step(start, tmp_path, monkeypatch):
-    """A full disk: the project is unchanged or already complete."""
     before, old, new = start
-    steps = []
-    monkeypatch.setattr(disk, "_step", steps.append)
-    run(copy(before, tmp_path / "app"))
-    total = len(steps)
-    for number in range(1, total + 1):
-        app = copy(before, tmp_path / "app")
-        seen = itertools.count(1)
-
-        def step(name, seen=seen, number=number):
-            if next(seen) == number:
-                raise OSError(28, "No space left on device", name)
-
-        monkeypatch.setattr(disk, "_step", step)
-        try:
-            run(app)
-        except OpwestError:
-            assert tree(app) == old, number
-            continue
-        monkeypatch.setattr(disk, "_step", lambda name: None)  # it was complete, and only the stage remains
-        assert tree(app, own=False) == {path: content for path, content in new.items() if path[:7] != ".opwest"}
-        run(app)
-        assert tree(app) == new, number
-    assert total > 60
+    monkeypatch.setattr(disk, "_step", disk._step)  # restored at the end
+    assert fail_at_every_step(before, run, old, new, tmp_path) > 60
 
 
 def test_manifest_is_replaced_atomically(tmp_path):

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Older manifests, and versions of Zephyr."""
+"""Older manifests, versions of Zephyr, and the origin of a project."""
+
+import json
+import shutil
 
 import pytest
 import yaml
 from opwest.cli.main import main
 from opwest.diagnostics import Diagnostics
 from opwest.manifest import schema
+from opwest.project.origin import Origin, read_origin
 from opwest.update import migrations
 from opwest.update.migrations import Migration, migrate, replace_value
 from update_support import change, source_and_app, update
@@ -242,3 +246,137 @@ def test_update_to_a_version_replaces_the_files(tmp_path, monkeypatch, capsys):
     assert main(["update", "--check", str(app)]) == 0, "the origin records the version"
     assert main(["update", str(app), "--zephyr-version", "4.4"]) == 0
     assert twister_files(app) == OLD_VERSIONS
+
+
+# --- The origin of a project: recorded without absolute paths, found again, and reported if it is lost
+
+
+def origin_of(app):
+    return json.loads((app / ".opwest/origin.json").read_text())
+
+
+def test_paths_are_relative_to_the_project(tmp_path):
+    _, app = source_and_app(tmp_path)
+    assert origin_of(app) == {
+        "format": 1,
+        "manifests": ["../source/manifest.yaml"],
+        "template": None,
+        "boards": [],
+        "zephyr_version": None,
+    }
+    assert str(tmp_path) not in (app / ".opwest/lock.json").read_text()
+
+
+def test_clone_of_both_can_be_updated(tmp_path, monkeypatch):
+    source_and_app(tmp_path / "here")
+    shutil.copytree(tmp_path / "here", tmp_path / "there/copy")
+    app = tmp_path / "there/copy/app"
+    shutil.rmtree(tmp_path / "here")
+    monkeypatch.chdir(app)
+    outcome, report = update(app.relative_to(app))
+    assert (outcome.state, report) == ("unchanged", "")
+    assert str(outcome.result) and origin_of(app)["manifests"] == ["../source/manifest.yaml"]
+
+
+def test_links_in_paths_are_resolved_like_the_system(tmp_path):
+    manifest, app = source_and_app(tmp_path / "real")
+    (tmp_path / "deep/er").mkdir(parents=True)
+    (tmp_path / "deep/er/app").symlink_to(app)
+    assert Origin((manifest,)).file(tmp_path / "deep/er/app").content == Origin((manifest,)).file(app).content
+    assert update(tmp_path / "deep/er/app")[0].state == "unchanged"
+
+
+def test_linked_manifest_keeps_its_name(tmp_path):
+    manifest, app = source_and_app(tmp_path)
+    link = manifest.with_name("link.yaml")
+    link.symlink_to(manifest)
+    assert json.loads(Origin((link,)).file(app).content)["manifests"] == ["../source/link.yaml"]
+
+
+def test_moved_manifest(tmp_path):
+    manifest, app = source_and_app(tmp_path)
+    before = tree(app)
+    moved = tmp_path / "moved"
+    manifest.parent.rename(moved)
+    assert refusal(update, app) == (
+        f"{app}/.opwest/origin.json: error: manifest not found: {manifest}\n"
+        "  expected: the path of the manifest\n"
+        f"  hint: specify the new path once: opwest update {app} --manifest PATH/manifest.yaml"
+    )
+    assert tree(app) == before
+    assert update(app, manifests=(moved / "manifest.yaml",))[0].state == "unchanged"
+    assert origin_of(app)["manifests"] == ["../moved/manifest.yaml"]
+    assert update(app)[0].state == "unchanged"
+
+
+def test_project_of_an_older_opwest_requires_its_manifest_once(tmp_path):
+    manifest, app = source_and_app(tmp_path)
+    (app / ".opwest/origin.json").unlink()
+    assert refusal(update, app) == (
+        f"{app}: error: the project does not record the manifests of its model 'minimal'\n"
+        "  expected: .opwest/origin.json (absent in projects of an older version of opwest)\n"
+        f"  hint: specify them once: opwest update {app} --manifest PATH/manifest.yaml"
+    )
+    update(app, manifests=(manifest,))
+    assert update(app)[0].state == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "not a JSON object"),
+        ('{"format": 2}', "'format' is 2, not 1"),
+        ('{"format": 1}', "'manifests' is empty"),
+        ('{"format": 1, "manifests": "a"}', "'manifests' is not a list of strings"),
+        ('{"format": 1, "manifests": ["a\\u0000"]}', "'manifests' is not a list of strings"),
+        ('{"format": 1, "manifests": ["a"], "template": 1}', "'template' or 'zephyr_version' is not a string"),
+        ('{"format": 1, "manifests": ["a"], "boards": [1]}', "'boards' is not a list of strings"),
+    ],
+)
+def test_damaged_origin(tmp_path, content, reason):
+    manifest, app = source_and_app(tmp_path)
+    place = app / ".opwest/origin.json"
+    place.write_text(content)
+    text = refusal(update, app)
+    assert text.startswith(f"{place}: error: the file is damaged: {reason}")
+    assert text.endswith("hint: delete it and specify the manifests: opwest update DIR --manifest FILE")
+    assert update(app, manifests=(manifest,))[0].state == "unchanged"
+    assert read_origin(app) is not None
+
+
+def test_no_project(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for place in (tmp_path / "folder", tmp_path / "absent"):
+        assert refusal(update, place) == (
+            f"{place}: error: not a directory generated by opwest\n"
+            "  hint: generate one with 'opwest generate MANIFEST -o DIR'"
+        )
+    assert not (tmp_path / "absent").exists() and not list((tmp_path / "folder").iterdir())
+
+
+def test_models_inside_a_build_are_not_an_application(tmp_path):
+    _, app = source_and_app(tmp_path, layout="model")
+    assert not (app / ".opwest/origin.json").exists()
+    assert "generated by a build, without an application\n  hint: build again" in refusal(update, app)
+
+
+def test_boards_of_the_command_line_are_recorded(tmp_path):
+    _, app = source_and_app(tmp_path)
+    update(app, boards=("qemu_cortex_m3",))
+    assert "qemu_cortex_m3" in (app / "sample.yaml").read_text()
+    assert update(app)[0].state == "unchanged"
+    assert "qemu_cortex_m3" in (app / "sample.yaml").read_text()
+
+
+def test_renamed_model(tmp_path):
+    """The model's directory belongs to opwest; the configuration is merged with the user's edits."""
+    manifest, app = source_and_app(tmp_path)
+    change(app / "prj.conf", "CONFIG_MAIN_STACK_SIZE=4096", "CONFIG_MAIN_STACK_SIZE=8192")
+    change(manifest, "model: minimal", "model: smallest")
+    outcome, report = update(app)
+    assert (outcome.result.merged, report) == (("prj.conf",), "")
+    text = (app / "prj.conf").read_text()
+    assert "CONFIG_OPWEST_MODEL_SMALLEST=y\n" in text and "MINIMAL" not in text and "=8192\n" in text
+    assert sorted(p.name for p in (app / "models").iterdir()) == ["smallest"]
+    assert "smallest_run(" in (app / "src/main.c").read_text()

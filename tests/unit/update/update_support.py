@@ -35,7 +35,6 @@ def source_and_app(tmp_path, name="minimal", **options) -> tuple[Path, Path]:
 
 
 def update(app, **options):
-    """Update a project; return the outcome and what is reported, as text."""
     faults = Diagnostics()
     outcome = update_project(app, UpdateRequest(no_zephyr, **options), faults)
     return outcome, "\n".join(map(str, faults.in_order()))

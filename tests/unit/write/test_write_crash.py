@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills and system errors at every step leave the complete old project or the complete new one."""
+"""Kills, system errors and full disks at every step leave the complete old project or the complete new one."""
 
+import ctypes
 import errno
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from opwest.write import disk, read_record, recover
+from requirements_support import need, skip_here
 from write_support import (
     NEW_RECORD,
-    at_step,
     child,
     copy,
+    fail_at_every_step,
     generate_new,
     generate_old,
     is_old,
@@ -21,8 +24,6 @@ from write_support import (
     refusal,
     tree,
 )
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["first", "update"])
@@ -38,45 +39,20 @@ def start(request, tmp_path):
     return start, tree(start), tree(expected)
 
 
+@pytest.mark.slow
 def test_killed_at_every_step(start, tmp_path):
     before, old, new = start
     assert len(kill_at_every_step(before, generate_new, old, new, tmp_path)) >= 40
 
 
-def failing(number, code):
-    def fail(name):
-        raise OSError(code, os.strerror(code), name.split(" ", 1)[1])
-
-    return at_step(number, fail)
-
-
+@pytest.mark.slow
 def test_system_error_at_every_step(start, tmp_path, monkeypatch):
-    """The step fails once: the project is unchanged, with an error, or it was already complete."""
     before, old, new = start
     monkeypatch.setattr(disk, "_step", disk._step)  # restored at the end
-    number = 0
-    complete = False
-    while not complete:
-        number += 1
-        app = copy(before, tmp_path / "app")
-        seen = failing(number, errno.ENOSPC)
-        try:
-            text = refusal(generate_new, app)
-        except AssertionError:
-            complete = len(seen) < number
-            at_step(0, None)
-            generate_new(app)
-            assert tree(app) == new
-            continue
-        assert "error: cannot write the project: No space left on device\n" in text
-        assert text.endswith("hint: the project is unchanged; free some space")
-        assert is_old(tree(app), old) or not app.exists(), (number, seen[number - 1])
-        at_step(0, None)
-        generate_new(app)
-        assert tree(app) == new
-    assert number > 40
+    assert fail_at_every_step(before, generate_new, old, new, tmp_path) >= 40
 
 
+@pytest.mark.slow
 def test_killed_during_the_rollback(start, tmp_path):
     """A step fails, and the process is killed during the rollback."""
     before, old, new = start
@@ -125,6 +101,7 @@ def test_killed_during_the_rollback(start, tmp_path):
     assert points > 20
 
 
+@pytest.mark.slow
 def test_failure_during_the_rollback(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
@@ -151,6 +128,7 @@ def test_failure_during_the_rollback(tmp_path, monkeypatch):
     assert read_record(app) == NEW_RECORD
 
 
+@pytest.mark.slow
 def test_file_times_are_restored(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
@@ -168,6 +146,7 @@ def test_file_times_are_restored(tmp_path, monkeypatch):
     assert read_record(app) == NEW_RECORD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("links", [True, False])
 def test_every_change_is_a_step(tmp_path, monkeypatch, links):
     """The tests above cover all changes of the disk: each change follows a step."""
@@ -198,3 +177,103 @@ def test_every_change_is_a_step(tmp_path, monkeypatch, links):
         assert seen == {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", *(["os.link"] if links else [])}
 
     assert child(watched) == 0
+
+
+# --- Full disks: at every write and every sync, with half of a file written, and a small real file system
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Half:
+    """A file on a disk that becomes full while it is written."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+
+    def write(self, content):
+        self._file.write(content[: len(content) // 2])
+        raise FULL
+
+
+@pytest.mark.parametrize("what", ["write", "sync"])
+def test_full_at_every_file(start, tmp_path, monkeypatch, what):
+    before, old, new = start
+    real_open, real_sync = Path.open, os.fsync
+    number = 0
+    while True:
+        number += 1
+        app = copy(before, tmp_path / "app")
+        count = 0
+
+        def opened(path, mode="r", *rest, number=number, **named):
+            nonlocal count
+            file = real_open(path, mode, *rest, **named)
+            count += mode == "xb"
+            return Half(file) if mode == "xb" and count == number else file
+
+        def synced(handle, number=number):
+            nonlocal count
+            count += 1
+            if count == number:
+                raise FULL
+            real_sync(handle)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", opened) if what == "write" else patch.setattr(os, "fsync", synced)
+            try:
+                text = refusal(generate_new, app)
+            except AssertionError:
+                assert tree(app) == new
+                if count < number:
+                    break
+                continue
+        assert "error: cannot write the project: No space left on device\n" in text
+        assert text.endswith("hint: the project is unchanged; free some space")
+        found = tree(app)
+        assert is_old(found, old), number
+        assert recover(app) == "nothing"
+        generate_new(app)
+        assert tree(app) == new
+    assert number > 8
+
+
+_SMALL = """\
+import ctypes, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.mount(b"tmpfs", {folder!r}.encode(), b"tmpfs", 0, b"size={size},nr_inodes={inodes}") != 0:
+    sys.exit(77)
+from write_support import generate_new, generate_old, refusal, tree, write, gen
+app = Path({folder!r}) / "app"
+generate_old(app)
+old = tree(app)
+text = refusal(write, app, gen("large.c", "x" * 400_000), *[gen(f"many/{{n}}.c", str(n)) for n in range(100)])
+assert "No space left on device" in text and "the project is unchanged; free some space" in text, text
+assert tree(app) == old, tree(app)
+generate_new(app)
+print("old, then new")
+"""
+
+
+@pytest.mark.parametrize(("size", "inodes"), [(300_000, 1000), (4_000_000, 90)], ids=["bytes", "files"])
+def test_full_file_system(tmp_path, size, inodes):
+    """A tmpfs in a separate mount namespace, which is not visible outside."""
+    need("unshare")
+    (tmp_path / "disk").mkdir()
+    script = _SMALL.format(path=[p for p in sys.path if p], folder=str(tmp_path / "disk"), size=size, inodes=inodes)
+    for options in (["--mount"], ["--mount", "--user", "--map-root-user"]):
+        command = ["unshare", *options, sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            assert done.stdout == "old, then new\n"
+            return
+        if done.returncode not in (1, 77) or "Traceback" in done.stderr:
+            pytest.fail(done.stderr)
+    skip_here(f"no tmpfs can be mounted here: {done.stderr.strip() or os.strerror(ctypes.get_errno())}")

@@ -33,7 +33,7 @@ def test_first_generation(app):
 
 
 def test_lock_content(app):
-    write(app, gen("b.c", "b"), gen("a.c", "a"), user("src/main.c"))
+    write(app, gen("b.c", "b"), gen("a.c", "a"), user("src/é.c"))
     text = (app / ".opwest/lock.json").read_text()
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
     assert json.loads(text) == {
@@ -41,8 +41,8 @@ def test_lock_content(app):
         "opwest": __version__,
         "record": RECORD,
         "files": {name: hashlib.sha256(name[0].encode()).hexdigest() for name in ("a.c", "b.c")},
-        "user": ["src/main.c"],
-        "bases": {"src/main.c": hashlib.sha256(b"yours\n").hexdigest()},
+        "user": ["src/é.c"],
+        "bases": {"src/é.c": hashlib.sha256(b"yours\n").hexdigest()},
     }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the writing layer."""
 
+import errno
 import itertools
 import os
 import shutil
@@ -182,3 +183,32 @@ def kill_at_every_step(before, run, old, new, work):
         *("nothing", "rolled back", "rolled forward", "nothing")
     ]
     return outcomes
+
+
+def fail_at_every_step(before, run, old, new, work):
+    """Let each step of `run` fail once in a copy of `before`; return the number of steps.
+
+    The project is unchanged, with an error, or it was already complete. The next run completes the new project.
+    """
+
+    def fail(name):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name.split(" ", 1)[1])
+
+    number = 0
+    while True:
+        number += 1
+        app = copy(before, work / "app")
+        seen = at_step(number, fail)
+        try:
+            text = refusal(run, app)
+        except AssertionError:  # only the stage remains
+            assert tree(app, own=False) == {path: content for path, content in new.items() if path[:7] != ".opwest"}
+        else:
+            assert "error: cannot write the project: No space left on device\n" in text
+            assert text.endswith("hint: the project is unchanged; free some space")
+            assert is_old(tree(app), old), (number, seen[number - 1])
+        at_step(0, None)
+        run(app)
+        assert tree(app) == new, number
+        if len(seen) < number:
+            return number - 1

@@ -2,7 +2,6 @@
 """Errors before CMake runs, with a small tree like Zephyr's."""
 
 import json
-from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
@@ -29,7 +28,7 @@ run: {inputs: {}, outputs: {y: {dtype: float32, shape: [1]}}, steps: [{call: f, 
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     base = tmp_path / "work" / "zephyr"
     base.mkdir(parents=True)
     (tmp_path / "work" / ".west").mkdir()
@@ -53,9 +52,7 @@ def tree(tmp_path: Path) -> Path:
     return base
 
 
-def checked(
-    tree: Path, capsys: pytest.CaptureFixture[str], *arguments: str, manifest: str = MANIFEST
-) -> tuple[int, str]:
+def checked(tree, capsys, *arguments, manifest=MANIFEST):
     file = tree.parents[1] / "manifest.yaml"
     file.write_text(manifest)
     code = main(["check", str(file), "--zephyr-base", str(tree), *arguments])
@@ -74,7 +71,7 @@ def checked(
         *(("4", None), ("", None), ("four", None), ("4.2.0.1x.y z", Version(4, 2))),
     ],
 )
-def test_versions_are_read(text: str, version: Version | None) -> None:
+def test_versions_are_read(text, version):
     assert parse_version(text) == version
 
 
@@ -96,13 +93,13 @@ def test_versions_are_read(text: str, version: Version | None) -> None:
         ("disco@B/soc", (3, 5), "disco_soc"),
     ],
 )
-def test_names_of_boards_by_version(board: str, version: tuple[int, int], instead: str | None) -> None:
+def test_names_of_boards_by_version(board, version, instead):
     fault = board_fault(board, Version(*version))
     assert (fault and fault[1]) == instead
     assert fault is None or f"found {version[0]}.{version[1]}" in fault[0]
 
 
-def test_boards_of_the_tree(tree: Path) -> None:
+def test_boards_of_the_tree(tree):
     boards = Workspace(tree).boards
     assert boards["native_sim"] == {"native_sim", "native_sim/native", "native_sim/native/64", "native_sim//64"}
     assert "mps3/corstone300/an547" in boards["mps3"] and "broken" not in boards
@@ -111,7 +108,7 @@ def test_boards_of_the_tree(tree: Path) -> None:
 @pytest.mark.parametrize(
     "board", ["native_sim/native/64", "disco", "disco@2", "nrf5340dk/nrf5340/cpuapp", "mps3//an547"]
 )
-def test_existing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
+def test_existing_board(tree, capsys, board):
     code, text = checked(tree, capsys, "--board", board)
     assert code == 0 and "error" not in text
 
@@ -132,19 +129,19 @@ def test_existing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: s
         ("native_posix", "native_posix was removed in Zephyr 4.2, found 4.2\n  expected: native_sim"),
     ],
 )
-def test_missing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
+def test_missing_board(tree, capsys, board, message):
     code, text = checked(tree, capsys, "--board", board)
     assert code == 1 and message.format(tree=tree) in text
 
 
-def test_boards_of_the_manifest_cause_warnings(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_boards_of_the_manifest_cause_warnings(tree, capsys):
     manifest = MANIFEST + "boards: [native_sim, elsewhere]\n"
     code, text = checked(tree, capsys, manifest=manifest)
     boards = f"manifest.yaml:{manifest.count(chr(10))}:22"
     assert code == 0 and f"{boards}: warning: unknown board 'elsewhere'" in text
 
 
-def test_missing_module_is_reported_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_module_is_reported_with_its_command(tree, capsys):
     code, text = checked(tree, capsys, "--board", "mps3/corstone300/an547", "--board", "disco")
     assert code == 0
     assert "required for board mps3/corstone300/an547\n  hint: run `west update cmsis_6`" in text
@@ -166,7 +163,7 @@ def test_missing_module_is_reported_with_its_command(tree: Path, capsys: pytest.
     assert "cmsis_6" not in checked(tree, capsys, "--board", "mps3/corstone300/an547")[1]
 
 
-def test_unknown_option_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_is_reported(tree, capsys):
     assert (
         "manifest.yaml:5:13: warning: CONFIG_HELPER of external 'helper' is not defined in the Kconfig"
         in checked(tree, capsys)[1]
@@ -176,7 +173,7 @@ def test_unknown_option_is_reported(tree: Path, capsys: pytest.CaptureFixture[st
     )
 
 
-def test_unknown_option_of_the_application_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_of_the_application_is_reported(tree, capsys):
     options = (
         "application: {{kconfig: {{CONFIG_PRESENT: y, CONFIG_FOO_LOG_LEVEL_DBG: y, CONFIG_DT_HAS_X: y, {}: y}}}}\n"
     )
@@ -194,9 +191,7 @@ def test_unknown_option_of_the_application_is_reported(tree: Path, capsys: pytes
     assert "PRESEMT" not in checked(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))[1]
 
 
-def test_boards_outside_the_tree(
-    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_boards_outside_the_tree(tree, capsys, monkeypatch, tmp_path):
     for folder, name in ((tmp_path / "mine" / "boards" / "own", "own"), (tree.parent / "app/hw/boards/x/y", "other")):
         folder.mkdir(parents=True)
         (folder / "board.yml").write_text(f"board: {{name: {name}, socs: [{{name: corstone300}}]}}\n")
@@ -208,7 +203,7 @@ def test_boards_outside_the_tree(
     assert checked(tree, capsys, "--board", "own")[0] == 0
 
 
-def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_board_of_several_socs(tree, capsys):
     (tree / "boards/st/two").mkdir()
     (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
     code, text = checked(tree, capsys, "--board", "two")
@@ -216,7 +211,7 @@ def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -
     assert "error: board 'two' has several SoCs or CPU clusters: specify one\n  expected: two/a or two/b" in text
 
 
-def test_board_of_several_clusters(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_board_of_several_clusters(tree, capsys):
     expected = " or ".join(
         f"nrf5340dk/{soc}/{one}" for soc in ("", "nrf5340") for one in ("cpuapp", "cpuapp/ns", "cpunet")
     )
@@ -229,21 +224,19 @@ def test_board_of_several_clusters(tree: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("board", ["", "foo bar", "/", "native_sim;rm", "mps2@"])
-def test_no_name_of_a_board(
-    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, board: str
-) -> None:
+def test_no_name_of_a_board(tree, capsys, monkeypatch, board):
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     assert main(["check", str(tree.parents[1] / "manifest.yaml"), "--board", board]) == 1
     found = f"error: invalid --board {board!r}\n  expected: a board with its qualifiers, such as mps2/an385\n"
     assert found in capsys.readouterr().err
 
 
-def test_form_of_board_names_is_that_of_the_schema() -> None:
+def test_form_of_board_names_is_that_of_the_schema():
     schema = json.loads((resource("schemas") / "device-manifest.schema.json").read_text(encoding="utf-8"))
     assert schema["$defs"]["board"]["pattern"] == f"^{BOARD_NAME.pattern}$"
 
 
-def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_and_tree(tree, capsys, monkeypatch):
     file = str(tree.parents[1] / "manifest.yaml")
     assert main(["check", file, "--zephyr-version", "four"]) == 1
     assert (
@@ -261,9 +254,7 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     assert find_workspace() is None
 
 
-def test_zephyr_base_without_a_tree(
-    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zephyr_base_without_a_tree(tree, capsys, monkeypatch):
     """It is reported, and no other workspace is used in its place."""
     monkeypatch.chdir(tree.parent)
     monkeypatch.setenv("ZEPHYR_BASE", str(tree.parent))
@@ -285,7 +276,7 @@ def test_zephyr_base_without_a_tree(
     assert find_workspace() is not None
 
 
-def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Path) -> None:
+def test_generate_emits_configuration_for_a_given_board(tree, tmp_path):
     file = str(tmp_path / "manifest.yaml")
     assert (
         main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0
@@ -297,9 +288,7 @@ def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Pa
     ("version", "module"),
     [("3.4", "cmsis"), ("3.7", "cmsis"), ("4.1", "cmsis"), ("4.2", "cmsis_6"), ("4.5", "cmsis_6")],
 )
-def test_the_module_of_cortex_m_depends_on_the_version(
-    tree: Path, capsys: pytest.CaptureFixture[str], version: str, module: str
-) -> None:
+def test_the_module_of_cortex_m_depends_on_the_version(tree, capsys, version, module):
     """Zephyr's migration guide of 4.2; 4.1 was built with cmsis only."""
     parsed = parse_version(version)
     assert parsed is not None and cortex_m(parsed) == module
@@ -312,13 +301,13 @@ def test_the_module_of_cortex_m_depends_on_the_version(
 
 @pytest.mark.parametrize("version", ["3.7", "3.7.1", "4.1", "4.3", "4.4", "4.5"])
 @pytest.mark.parametrize("board", ["native_sim", "native_sim/native/64", "mps2/an385", "nrf5340dk/nrf5340/cpuapp/ns"])
-def test_prepared_versions_accept_names_with_qualifiers(version: str, board: str) -> None:
+def test_prepared_versions_accept_names_with_qualifiers(version, board):
     parsed = parse_version(version)
     assert parsed is not None and board_fault(board, parsed) is None
     assert board_fault(board, Version(3, 4)) is not None
 
 
-def test_modules_of_tf_m(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modules_of_tf_m(tree, capsys):
     (tree / "soc/nordic/Kconfig.defconfig").write_text(
         "config BUILD_WITH_TFM\n\tdefault y if BOARD_NRF5340DK_NRF5340_CPUAPP_NS\n"
     )

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two simulated NPUs: the hooks, queues, faults, aborts, power and counters. All drivers are real. */
+/*
+ * Two simulated NPUs: what the conformance suite does not check of the hooks, queues, faults,
+ * aborts, power and counters. All drivers are real.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +14,7 @@
 #include <cmsis_core.h>
 #include <ethosu_driver.h>
 #include <pmu_ethosu.h>
+#include <opwest/devices.h>
 #include <opwest/ethos_u.h>
 #include <opwest/profile_devices.h>
 #include <opwest/status.h>
@@ -115,8 +119,6 @@ static void programs(void)
 #define CASE(what, size, rc, ...) {what, (size) * 4, rc, {__VA_ARGS__}}
 		CASE("right", 10, 0, 0x31504f43, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00020002, 0x100, STOP),
 		CASE("older architecture", 9, 0, 0x31504f43, 1, MACS, 0x10000000, 5, 5, 5, 0x00010002, STOP),
-		CASE("no name", 9, -EINVAL, 0x31504f44, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00010002, STOP),
-		CASE("cut short", 9, -EINVAL, 0x31504f43, 1, MACS, ARCHITECTURE, 5, 5, 5, 0x00020002, 0x100, STOP),
 		CASE("other MACs", 9, -EINVAL, 0x31504f43, 1, 8, ARCHITECTURE, 5, 5, 5, 0x00010002, STOP),
 		CASE("other product", 9, -EINVAL, 0x31504f43, 1, MACS | 0x10000000, ARCHITECTURE, 5, 5, 5, 0x00010002,
 		     STOP),
@@ -142,17 +144,12 @@ static void rights(void)
 	CHECK("info", opwest_accelerator_info(NPU0, &info), 0);
 	CHECK("depth", info.queue_depth, 3);
 	CHECK("switching", info.switching, OPWEST_SWITCH_FREE);
-	CHECK("open before activate", opwest_accelerator_open(NPU0, 0), -EPERM);
-	CHECK("deactivate before activate", opwest_accelerator_deactivate(NPU0), -EPERM);
 	CHECK("activate", opwest_accelerator_activate(NPU0), 0);
 	CHECK("activate again", opwest_accelerator_activate(NPU0), 0);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("power", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 1);
 	CHECK("load before open", opwest_accelerator_load(NPU0, &fast), -EPERM);
-	CHECK("enqueue before open", opwest_ethos_u_enqueue(&launched, &fine), -EPERM);
 	CHECK("open", opwest_accelerator_open(NPU0, OPWEST_FOREVER), 0);
-	CHECK("open again", opwest_accelerator_open(NPU0, 10), -EDEADLK);
-	CHECK("sync of nothing", opwest_accelerator_sync(NPU0, 0, 0), 0);
 	CHECK("enqueue not aligned", launch(NPU0, &odd, &fast), -EINVAL);
 	odd.count = 9;
 	CHECK("too many regions", launch(NPU0, &odd, &fast), -EINVAL);
@@ -193,79 +190,21 @@ static void inferences(void)
 	CHECK("they overlap", k_uptime_get() - began < 130, true);
 	CHECK("runs", (int)(simulated_npus[0].runs - runs), 3);
 
-	memset(out, 0, sizeof(out));
 	began = k_uptime_get();
 	for (int i = 0; i < 3; i++) {
 		CHECK("fill the queue", enqueue(NPU0, out[i], &slow), 0);
 	}
 	CHECK("full", enqueue(NPU0, out[3], &fast), -EAGAIN);
 	CHECK("full for its time-out", k_uptime_get() - began >= 20, true);
-	CHECK("poll", opwest_accelerator_sync(NPU0, 1, 0), -EAGAIN);
-	CHECK("room", opwest_accelerator_sync(NPU0, 2, 1000), 0);
-	CHECK("one is done", all(out[0], 2) && !all(out[2], 2), true);
-	CHECK("there is room", enqueue(NPU0, out[3], &fast), 0);
 	CHECK("all", opwest_accelerator_sync(NPU0, 0, OPWEST_FOREVER), 0);
-	CHECK("results", all(out[2], 2) && all(out[3], 1), true);
 	CHECK("nothing maintains caches", maintained, 0);
 }
 
-static void count_end(const struct device *dev, void *user)
+/* npu1 has a fast memory, and returns at once if its queue is full. */
+static void second_npu(void)
 {
-	*(int *)user += dev == NPU0 ? 1 : 100;
-}
-
-static void wake_up(struct k_timer *timer)
-{
-	ARG_UNUSED(timer);
-	opwest_accelerator_wake(NPU0);
-}
-static K_TIMER_DEFINE(waker, wake_up, NULL);
-
-static K_THREAD_STACK_DEFINE(other_stack, 1024);
-
-static void close_it(void *answer, void *p2, void *p3)
-{
-	ARG_UNUSED(p2);
-	ARG_UNUSED(p3);
-	*(int *)answer = opwest_accelerator_close(NPU0);
-}
-
-/* Another thread than the owner's ends nothing. */
-static void others(void)
-{
-	static struct k_thread other;
-	int closed = 0;
-
-	CHECK("slow", enqueue(NPU0, out[0], &slow), 0);
-	k_thread_create(&other, other_stack, K_THREAD_STACK_SIZEOF(other_stack), close_it, &closed, NULL, NULL,
-			K_LOWEST_APPLICATION_THREAD_PRIO, 0, K_NO_WAIT);
-	CHECK("join", k_thread_join(&other, K_MSEC(1000)), 0);
-	CHECK("close by another thread", closed, -EPERM);
-	CHECK("the job goes on", opwest_accelerator_sync(NPU0, 0, 0), -EAGAIN);
-	CHECK("and ends", opwest_accelerator_sync(NPU0, 0, 1000), 0);
-	CHECK("with its result", all(out[0], 2), true);
-}
-
-/* Counts, callbacks, and the end of a wait. npu1 has a fast memory, and returns at once if its queue is full. */
-static void contract(void)
-{
-	const uint32_t before = opwest_accelerator_enqueued(NPU0);
 	struct opwest_ethos_u_inference spills = into(out[0]);
-	int64_t began = k_uptime_get();
-	int ended = 0;
-
-	CHECK("notify", opwest_accelerator_notify(NPU0, count_end, &ended), 0);
-	CHECK("first", enqueue(NPU0, out[0], &slow), 0);
-	CHECK("second", enqueue(NPU0, out[1], &fast), 0);
-	CHECK("counted", (int)(opwest_accelerator_enqueued(NPU0) - before), 2);
-	k_timer_start(&waker, K_MSEC(5), K_NO_WAIT);
-	CHECK("woken", opwest_accelerator_sync(NPU0, 0, 1000), -EINTR);
-	CHECK("early", k_uptime_get() - began < 40, true);
-	CHECK("again", opwest_accelerator_sync(NPU0, 0, 1000), 0);
-	CHECK("callbacks", ended, 2);
-	CHECK("no callback", opwest_accelerator_notify(NPU0, NULL, NULL), 0);
-	CHECK("run", run(out[0], &fast, 100), 0);
-	CHECK("none", ended, 2);
+	int64_t began;
 
 	spills.count = 3;
 	spills.regions[2].size = 0x101;
@@ -300,8 +239,6 @@ static void faults(void)
 	CHECK("sync of one tells it", opwest_accelerator_sync(NPU0, 1, 100), -EIO);
 	CHECK("the other was cancelled", opwest_accelerator_sync(NPU0, 0, 100), 0);
 	CHECK("and did not run", (int)(simulated_npus[0].runs - runs), 2);
-	CHECK("run after a fault", run(out[0], &fast, 100), 0);
-	CHECK("result after a fault", all(out[0], 1), true);
 }
 
 static void reopen(void)
@@ -331,13 +268,6 @@ static void aborts(void)
 	CHECK("close again", opwest_accelerator_close(NPU0), -EPERM);
 	reopen();
 
-	/* The timeout is short: the inference would end later. */
-	CHECK("too slow", run(out[0], &slow, 10), -ETIMEDOUT);
-	CHECK("close a slow one", opwest_accelerator_close(NPU0), 0);
-	k_msleep(100);
-	CHECK("it wrote nothing", all(out[0], 2), false);
-	reopen();
-
 	/* The interrupt is raised during the abort. */
 	CHECK("hang again", run(out[0], &hang, 10), -ETIMEDOUT);
 	key = irq_lock();
@@ -347,11 +277,6 @@ static void aborts(void)
 	reopen();
 	CHECK("no interrupt is left", run(out[0], &slow, 10), -ETIMEDOUT);
 	CHECK("nor is it told early", opwest_accelerator_sync(NPU0, 0, 200), 0);
-
-	/* Right after it was enqueued, while it runs. */
-	CHECK("enqueue and", enqueue(NPU0, out[0], &hang), 0);
-	CHECK("close at once", opwest_accelerator_close(NPU0), 0);
-	reopen();
 
 	/* Before the driver's thread, which has a lower priority for the moment, has started it. */
 	started = simulated_npus[0].runs;
@@ -369,7 +294,6 @@ static void ends(void)
 {
 	CHECK("close", opwest_accelerator_close(NPU0), 0);
 	CHECK("close the other", opwest_accelerator_close(NPU1), 0);
-	CHECK("enqueue after close", enqueue(NPU0, out[0], &fast), -EPERM);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("deactivate the other", opwest_accelerator_deactivate(NPU1), 0);
 	CHECK("no power", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 0);
@@ -474,6 +398,20 @@ static void tell_stack(const struct k_thread *thread, void *unused)
 	}
 }
 
+/* A model on an NPU that reads as zero: its devices cannot be activated. */
+static void activate_absent(void)
+{
+	static const struct opwest_device device = {
+		.name = "npu2", .timeout_ms = 100, .flags = OPWEST_DEVICE_HOOKS};
+	static const struct opwest_device_set set = {
+		.model = "absent", .devices = &device, .count = 1};
+	struct opwest_slot slot = {.dev = DEVICE_DT_GET(DT_NODELABEL(absent))};
+	struct opwest_status status = OPWEST_STATUS_INIT;
+	const int rc = opwest_devices_activate(&set, &slot, &status);
+
+	printf("absent: activate %d, handle %d\n", rc, opwest_ethos_u_driver(slot.dev) != NULL);
+}
+
 int main(void)
 {
 	for (int i = 0; i < 16; i++) {
@@ -486,8 +424,7 @@ int main(void)
 	programs();
 	rights();
 	inferences();
-	contract();
-	others();
+	second_npu();
 	faults();
 	aborts();
 	ends();

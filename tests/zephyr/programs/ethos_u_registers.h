@@ -119,7 +119,4 @@ void simulated_npu_release(struct simulated_npu *npu);
 /** @brief Remove faults that have not happened. */
 void simulated_npu_forget(struct simulated_npu *npu);
 
-/* Of ethos_u_absent.c. */
-void activate_absent(void);
-
 #endif /* ETHOS_U_REGISTERS_H_ */

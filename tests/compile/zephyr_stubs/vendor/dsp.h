@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of the vendor-specific handle in the golden model "asynchronous". */
-#ifndef STUB_VENDOR_DSP_H_
-#define STUB_VENDOR_DSP_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ struct vendor_dsp {
 };
 
 extern struct vendor_dsp vendor_dsp_0;
-
-#endif /* STUB_VENDOR_DSP_H_ */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stub of Zephyr's header: only the parts that emitted files use. */
-#ifndef STUB_DEVICE_H_
-#define STUB_DEVICE_H_
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ struct device {
 };
 
 #define DEVICE_DT_GET(node) ((const struct device *)NULL)
-
-#endif /* STUB_DEVICE_H_ */

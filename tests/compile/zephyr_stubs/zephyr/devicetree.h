@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stub of Zephyr's header: only the parts that emitted files use. */
-#ifndef STUB_DEVICETREE_H_
-#define STUB_DEVICETREE_H_
+#pragma once
 
 #define DT_NODELABEL(label) DT_N_##label
 #define DT_ALIAS(alias) DT_A_##alias
@@ -12,5 +11,3 @@
 #define DT_SAME_NODE(node, other) 0
 #define DT_REG_ADDR(node) 0x1000
 #define DT_REG_SIZE(node) 1048576
-
-#endif /* STUB_DEVICETREE_H_ */

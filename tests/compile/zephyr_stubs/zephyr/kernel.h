@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stub of Zephyr's header: only the parts that emitted files use. */
-#ifndef STUB_KERNEL_H_
-#define STUB_KERNEL_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -14,21 +13,14 @@
 typedef uint64_t k_thread_stack_t;
 typedef struct k_thread *k_tid_t;
 
-struct k_thread {
-	int reserved;
-};
-
-struct k_spinlock {
-	int reserved;
-};
-
-struct k_event {
-	int reserved;
-};
-
-struct k_timer {
-	int reserved;
-};
+#define STUB_STRUCT(name)                                                                          \
+	struct name {                                                                              \
+		int reserved;                                                                      \
+	}
+STUB_STRUCT(k_thread);
+STUB_STRUCT(k_spinlock);
+STUB_STRUCT(k_event);
+STUB_STRUCT(k_timer);
 
 #define K_KERNEL_STACK_DEFINE(name, size) k_thread_stack_t name[(size) / sizeof(k_thread_stack_t)]
 #define K_KERNEL_STACK_SIZEOF(name)       sizeof(name)
@@ -47,5 +39,3 @@ struct k_timer {
 		return &stub_##id;                                                                 \
 	}                                                                                          \
 	struct stub_end
-
-#endif /* STUB_KERNEL_H_ */

@@ -1,15 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of the emulated accelerator against numpy, and the script that makes its programs."""
+"""The emulated accelerator: its kernels against numpy, the script that makes its programs, and the device."""
 
+import functools
 import random
+import re
+import runpy
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import sized
-from npu_support import DRIVER, build_image, build_npu, finish, make_program
+from c_support import RUNTIME, SANITIZED, STRICT, compile_all, run, runtime_objects
+from campaign import SANITIZED_LEVEL, sized
+from requirements_support import need_compiler
+
+PROGRAMS = Path(__file__).parent / "programs"
+DRIVER = RUNTIME / "drivers" / "npu_emul"
+THREAD_SANITIZED = ["-std=c11", SANITIZED_LEVEL, "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+FLAGS = {"address": SANITIZED, "thread": THREAD_SANITIZED}
+INCLUDE = [f"-I{RUNTIME / 'include'}"]
+SHARED = ("accelerator.c", "accelerator_context.c", "port_sync_host.c")
+# The functions in the image of a bundle, which call the driver through the device.
+IMAGE = RUNTIME / "bundle" / "image" / "drivers" / "npu_emul.c"
+
+
+def driver_sources():
+    """Return the sources of a host program."""
+    driver = [path for path in sorted(DRIVER.glob("*.c")) if path.name != "npu_emul_zephyr.c"]
+    return [*(RUNTIME / "src" / name for name in SHARED), *driver]
+
+
+def driver_objects(flags):
+    """Return the driver's objects, which all programs with these flags share."""
+    return runtime_objects(driver_sources(), "gcc", flags)
+
+
+def build_npu(work, name, sanitizer):
+    flags = FLAGS[sanitizer]
+    need_compiler("gcc", flags, link=True)
+    compile_all(work, [PROGRAMS / f"{name}.c"], "gcc", flags, INCLUDE)
+    run(["gcc", *flags, f"{name}.o", *driver_objects(flags), "-pthread", "-o", name], work)
+    return work / name
+
+
+def build_image(work, name):
+    """Build one of programs/ with the functions of images between it and the driver."""
+    need_compiler("gcc", SANITIZED, link=True)
+    functions = ("dense", "conv2d", "add", "relu", "finish")
+    renamed = [f"-Dopwest_npu_emul_{one}=image_npu_emul_{one}" for one in functions]
+    flags = [*SANITIZED, "-DCONFIG_OPWEST_BUNDLE_DEVICES=1"]
+    compile_all(work, [PROGRAMS / f"{name}.c", IMAGE], "gcc", flags, [*renamed, *INCLUDE])
+    run(["gcc", *flags, f"{name}.o", "npu_emul.o", *driver_objects(flags), "-pthread", "-o", name], work)
+    return work / name
+
+
+def finish(program, *arguments):
+    """Run a test program with leak checks; return its output."""
+    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-2000:]!r}\n{done.stderr.decode()[-6000:]}"
+    return done.stdout
+
 
 KINDS = ("dense", "conv2d", "add", "relu")
 CASES = 25
@@ -17,7 +69,8 @@ CASES = 25
 
 @pytest.fixture(scope="module")
 def maker():
-    return make_program()
+    """The definitions of make_program.py, without byte code in the runtime's directory."""
+    return runpy.run_path(str(DRIVER / "make_program.py"))
 
 
 @pytest.fixture(scope="module", params=["driver", "image"])
@@ -31,7 +84,7 @@ def test_images_refuse_other_functions(tmp_path):
     finish(build_image(tmp_path, "npu_functions"))
 
 
-def scaled(settings: dict, total: np.ndarray) -> np.ndarray:
+def scaled(settings, total):
     """Scale as specified in npu_emul.h, in numpy."""
     total = total.astype(np.int64) * settings["multiplier"]
     if settings["shift"]:
@@ -39,14 +92,14 @@ def scaled(settings: dict, total: np.ndarray) -> np.ndarray:
     return np.clip(total + settings["output_zero"], settings["least"], settings["most"]).astype(np.int8)
 
 
-def convolved(x: np.ndarray, w: np.ndarray, stride: int, padding: int) -> np.ndarray:
+def convolved(x, w, stride, padding):
     """Sum over windows of an image of integers; by matrix products, not by the loops of the driver."""
     x = np.pad(x, ((padding, padding), (padding, padding), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[1:3], axis=(0, 1))[::stride, ::stride]
     return np.einsum("abckl,oklc->abo", windows, w)
 
 
-def settings_for(generator: random.Random, kind: str) -> dict:
+def settings_for(generator, kind):
     shift = generator.choice([0, 0, 1, 7, 31, generator.randrange(48)])
     least, most = sorted(generator.choices(range(-128, 128), k=2)) if generator.random() < 0.4 else (-128, 127)
     multiplier = int(generator.uniform(0.2, 3) * 2 ** max(0, shift - generator.randrange(9)))
@@ -61,10 +114,10 @@ def settings_for(generator: random.Random, kind: str) -> dict:
     }
 
 
-def case_for(generator: random.Random, numbers: np.random.Generator, kind: str, s: dict) -> tuple[bytes, bytes]:
+def case_for(generator, numbers, kind, s):
     """Return a case for the C program and its expected output."""
 
-    def int8(*shape: int) -> np.ndarray:
+    def int8(*shape):
         if generator.random() < 0.1:  # the extremes, where sums are largest
             return np.full(shape, generator.choice([-128, 127]), np.int8)
         return numbers.integers(-128, 128, shape, np.int8)
@@ -127,7 +180,7 @@ def test_largest_sums(maker, program, tmp_path):
     assert finish(program, tmp_path / "p.onpu", tmp_path / "cases") == expected
 
 
-def run_script(*arguments: object) -> subprocess.CompletedProcess:
+def run_script(*arguments):
     return subprocess.run(
         [sys.executable, DRIVER / "make_program.py", *map(str, arguments)], capture_output=True, text=True, check=False
     )
@@ -164,3 +217,42 @@ def test_script_rejects(tmp_path, kernels, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "p").exists()
+
+
+# --- The emulated accelerator as a device: queue, hooks, faults, threads; with every sanitizer
+
+NAMES = ("npu_contract", "npu_faults", "npu_threads")
+COMPILERS = {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"], "clang": ["clang"]}
+
+
+def cases(name):
+    return re.findall(r'^\t\t\{"(\w+)", \w+\},$', (PROGRAMS / f"{name}.c").read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return functools.cache(lambda name, kind: build_npu(tmp_path_factory.mktemp(f"npu_{kind}"), name, kind))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sanitizer", FLAGS)
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name in NAMES for case in cases(name)])
+def test_device(built, name, case, sanitizer):
+    assert finish(built(name, sanitizer), case).endswith(b"ok\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_driver_compiles_without_warnings(compiler, tmp_path):
+    command, *flags = COMPILERS[compiler]
+    need_compiler(command, flags)
+    compile_all(tmp_path, driver_sources(), command, [*flags, *STRICT], INCLUDE)
+
+
+@pytest.mark.parametrize(("suffix", "compiler"), [("c", "gcc"), ("cpp", "g++")])
+def test_headers_are_self_contained(suffix, compiler, tmp_path):
+    need_compiler(compiler)
+    for header in ("accelerator_context", "npu_emul", "npu_emul_state", "port_sync"):
+        source = tmp_path / f"{header}.{suffix}"
+        source.write_text(f"#include <opwest/{header}.h>\n")
+        compile_all(tmp_path, [source], compiler, ["-Wall", "-Wextra", "-Werror"], INCLUDE)

@@ -46,7 +46,7 @@ static void tensor(const struct opwest_tensor *t)
 
 	printf("{\"scales\": [");
 	for (uint32_t i = 0; i < q->scale_count; i++) {
-		printf("%s%.9g", i == 0U ? "" : ", ", (double)q->scales[i]);
+		printf("%s%.17g", i == 0U ? "" : ", ", (double)q->scales[i]);
 	}
 	printf("], \"zero_points\": [");
 	for (uint32_t i = 0; i < q->zero_point_count; i++) {

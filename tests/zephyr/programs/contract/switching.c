@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs per step on one device of two models, and devices that only one program can use. */
+/* Programs per step on one device of two models. */
 #include <alpha.h>
 #include <beta.h>
 #include <freed.h>
-#include <one.h>
-#include <two.h>
 
 #include "contract.h"
-#include "loads.h"
 
 #define RUNS 10
+/* The planned loads of a run of either model, which the test compares with the schedule. */
+#define LOADS 3
 
 USE_MODEL(alpha, ALPHA)
 USE_MODEL(beta, BETA)
 USE_MODEL(freed, FREED)
-USE_MODEL(one, ONE)
-USE_MODEL(two, TWO)
 
 /* What the programs of the test compute. */
 static int alpha_of(int x)
@@ -26,11 +23,6 @@ static int alpha_of(int x)
 static int beta_of(int x)
 {
 	return 2 * (2 * (3 * x) + 1) + 5;
-}
-
-static int one_of(int x)
-{
-	return 2 * x + 1;
 }
 
 /* The model of each run, in the order in which runs end. */
@@ -90,7 +82,7 @@ static void check_runs(const char *area, const struct device *npu, int least_cha
 	check(area, "runs with wrong results", atomic_get(&wrong), 0);
 	check(area, "jobs", counts.succeeded[OPWEST_NPU_EMUL_JOB], 2 * RUNS * 3);
 	/* No run begins with the program that another one ends with: all planned loads occur. */
-	check(area, "loads", counts.loaded, RUNS * (ALPHA_LOADS + BETA_LOADS));
+	check(area, "loads", counts.loaded, RUNS * 2 * LOADS);
 	check_range(area, "changes between the models", changes(), least_changes, 2 * RUNS);
 }
 
@@ -103,8 +95,6 @@ static void restart(const struct device *npu)
 
 static void two_models(const char *area, const struct device *npu)
 {
-	int64_t began;
-
 	check(area, "open alpha", alpha_begin(npu), 0);
 	check(area, "open beta", beta_begin(npu), 0);
 	restart(npu);
@@ -115,13 +105,11 @@ static void two_models(const char *area, const struct device *npu)
 	check_runs(area, npu, 2 * RUNS - 1);
 
 	restart(npu);
-	began = now_us();
 	start_helper(HELPER_A, 5, 0, many_alpha);
 	start_helper(HELPER_B, 5, 0, many_beta);
 	join_helper(HELPER_A);
 	join_helper(HELPER_B);
 	check_runs(area, npu, RUNS);
-	printf("%s: %d runs of two threads: %d us\n", area, 2 * RUNS, (int)(now_us() - began));
 	check(area, "close beta", beta_end(), 0);
 	check(area, "close alpha", alpha_end(), 0);
 }
@@ -129,42 +117,15 @@ static void two_models(const char *area, const struct device *npu)
 /* A model that queues launches of three programs, for a device that needs no empty queue for it. */
 static void queued(const char *what, const struct device *npu, uint32_t most)
 {
-	int64_t began;
 	bool right;
 
 	check("free", "open", freed_begin(npu), 0);
 	opwest_npu_emul_reset(npu);
-	began = now_us();
 	right = freed_once(1) == 0 && equals(freed_result, 1, alpha_of);
-	printf("free: %s: %d us\n", what, (int)(now_us() - began));
 	check("free", what, right, true);
 	check("free", "loads", counts_of(npu).loaded, 3);
 	check("free", "largest number of jobs", counts_of(npu).most, most);
 	check("free", "close", freed_end(), 0);
-}
-
-static void exclusive(void)
-{
-	const char *const area = "exclusive";
-	const struct device *const npu = NPU(npu_exclusive);
-
-	check(area, "open one", one_begin(npu), 0);
-	check(area, "run", one_once(1), 0);
-	check(area, "open a model with another program", two_begin(npu), -EBUSY);
-	check(area, "its hook", two_workspace.status.hook, OPWEST_HOOK_LOAD);
-	check(area, "it is closed", two_workspace.opened, false);
-	check(area, "run beside it", one_once(2), 0);
-	check(area, "result", equals(one_result, 2, one_of), true);
-	check(area, "close one", one_end(), 0);
-	check(area, "open the other", two_begin(npu), 0);
-	check(area, "run the other", two_once(1), 0);
-	check(area, "close the other", two_end(), 0);
-	/* A model alone on the device can switch. */
-	opwest_npu_emul_reset(npu);
-	check(area, "open with three programs", alpha_begin(npu), 0);
-	check(area, "run it", alpha_once(1), 0);
-	check(area, "its result", equals(alpha_result, 1, alpha_of), true);
-	check(area, "close it", alpha_end(), 0);
 }
 
 void switching(void)
@@ -174,5 +135,4 @@ void switching(void)
 	queued("on a device with free switches", NPU(npu_free), 3);
 	/* The driver decides. */
 	queued("on a device with loads", NPU(npu_load), 1);
-	exclusive();
 }

@@ -3,7 +3,6 @@
 #include <opwest/tvm_ffi.h>
 #include "tvm/runtime/c_backend_api.h"
 
-int32_t ffi_mixed(void *self, void *args, int32_t num_args, void *result);
 int32_t ffi_mixed(void *self, void *args, int32_t num_args, void *result)
 {
 	const TVMFFIAny *any = args;

@@ -5,8 +5,6 @@
 #include <stdint.h>
 
 int halide_mixed(struct halide_buffer_t *x, struct halide_buffer_t *w, int32_t by, float gain,
-		 struct halide_buffer_t *y, struct halide_buffer_t *z);
-int halide_mixed(struct halide_buffer_t *x, struct halide_buffer_t *w, int32_t by, float gain,
 		 struct halide_buffer_t *y, struct halide_buffer_t *z)
 {
 	if (x->dimensions != 2 || x->dim[0].extent != 3 || x->dim[1].stride != 3 || w->type.bits != 32) {

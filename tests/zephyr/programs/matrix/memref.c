@@ -4,8 +4,6 @@
 #include <stdint.h>
 
 int32_t _mlir_ciface_memref_mixed(struct opwest_memref_2 *x, struct opwest_memref_2 *w, int32_t by, float gain,
-				  struct opwest_memref_2 *y, struct opwest_memref_2 *z);
-int32_t _mlir_ciface_memref_mixed(struct opwest_memref_2 *x, struct opwest_memref_2 *w, int32_t by, float gain,
 				  struct opwest_memref_2 *y, struct opwest_memref_2 *z)
 {
 	if (x->sizes[0] != 2 || x->sizes[1] != 3 || x->strides[0] != 3 || x->strides[1] != 1) {

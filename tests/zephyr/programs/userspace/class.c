@@ -23,67 +23,47 @@ static void ended(const struct device *dev, void *user)
 	ARG_UNUSED(user);
 }
 
-static void calls(void *first, void *second, void *third)
+static void calls(intptr_t argument)
 {
 	const struct opwest_program *const program = two_npus_device_set.devices[0].program;
 	struct opwest_accelerator_info info = {0, 0};
 	int rc = opwest_accelerator_info(npu, &info);
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("info", rc == 0 && info.queue_depth == 8U, info.queue_depth);
-	rc = opwest_accelerator_activate(npu);
-	check("activate", rc == 0, rc);
-	rc = opwest_accelerator_check(npu, program);
-	check("check", rc == 0, rc);
-	rc = opwest_accelerator_open(npu, 100);
-	check("own", rc == 0, rc);
-	rc = opwest_accelerator_open(npu, 0);
-	check("own again", rc == -EDEADLK, rc);
-	rc = opwest_accelerator_load(npu, program);
-	check("load", rc == 0, rc);
+	check_equal("activate", opwest_accelerator_activate(npu), 0);
+	check_equal("check", opwest_accelerator_check(npu, program), 0);
+	check_equal("own", opwest_accelerator_open(npu, 100), 0);
+	check_equal("own again", opwest_accelerator_open(npu, 0), -EDEADLK);
+	check_equal("load", opwest_accelerator_load(npu, program), 0);
 	own = *program;
-	rc = opwest_accelerator_load(npu, &own);
-	check("structure of the thread", rc == -EFAULT, rc);
+	check_equal("structure of the thread", opwest_accelerator_load(npu, &own), -EFAULT);
 	own.data = bytes;
 	own.size = sizeof(bytes);
-	rc = opwest_accelerator_check(npu, &own);
-	check("program of the thread", rc == -EFAULT, rc);
+	check_equal("program of the thread", opwest_accelerator_check(npu, &own), -EFAULT);
 	rc = opwest_accelerator_notify(npu, ended, NULL);
-	check("callback of a user thread", rc == -EPERM, rc);
-	rc = (int)opwest_accelerator_enqueued(npu);
-	check("enqueued", rc == 0, rc);
+	check_equal("callback of a user thread", rc, -EPERM);
+	check_equal("enqueued", (int)opwest_accelerator_enqueued(npu), 0);
 	opwest_accelerator_wake(npu);
-	rc = opwest_accelerator_sync(npu, 0, 100);
-	check("sync", rc == 0, rc);
-	rc = opwest_accelerator_close(npu);
-	check("release", rc == 0, rc);
-	rc = opwest_accelerator_deactivate(npu);
-	check("deactivate", rc == 0, rc);
+	check_equal("sync", opwest_accelerator_sync(npu, 0, 100), 0);
+	check_equal("release", opwest_accelerator_close(npu), 0);
+	check_equal("deactivate", opwest_accelerator_deactivate(npu), 0);
 }
 
-static void describe_to_kernel(void *first, void *second, void *third)
+static void describe_to_kernel(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("info in memory of the kernel", false, opwest_accelerator_info(npu, &kernel_info));
 }
 
-static void own_device(void *first, void *second, void *third)
+static void own_device(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("own without permission", false, opwest_accelerator_open(npu, 0));
 }
 
 void test_class(void)
 {
 	permit(permitted, ARRAY_SIZE(permitted));
-	run_user("class in user mode", calls, NULL, false);
-	run_user("info to memory of the kernel", describe_to_kernel, NULL, true);
+	run_user("class in user mode", calls, 0, false);
+	run_user("info to memory of the kernel", describe_to_kernel, 0, true);
 	permit(NULL, 0);
-	run_user("device without permission", own_device, NULL, true);
+	run_user("device without permission", own_device, 0, true);
 }

@@ -44,13 +44,19 @@ void permit(const void *const *objects, size_t count)
 	allowed_count = count;
 }
 
-void begin(int number, k_thread_entry_t entry, int priority, void *argument)
+static void enter(void *entry, void *argument, void *unused)
+{
+	ARG_UNUSED(unused);
+	((user_entry_t)entry)((intptr_t)argument);
+}
+
+void begin(int number, user_entry_t entry, int priority, intptr_t argument)
 {
 	struct k_thread *const thread = &threads[number];
 
 	faulted = NULL;
-	(void)k_thread_create(thread, stacks[number], STACK, entry, argument, NULL, NULL, priority,
-			      K_USER, K_FOREVER);
+	(void)k_thread_create(thread, stacks[number], STACK, enter, (void *)entry,
+			      (void *)argument, NULL, priority, K_USER, K_FOREVER);
 	(void)k_mem_domain_add_thread(&domain, thread);
 	for (size_t i = 0; i < allowed_count; i++) {
 		k_object_access_grant(allowed[i], thread);
@@ -66,7 +72,7 @@ void end(int number, const char *name, bool faults)
 	faulted = NULL;
 }
 
-void run_user(const char *name, k_thread_entry_t entry, void *argument, bool faults)
+void run_user(const char *name, user_entry_t entry, intptr_t argument, bool faults)
 {
 	begin(FIRST, entry, 5, argument);
 	end(FIRST, name, faults);

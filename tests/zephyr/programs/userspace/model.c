@@ -38,37 +38,29 @@ static int all_frames(struct streams_workspace *workspace, float y[][STREAMS_OUT
 	return rc;
 }
 
-static void as_user(void *first, void *second, void *third)
+static void as_user(intptr_t argument)
 {
 	float y[STREAMS_OUTPUT_Y_ELEMENTS];
-	int rc = streams_open(&of_user, &devices);
+	int rc = 0;
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
-	check("open", rc == 0, rc);
-	rc = all_frames(&of_user, found[0]);
-	check("run", rc == 0, rc);
-	rc = streams_reset(&of_user);
-	check("reset", rc == 0, rc);
+	check_equal("open", streams_open(&of_user, &devices), 0);
+	check_equal("run", all_frames(&of_user, found[0]), 0);
+	check_equal("reset", streams_reset(&of_user), 0);
 	for (int i = 0; i < FRAMES; i++) {
 		if (i == FRAMES / 2) {
-			rc = streams_save(&of_user, saved, sizeof(saved));
-			check("save", rc == 0, rc);
+			check_equal("save", streams_save(&of_user, saved, sizeof(saved)), 0);
 			(void)frame(&of_user, 99, 0, y);
-			rc = streams_restore(&of_user, saved, sizeof(saved));
-			check("restore", rc == 0, rc);
+			check_equal("restore", streams_restore(&of_user, saved, sizeof(saved)), 0);
 		}
 		rc = frame(&of_user, i, 0, found[1][i]);
 	}
 	check("run after restore", rc == 0, rc);
 	rc = frame(&of_user, 0, 2, y);
 	check("failing operator", rc == -EIO && of_user.status.step == 1U, rc);
-	rc = streams_close(&of_user, &devices);
-	check("close", rc == 0, rc);
+	check_equal("close", streams_close(&of_user, &devices), 0);
 }
 
-static void by_name(void *first, void *second, void *third)
+static void by_name(intptr_t argument)
 {
 	static const float bands[2][4] = {{1.0f, 1.0f, 1.0f, 1.0f}, {2.0f, 2.0f, 2.0f, 2.0f}};
 	const int32_t fail = 0;
@@ -80,51 +72,39 @@ static void by_name(void *first, void *second, void *third)
 	};
 	const int rc = opwest_call(opwest_find(&streams_registry, "energies"), args, 3, NULL);
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("call by name", rc == 0 && features[0] > 0.0f && features[1] > features[0], rc);
 }
 
 /* The memory of this workspace is that of the kernel. */
-static void outside(void *first, void *second, void *third)
+static void outside(intptr_t argument)
 {
 	const int rc = streams_open(&of_kernel, &devices);
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("open outside of the partition returned", false, rc);
 }
 
 /* Own workspace, but an output in memory of the kernel. */
-static void output_outside(void *first, void *second, void *third)
+static void output_outside(intptr_t argument)
 {
-	int rc = streams_open(&of_user, &devices);
+	int rc;
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
-	check("open again", rc == 0, rc);
+	check_equal("open again", streams_open(&of_user, &devices), 0);
 	rc = frame(&of_user, 0, 0, expected[0]);
 	check("run with an output outside of the partition returned", false, rc);
 }
 
 void test_model(void)
 {
-	int rc = streams_open(&of_kernel, &devices);
-
-	check("supervisor: open", rc == 0, rc);
-	rc = all_frames(&of_kernel, expected);
-	check("supervisor: run", rc == 0, rc);
+	check_equal("supervisor: open", streams_open(&of_kernel, &devices), 0);
+	check_equal("supervisor: run", all_frames(&of_kernel, expected), 0);
 	(void)streams_close(&of_kernel, &devices);
-	run_user("user thread runs a model", as_user, NULL, false);
+	run_user("user thread runs a model", as_user, 0, false);
 	for (int turn = 0; turn < 2; turn++) {
-		rc = memcmp(found[turn], expected, sizeof(expected));
-		check("frames equal those of supervisor mode", rc == 0, rc);
+		check_equal("frames equal those of supervisor mode",
+			    memcmp(found[turn], expected, sizeof(expected)), 0);
 	}
-	run_user("user thread calls an operator by name", by_name, NULL, false);
-	run_user("workspace outside of the partition faults", outside, NULL, true);
+	run_user("user thread calls an operator by name", by_name, 0, false);
+	run_user("workspace outside of the partition faults", outside, 0, true);
 	check("it was not opened", !of_kernel.opened, of_kernel.opened);
-	run_user("output outside of the partition faults", output_outside, NULL, true);
+	run_user("output outside of the partition faults", output_outside, 0, true);
 }

@@ -36,14 +36,11 @@ static int run(int32_t timeout_ms)
 				   &(struct two_npus_runner_outputs){.label = &label}, timeout_ms);
 }
 
-static void all_images(void *first, void *second, void *third)
+static void all_images(intptr_t argument)
 {
 	int correct = 0;
 	int rc = 0;
 
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	for (int i = 0; i < HELD_OUT_IMAGES && rc == 0; i++) {
 		take(i);
 		label = -1;
@@ -53,7 +50,7 @@ static void all_images(void *first, void *second, void *third)
 	check("all images", rc == 0, rc);
 	check("equal the reference", correct == HELD_OUT_IMAGES, correct);
 	rc = opwest_runner_run(runner, (const void *const[]){NULL}, (void *const[]){&label}, -1);
-	check("NULL", rc == -EINVAL, rc);
+	check_equal("NULL", rc, -EINVAL);
 }
 
 /* The pointers that a user thread must not pass; the argument selects one. */
@@ -71,68 +68,49 @@ static const struct {
 	{"memory of the thread as runner", (const struct device *)image, image, &label},
 };
 
-static void forge(void *first, void *second, void *third)
+static void forge(intptr_t index)
 {
-	const int index = (int)(intptr_t)first;
 	const int rc = opwest_runner_run(forged[index].device,
 					 (const void *const[]){forged[index].image},
 					 (void *const[]){forged[index].label}, -1);
 
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check(forged[index].name, false, rc);
 }
 
 /* The pointers are in memory of the kernel, those in them are valid. */
 static const void *pointers[1];
 
-static void forge_array(void *first, void *second, void *third)
+static void forge_array(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("array of pointers", false,
 	      opwest_runner_run(runner, pointers, (void *const[]){&label}, -1));
 }
 
-static void forge_status(void *first, void *second, void *third)
+static void forge_status(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	check("status in memory of the kernel", false,
 	      opwest_runner_status(runner, (struct opwest_status *)secret));
 }
 
-static void write_workspace(void *first, void *second, void *third)
+static void write_workspace(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	npus_workspace.slots[0].dev = NULL;
 	check("write to the workspace of the runner", false, 0);
 }
 
 /* Runs once, with the time-out of the argument, and leaves its result. */
-static void once(void *first, void *second, void *third)
+static void once(intptr_t timeout_ms)
 {
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
-	results[FIRST] = run((int32_t)(intptr_t)first);
+	results[FIRST] = run((int32_t)timeout_ms);
 }
 
-static void contend(void *first, void *second, void *third)
+static void contend(intptr_t timeout_ms)
 {
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
-	results[SECOND] = run((int32_t)(intptr_t)first);
+	results[SECOND] = run((int32_t)timeout_ms);
 }
 
-static void interrupt(void *first, void *second, void *third)
+static void interrupt(intptr_t argument)
 {
-	ARG_UNUSED(first);
-	ARG_UNUSED(second);
-	ARG_UNUSED(third);
 	results[SECOND] = opwest_runner_cancel(runner);
 }
 
@@ -141,7 +119,7 @@ static void recovers(const char *name)
 	take(3);
 	label = -1;
 	results[FIRST] = -1;
-	run_user(name, once, (void *)-1, false);
+	run_user(name, once, -1, false);
 	check("correct label", results[FIRST] == 0 && label == held_out[3].reference, label);
 }
 
@@ -151,20 +129,20 @@ static void test_time(void)
 
 	/* A run that does not end: of the caller's time-out, then of the device's. */
 	opwest_npu_emul_hang(npu0, 0);
-	run_user("run with a time-out", once, (void *)100, false);
+	run_user("run with a time-out", once, 100, false);
 	check("time-out", results[FIRST] == -ETIMEDOUT, results[FIRST]);
 	recovers("run after a time-out");
 	opwest_npu_emul_hang(npu0, 0);
-	run_user("run on a device that hangs", once, (void *)-1, false);
+	run_user("run on a device that hangs", once, -1, false);
 	check("time-out of the device", results[FIRST] == -ETIMEDOUT, results[FIRST]);
 	(void)opwest_runner_status(runner, &status);
 	check("status", status.hook == OPWEST_HOOK_SYNC && status.code == -ETIMEDOUT, status.hook);
 	recovers("run after a time-out of the device");
 
 	opwest_npu_emul_hang(npu0, 0);
-	begin(FIRST, once, 5, (void *)-1);
+	begin(FIRST, once, 5, -1);
 	k_msleep(30);
-	begin(SECOND, interrupt, 5, NULL);
+	begin(SECOND, interrupt, 5, 0);
 	end(SECOND, "cancel", false);
 	end(FIRST, "cancelled run", false);
 	check("cancelled", results[FIRST] == -ECANCELED && results[SECOND] == 0, results[FIRST]);
@@ -174,22 +152,22 @@ static void test_time(void)
 static void test_callers(void)
 {
 	opwest_npu_emul_hang(npu0, 0);
-	begin(FIRST, once, 5, (void *)300);
+	begin(FIRST, once, 5, 300);
 	k_msleep(30);
-	begin(SECOND, contend, 5, (void *)50);
+	begin(SECOND, contend, 5, 50);
 	end(SECOND, "second caller", false);
 	check("runner in use", results[SECOND] == -EAGAIN, results[SECOND]);
-	begin(SECOND, contend, 5, (void *)-1);
+	begin(SECOND, contend, 5, -1);
 	end(FIRST, "first caller", false);
 	end(SECOND, "second caller waits", false);
 	check("in turn", results[FIRST] == -ETIMEDOUT && results[SECOND] == 0, results[SECOND]);
 
 	/* A caller that is aborted while its run is in progress, and after it: below main(). */
-	begin(FIRST, once, 5, (void *)-1);
+	begin(FIRST, once, 5, -1);
 	k_msleep(30);
 	kill(FIRST);
 	recovers("run after an aborted caller");
-	begin(FIRST, once, K_LOWEST_APPLICATION_THREAD_PRIO, (void *)-1);
+	begin(FIRST, once, K_LOWEST_APPLICATION_THREAD_PRIO, -1);
 	k_msleep(30);
 	k_busy_wait(500000); /* the run ends, and its caller has no time to take the result */
 	kill(FIRST);
@@ -199,15 +177,15 @@ static void test_callers(void)
 void test_runner(void)
 {
 	permit(NULL, 0);
-	run_user("runner without permission", once, (void *)-1, true);
+	run_user("runner without permission", once, -1, true);
 	permit(permitted, ARRAY_SIZE(permitted));
-	run_user("user thread runs a model with devices", all_images, NULL, false);
+	run_user("user thread runs a model with devices", all_images, 0, false);
 	for (int i = 0; i < (int)ARRAY_SIZE(forged); i++) {
-		run_user(forged[i].name, forge, (void *)(intptr_t)i, true);
+		run_user(forged[i].name, forge, i, true);
 	}
-	run_user("array of pointers in memory of the kernel", forge_array, NULL, true);
-	run_user("status in memory of the kernel", forge_status, NULL, true);
-	run_user("workspace of the runner", write_workspace, NULL, true);
+	run_user("array of pointers in memory of the kernel", forge_array, 0, true);
+	run_user("status in memory of the kernel", forge_status, 0, true);
+	run_user("workspace of the runner", write_workspace, 0, true);
 	recovers("run after forged arguments");
 	test_time();
 	test_callers();

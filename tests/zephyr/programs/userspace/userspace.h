@@ -15,20 +15,29 @@ extern struct k_mem_partition user_partition;
 /** Prints a check and counts it if it failed; for all threads. */
 void check(const char *name, bool passed, int found);
 
+/** Checks a value. */
+static inline void check_equal(const char *name, int found, int expected)
+{
+	check(name, found == expected, found);
+}
+
+/** The function of a user thread. */
+typedef void (*user_entry_t)(intptr_t argument);
+
 /** The threads that main() can start: two run at the same time. */
 enum { FIRST, SECOND };
 
 /** The objects that the threads of begin() have permission for. */
 void permit(const void *const *objects, size_t count);
 
-/** Starts a user thread with the priority of the number; `entry` has Zephyr's parameters. */
-void begin(int number, k_thread_entry_t entry, int priority, void *argument);
+/** Starts a user thread. */
+void begin(int number, user_entry_t entry, int priority, intptr_t argument);
 
 /** Waits for a thread; prints whether its end is the expected one. */
 void end(int number, const char *name, bool faults);
 
 /** Starts a user thread and waits for it. */
-void run_user(const char *name, k_thread_entry_t entry, void *argument, bool faults);
+void run_user(const char *name, user_entry_t entry, intptr_t argument, bool faults);
 
 /** Ends a thread from outside. */
 void kill(int number);

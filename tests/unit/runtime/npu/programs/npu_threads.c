@@ -64,63 +64,12 @@ static void exclusive(void)
 	EXPECT(counts.aborted, 0);
 }
 
-static void *close_of_another(void *unused)
-{
-	EXPECT(opwest_accelerator_close(&shared), -EPERM);
-	return unused;
-}
-
-static void *wait_to_open(void *unused)
-{
-	EXPECT(opwest_accelerator_open(&shared, 0), -EBUSY);
-	EXPECT(opwest_accelerator_open(&shared, 10), -EBUSY);
-	EXPECT(opwest_accelerator_open(&shared, 10000), 0);
-	EXPECT(opwest_accelerator_close(&shared), 0);
-	return unused;
-}
-
 static pthread_t run_thread(void *(*function)(void *))
 {
 	pthread_t thread;
 
 	EXPECT(pthread_create(&thread, NULL, function, NULL), 0);
 	return thread;
-}
-
-/* One thread owns, another one waits: -EBUSY is another owner, -EDEADLK the caller itself. */
-static void hand_over(void)
-{
-	pthread_t waiting;
-
-	start(&shared, &program_a);
-	EXPECT(opwest_accelerator_open(&shared, 0), -EDEADLK);
-	EXPECT(opwest_accelerator_open(&shared, OPWEST_FOREVER), -EDEADLK);
-	waiting = run_thread(wait_to_open);
-	opwest_port_sleep_us(60000);
-	EXPECT(opwest_accelerator_close(&shared), 0);
-	EXPECT(pthread_join(waiting, NULL), 0);
-	EXPECT(opwest_accelerator_close(&shared), -EPERM);
-	EXPECT(opwest_accelerator_deactivate(&shared), 0);
-}
-
-/* close() of a thread that is not the owner fails, and changes nothing: the owner's job continues. */
-static void foreign_close(void)
-{
-	int8_t y[4];
-
-	start(&tight, &program_a);
-	start(&shared, &program_a);
-	opwest_npu_emul_hang(&shared, 0);
-	EXPECT(opwest_npu_emul_relu(&shared, RELU, ones, y, 4), 0);
-	wait_for_jobs(&shared, 1);
-	EXPECT(pthread_join(run_thread(close_of_another), NULL), 0);
-	EXPECT(counts_of(&shared).aborted, 0);
-	EXPECT(opwest_accelerator_enqueued(&shared), 1);
-	EXPECT(opwest_accelerator_sync(&shared, 0U, 10), -ETIMEDOUT);
-	EXPECT(opwest_npu_emul_relu(&shared, RELU, ones, y, 4), 0); /* still the owner */
-	stop(&shared);
-	EXPECT(counts_of(&shared).aborted, 2);
-	stop(&tight);
 }
 
 static void *wait_in_vain(void *unused)
@@ -250,8 +199,6 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 		{"exclusive", exclusive},
-		{"hand_over", hand_over},
-		{"foreign_close", foreign_close},
 		{"deactivated", deactivated},
 		{"closed_while_full", closed_while_full},
 		{"faulty", faulty},

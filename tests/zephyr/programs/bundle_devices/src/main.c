@@ -19,9 +19,6 @@
 
 OPWEST_BUNDLE_FLASH_DEFINE(flash, bundle_records, bundle_slot0, bundle_slot1);
 
-extern const uint8_t bundle_begin[];
-extern const uint8_t bundle_end[];
-
 OPWEST_ALIGNED(64) static uint8_t memory[MEMORY_SIZE];
 OPWEST_ALIGNED(64) static uint8_t trial[MEMORY_SIZE];
 
@@ -44,26 +41,23 @@ static const struct opwest_bundles_config complete = CONFIG(3);
 static struct opwest_bundles bundles;
 static struct opwest_session session = {.memory = {.memory = memory, .size = sizeof(memory)}};
 
-/* The digest of a wrong one: the read-back finds it. */
-static int install(const uint8_t *digest, struct opwest_bundle_verdict *verdict)
-{
-	const uint32_t size = (uint32_t)(bundle_end - bundle_begin);
-	uint32_t offset;
-	int rc = opwest_bundles_begin(&bundles, OPWEST_BUNDLE_NO_SLOT, size, digest, &offset);
-
-	if (rc == 0) {
-		rc = opwest_bundles_write(&bundles, offset, bundle_begin, size, &offset);
-	}
-	return rc == 0 ? opwest_bundles_install(&bundles, verdict) : rc;
-}
-
 static void try_to_install(const struct opwest_bundles_config *config)
 {
 	struct opwest_bundle_verdict verdict = {0};
+	uint32_t offset;
 	int rc = opwest_bundles_start(&bundles, config);
 
 	rc = rc == 0 || rc == -ENOENT ? opwest_session_add(&bundles, &session) : rc;
-	rc = rc == 0 ? install(digest, &verdict) : rc;
+	if (rc == 0) {
+		rc = opwest_bundles_begin(&bundles, OPWEST_BUNDLE_NO_SLOT, sizeof(bundle), digest,
+					  &offset);
+	}
+	if (rc == 0) {
+		rc = opwest_bundles_write(&bundles, offset, bundle, sizeof(bundle), &offset);
+	}
+	if (rc == 0) {
+		rc = opwest_bundles_install(&bundles, &verdict);
+	}
 	printk("install: %d %s %d\n", rc == -EBADMSG ? 1 : rc,
 	       opwest_bundle_fault_name(verdict.fault), (int)verdict.detail);
 }

@@ -47,19 +47,6 @@ static int run(uint32_t *version)
 	return rc != 0 ? -1 : output[0];
 }
 
-static void print_stack(const struct k_thread *thread, void *unused)
-{
-	const char *const name = k_thread_name_get((k_tid_t)thread);
-	size_t space = 0;
-
-	ARG_UNUSED(unused);
-	if (k_thread_stack_space_get(thread, &space) == 0) {
-		printk("stack %s: %u of %u bytes used\n", name,
-		       (uint32_t)(thread->stack_info.size - space),
-		       (uint32_t)thread->stack_info.size);
-	}
-}
-
 int main(void)
 {
 	uint32_t shown_version = UINT32_MAX;
@@ -79,7 +66,6 @@ int main(void)
 		if (found != shown || version != shown_version) {
 			printk("now version %u.%u.%u: %d\n", version >> 24, (version >> 16) & 0xffU,
 			       version & 0xffffU, found);
-			k_thread_foreach(print_stack, NULL);
 			shown = found;
 			shown_version = version;
 		}

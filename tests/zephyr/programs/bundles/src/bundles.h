@@ -69,8 +69,6 @@ const struct cases *cases_of(uint32_t index);
 const uint8_t *input_of(const struct cases *cases, uint32_t index);
 const uint8_t *output_of(const struct cases *cases, uint32_t index);
 
-/* The memory of each session and of the trial, up to MEMORY_SIZE bytes. */
-void limit_memory(uint32_t size);
 /* Start the manager with all sessions. */
 int start(void);
 /* Send a bundle in chunks, and install it. */

@@ -190,9 +190,6 @@ void command(char *line)
 	if (strcmp(name, "options") == 0) {
 		config.waits_for_confirmation = numbers[1] != 0U;
 		config.allows_downgrade = numbers[2] != 0U;
-		config.crash_limit = (uint8_t)numbers[3];
-	} else if (strcmp(name, "memory") == 0) {
-		limit_memory(numbers[1]);
 	} else if (strcmp(name, "start") == 0) {
 		printk("start: %d\n", start());
 		print_model();
@@ -208,8 +205,6 @@ void command(char *line)
 		print_model();
 	} else if (strcmp(name, "confirm") == 0) {
 		printk("confirm: %d\n", opwest_bundles_confirm(&bundles));
-	} else if (strcmp(name, "healthy") == 0) {
-		printk("healthy: %d\n", opwest_bundles_healthy(&bundles));
 	} else if (strcmp(name, "cases") == 0) {
 		const struct cases *const cases = cases_of(numbers[1]);
 

@@ -13,7 +13,6 @@ OPWEST_BUNDLE_FLASH_DEFINE(flash_storage, bundle_records, bundle_slot0, bundle_s
 static uint8_t memory[SESSIONS][MEMORY_SIZE] __aligned(64);
 static uint8_t trial[MEMORY_SIZE] __aligned(64);
 static char line[128];
-static uint32_t session_size = MEMORY_SIZE;
 
 struct opwest_bundles bundles;
 struct opwest_bundles_config config = {
@@ -60,12 +59,6 @@ const uint8_t *output_of(const struct cases *cases, uint32_t index)
 	       (size_t)index * cases->output_size;
 }
 
-void limit_memory(uint32_t size)
-{
-	session_size = size;
-	config.trial.size = size;
-}
-
 void reset(void)
 {
 	sys_reboot(SYS_REBOOT_WARM);
@@ -77,7 +70,7 @@ int start(void)
 
 	for (uint32_t i = 0U; i < SESSIONS; i++) {
 		sessions[i].memory.memory = memory[i];
-		sessions[i].memory.size = session_size;
+		sessions[i].memory.size = MEMORY_SIZE;
 		const int added = opwest_session_add(&bundles, &sessions[i]);
 
 		if (added != 0) {
