@@ -12,6 +12,7 @@ file that is not equal to the file of the reference after substitution of the mo
     === rows PATH               JSON: the members that are empty or absent in all full trees (json_rows.py)
     === copy PATH = INPUT       a copy of a file of the project
     === hex PATH = BYTES, === sha256 PATH = SUM, === runtime PATH (a file of zephyr_module/)
+    === tested PATH             a file whose content other tests check in every such tree (_TESTED)
 
 The owner is that of the reference if it is not given. Differences compare views of texts: C without the line breaks
 that depend on the lengths of names (c_lines.py) and without usual members of tables (c_tables.py), LLVM IR with the
@@ -38,6 +39,11 @@ BASES = {"llvm": "conventions", "asynchronous": "devices", "conventions": "devic
 """The references of the trees that are not compared with the smallest one."""
 PLACES = {"asynchronous": "devices", "streams": "devices", "several": "targets", "variants": "targets"}
 """The files of the trees that share one with a similar tree: a new member of the metadata changes few files."""
+_TESTED = re.compile(r"models/(\w+)/(?:src/\1_metadata|tests/\1_suite)\.c")
+"""Texts of full trees only: in each project, the metadata is read in C and compared with the manifest
+(unit/runtime/test_runtime_metadata.py), and the suites run (compile/test_compile_suites.py)."""
+_NOT_RUN = ("targets", "variants", "asynchronous")
+"""The trees that these tests read in part or not at all: their objects, processors or handles are of no host."""
 _SECTION = "=== "
 _TREE = f"{_SECTION}tree "
 _OWN_FORMS = ("copy", "hex", "sha256", "json")
@@ -96,12 +102,20 @@ def expected(name: str) -> dict[str, File]:
 def reference(name: str) -> dict[str, File]:
     """Return the view of the tree that another one is compared with."""
     base = BASES.get(name, FULL[0])
-    return view(base, expected(base)) if base in FULL else expected(base)
+    return _without_tested(name, view(base, expected(base)) if base in FULL else expected(base))
 
 
 def compared_form(name: str, tree: Tree) -> dict[str, File]:
     """Return the form of an emitted tree that equals the expected one."""
-    return dict(tree) if name in FULL else view(name, tree)
+    return dict(tree) if name in FULL else _without_tested(name, view(name, tree))
+
+
+def _without_tested(name: str, tree: Tree) -> dict[str, File]:
+    """Return a view without the texts that other tests check."""
+    found = dict(tree)
+    for path in () if name in _NOT_RUN else filter(_TESTED.fullmatch, tree):
+        found[path] = tree[path]._replace(form="tested", text="")
+    return found
 
 
 def rewrite(name: str, tree: Tree) -> None:
@@ -114,7 +128,7 @@ def rewrite(name: str, tree: Tree) -> None:
         lines = [line for path in sorted(tree) for line in _section(path, tree[path], None, store=True)]
         texts = {path: file for path, file in tree.items() if file.form in ("text", "json")}
     else:
-        tree = view(name, tree)
+        tree = compared_form(name, tree)
         lines = differences(name, tree, reference(name))
         texts = {path: file for path, file in tree.items() if path.endswith(_STORED)}
     for path, file in texts.items():
@@ -245,8 +259,8 @@ def _section(path: str, file: File, implied: File | None, *, store: bool) -> Ite
         yield f"{_SECTION}stored {path}{owner}"
     elif file.form in ("copy", "hex", "sha256"):
         yield f"{_SECTION}{file.form} {path}{owner} = {file.text}"
-    elif file.form == "runtime":
-        yield f"{_SECTION}runtime {path}{owner}"
+    elif file.form in ("runtime", "tested"):
+        yield f"{_SECTION}{file.form} {path}{owner}"
     elif file.form == "json":
         yield f"{_SECTION}rows {path}{owner}"
         yield from file.text.splitlines()
