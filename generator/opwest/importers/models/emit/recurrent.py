@@ -50,7 +50,10 @@ def svdf(operation: Filter) -> Call:
                 moved = f"clamp({text}, {inner.low}, {inner.high}){plus(operation.zeros[1])}"
                 lines.add(f"s[{memory - 1}] = ({c_type(state.dtype)})({moved});")
             with lines.loop("k", memory):
-                lines.add(f"sum += time[f * {memory} + k] * (s[k]{plus(-operation.zeros[1])});")
+                product = f"time[f * {memory} + k] * (s[k]{plus(-operation.zeros[1])})"
+                # 16-bit products may exceed 32 bits in sum: they wrap, as those of the reference do.
+                wraps = f"sum = (int32_t)((uint32_t)sum + (uint32_t)({product}));"
+                lines.add(f"sum += {product};" if inner is None else wraps)
         lines.add(f"*y++ = {end.result('sum')};")
     parameters = (
         Parameter("data", data.dtype),

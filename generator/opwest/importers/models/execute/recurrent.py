@@ -41,7 +41,8 @@ def svdf(operation: Filter, arrays: Arrays) -> Any:
     history[..., -1] = operation.inner.apply(sums) + state_zero
     products = (history.astype(np.int64) - state_zero) * operation.time
     total = products.sum(axis=-1).reshape(len(data), -1, operation.rank).sum(axis=-1)
-    return finish.apply(total if operation.bias is None else total + operation.bias)
+    total = total if operation.bias is None else total + operation.bias
+    return finish.apply(total.astype(np.int32).astype(np.int64))  # the sums of the emitted C wrap
 
 
 def _gates(operation: Memory) -> list[int]:

@@ -40,4 +40,5 @@ def svdf(node: Node, arrays: Arrays, rules: Rules) -> Any:
     history[..., -1] = inner.apply((data.astype(np.int64) - zero) @ feature.T.astype(np.int64)) + state_zero
     products = (history.astype(np.int64) - state_zero) * time
     total = products.sum(axis=-1).reshape(len(data), units, -1).sum(axis=-1)
-    return outer.apply(total if bias is None else total + bias)
+    total = total if bias is None else total + bias
+    return outer.apply(total.astype(np.int32).astype(np.int64))  # the reference has sums of 32 bits
