@@ -26,6 +26,6 @@ def test_digits(workspaces, opwest, digits, tmp_path, version, board, back_end):
     given = ["--board", own, "--zephyr-base", other.base, f"--metadata={back_end}"]
     opwest("generate", manifest, "-o", app, *given)
     if own.startswith("native_"):
-        assert not (app / "boards").exists(), "the board needs no settings"
+        assert not [*app.glob("boards/native_*")], "the board needs no settings"
     assert (app / "models" / "digits" / "src" / "digits_run.c").exists() == (back_end == "c")
     assert predictions(other.build(app, own)) == PREDICTIONS
