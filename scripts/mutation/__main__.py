@@ -3,8 +3,8 @@
 
 The sample depends only on the sources and the seed. First all tests run once, to record which mutants each of them
 reaches; a run that was ended after it continues where it was. A mutant is killed if one of the tests that reach it
-fails or does not end. The tests of a mutant run in the order of their time, up to a limit of recorded seconds; a mutant
-that these do not kill counts as survived.
+fails or does not end. The tests of a mutant run in the order of their time, with what they share, up to a limit of
+recorded seconds; a mutant that these do not kill counts as survived.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> int:
     options.add_argument("--only", nargs="*", default=(), metavar="PREFIX", help="paths of files to change")
     options.add_argument("--tree", type=Path, default=ROOT, help="a clone with its .venv (default: this one)")
     options.add_argument("--folder", type=Path, help="of records and results (default: build/mutation of the tree)")
-    options.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: %(default)s)")
+    options.add_argument("--limit", type=float, default=40, help="processor seconds of tests for a mutant")
     options.add_argument("--first", type=Path, help="results.jsonl of another tree: its killing tests run first")
     options.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     options.add_argument("--tests", nargs="*", default=("tests",), help="tests to record (default: all tests of CI)")

@@ -31,8 +31,10 @@ class _Record:
         self.current = ""
         self.shared: dict[str, set[str]] = defaultdict(set)
         self.seconds: dict[str, float] = {}
-        """The processor time of each test and its child processes, which other load does not change."""
+        """The processor time of tests and of what they share, with child processes: other load does not change it."""
         self.outcomes: dict[str, str] = {}
+        self._shared_seconds = 0.0
+        """The time of what was shared within the current context."""
 
     def enter(self, context: str) -> str:
         """Attribute what follows to a context; return the one before."""
@@ -43,11 +45,36 @@ class _Record:
     def within(self, context: str) -> Iterator[None]:
         """Attribute a part to what the current context and others share."""
         self.shared[self.current].add(context)
-        before = self.enter(context)
+        before, shared_before = self.enter(context), self._shared_seconds
+        started = _processor_seconds()
+        self._shared_seconds = 0.0
         try:
             yield
         finally:
+            self._shared_seconds = shared_before + self._take(context, started)
             self.enter(before)
+
+    @contextlib.contextmanager
+    def test(self, name: str) -> Iterator[None]:
+        """Attribute a part to a test."""
+        self.enter(name)
+        started = _processor_seconds()
+        self._shared_seconds = 0.0
+        try:
+            yield
+        finally:
+            self._take(name, started)
+            self.enter("")
+
+    def _take(self, context: str, started: float) -> float:
+        """Record the time of a context without what it shares, the longest of several; return the time with it."""
+        seconds = _processor_seconds() - started
+        self.seconds[context] = max(self.seconds.get(context, 0.0), seconds - self._shared_seconds)
+        return seconds
+
+
+def _processor_seconds() -> float:
+    return sum(os.times()[:4])
 
 
 _record = _Record()
@@ -77,13 +104,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Attribute a test to its context, with empty caches: a cached result reaches no probe."""
     _clear_caches()
-    _record.enter(item.nodeid)
-    started = sum(os.times()[:4])
-    try:
+    with _record.test(item.nodeid):
         return (yield)
-    finally:
-        _record.seconds[item.nodeid] = sum(os.times()[:4]) - started
-        _record.enter("")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from probes import write_probes
@@ -83,14 +83,18 @@ class Reached:
         known = json.loads((folder / "sample.json").read_text(encoding="utf-8"))
         if [mutant.name for mutant in mutants] != known[: len(mutants)]:
             sys.exit(f"{folder} records the tests for other mutants: remove it, and run this command again")
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = defaultdict(float)
+        """Of the tests and of what they share."""
         self._users: dict[str, set[str]] = defaultdict(set)
+        self._shared: dict[str, set[str]] = defaultdict(set)
         outcomes: dict[str, str] = {}
         for path in sorted((folder / "records").glob("reach-*.json")):
             found = json.loads(path.read_text(encoding="utf-8"))
-            self.seconds.update(found["seconds"])
+            for name, seconds in found["seconds"].items():
+                self.seconds[name] = max(self.seconds[name], seconds)
             outcomes.update(found["outcomes"])
             for user, contexts in found["shared"].items():
+                self._shared[user].update(contexts)
                 for context in contexts:
                     self._users[context].add(user)
         self.passed = frozenset(test for test, outcome in outcomes.items() if outcome == "passed" and "\n" not in test)
@@ -98,23 +102,31 @@ class Reached:
         for line in (folder / "records" / "hits").read_text(encoding="utf-8").splitlines():
             reached, _, context = line.partition("\t")
             self._hits[reached].add(context.encode().decode("unicode_escape"))
+        self._needed: dict[str, set[str]] = {}
         self._numbers = {mutant.name: str(number) for number, mutant in enumerate(mutants)}
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that reach a mutant, or compile its file, the fastest first."""
+        """Return the tests that reach a mutant, or compile its file, the fastest first with what they share."""
         if mutant.path.endswith(".py"):
             contexts = self._hits[self._numbers[mutant.name]]
         else:
             contexts = self._hits["*"] | self._hits[mutant.path.rsplit("/", 1)[-1]]
-        found = self.passed.intersection(self._tests(contexts))
-        return sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test))
+        found = self.passed.intersection(_closure(contexts, self._users))
+        return sorted(found, key=lambda test: (sum(self.seconds[one] for one in self.needed_by(test)), test))
 
-    def _tests(self, contexts: Iterable[str]) -> set[str]:
-        found: set[str] = set()
-        left = list(contexts)
-        while left:
-            context = left.pop()
-            if context not in found:
-                found.add(context)
-                left += self._users.get(context, ())
-        return found
+    def needed_by(self, test: str) -> set[str]:
+        """Return a test and what it shares with others, directly or not."""
+        if test not in self._needed:
+            self._needed[test] = _closure([test], self._shared)
+        return self._needed[test]
+
+
+def _closure(contexts: Iterable[str], next_of: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    left = list(contexts)
+    while left:
+        context = left.pop()
+        if context not in found:
+            found.add(context)
+            left += next_of.get(context, ())
+    return found

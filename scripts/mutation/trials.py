@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +20,8 @@ from source_mutants import Mutant
 
 STEPS = (10.0, 60.0)
 """Recorded seconds of the first runs of a mutant: most are killed in these."""
-SHARED = 900.0
-"""Seconds for what tests share: one of them makes it in the record, whose time has it."""
+STARTING = 120.0
+"""Seconds that a run takes in addition: its start, and the modules of its tests."""
 MOST_TESTS = 2000
 """Tests of one run, of which a process collects the files."""
 KILLED, TIMEOUT, SURVIVED, NOT_REACHED = "killed", "timeout", "survived", "not reached"
@@ -56,7 +55,7 @@ class MutantCopy(Copy):
         (self.folder / path).write_bytes(content)
         os.utime(self.folder / path, (self._time, self._time))
 
-    def run(self, tests: Sequence[str], seconds: float) -> tuple[str, str]:
+    def run(self, tests: Iterable[str], seconds: float) -> tuple[str, str]:
         """Run tests until the first failure; return the state and the test that failed."""
         listed = self.temporary / "tests.txt"
         listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
@@ -72,7 +71,7 @@ class MutantCopy(Copy):
             start_new_session=True,
         )
         try:
-            output, _ = process.communicate(timeout=5 * seconds + SHARED)
+            output, _ = process.communicate(timeout=5 * seconds + STARTING)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()
@@ -126,14 +125,16 @@ class Trials:
         tried, used = 0, 0.0
         left = [test for test in tests if self._sound.get(test, True)]
         for step in (*STEPS, self.limit):
-            while left and (part := self._part(left, min(step, self.limit - used))):
-                seconds = sum(self.reached.seconds.get(test, 0.0) for test in part)
+            while left:
+                part, seconds = self._part(left, min(step, self.limit - used))
+                if not part:
+                    break
                 state, by = copy.run(part, seconds)
                 if state == KILLED and not self._fails_only_here(mutant, copy, original, by):
                     left.remove(by)
                     continue
                 tried += len(part)
-                left = left[len(part) :]
+                left = [test for test in left if test not in part]
                 if state != SURVIVED:
                     return Result(mutant.name, state, by, tried, len(left), time.monotonic() - started)
                 used += seconds
@@ -141,10 +142,19 @@ class Trials:
                     break
         return Result(mutant.name, SURVIVED, "", tried, len(left), time.monotonic() - started)
 
-    def _part(self, tests: Sequence[str], most: float) -> list[str]:
-        """Return the first tests, of which all together take at most some seconds."""
-        totals = itertools.accumulate(self.reached.seconds.get(test, 0.0) for test in tests)
-        return [test for test, total in zip(tests[:MOST_TESTS], totals, strict=False) if total <= most]
+    def _part(self, tests: Sequence[str], most: float) -> tuple[dict[str, None], float]:
+        """Return the first tests that take at most some seconds together, with what they share, and their seconds."""
+        part: dict[str, None] = {}
+        made: set[str] = set()
+        total = 0.0
+        for test in tests:
+            needed = self.reached.needed_by(test) - made
+            seconds = sum(self.reached.seconds[one] for one in needed)
+            if total + seconds <= most and len(part) < MOST_TESTS:
+                part[test] = None
+                made |= needed
+                total += seconds
+        return part, total
 
     def _fails_only_here(self, mutant: Mutant, copy: MutantCopy, original: bytes, test: str) -> bool:
         """Return whether a test passes without the mutant; each test is tried once."""

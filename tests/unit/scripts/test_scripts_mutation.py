@@ -15,7 +15,9 @@ import requirements_support
 # Appended: the modules of tests/ have precedence in all processes of these tests.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts" / "mutation"))
 
+import trials
 from probes import write_probes
+from reached import Reached
 from source_mutants import sample
 
 PYTHON = """\
@@ -127,6 +129,28 @@ def test_probes_record_the_tests_that_reach_a_mutant(tmp_path):
         ("not values or values[0] < LIMIT and name is not None", "one"),
         ('f"{name}: {len(values) == 0}" if values else "none"', "one"),
     }
+
+
+def test_tests_of_a_run_take_the_time_of_what_they_share_once(tmp_path, monkeypatch):
+    """An image that an application is a part of takes 5 and 3 seconds, each test 1 second."""
+    (tmp_path / "generator/opwest").mkdir(parents=True)
+    (tmp_path / "generator/opwest/a.py").write_text("WIDTH = 2\n")
+    _, mutants = sample(tmp_path, 1, 1)
+    (tmp_path / "sample.json").write_text(json.dumps([mutants[0].name]))
+    (tmp_path / "records").mkdir()
+    seconds = {"app": 3.0, "image": 5.0, "a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}
+    shared = {"a": ["image"], "b": ["image"], "c": ["app"], "image": ["app"]}
+    record = {"seconds": seconds, "shared": shared, "outcomes": dict.fromkeys("abcd", "passed")}
+    (tmp_path / "records/reach-1.json").write_text(json.dumps(record))
+    (tmp_path / "records/hits").write_text("0\timage\n0\td\n0\tc\n")
+    reached = Reached(tmp_path, mutants)
+    monkeypatch.setattr(trials, "MutantCopy", lambda tree, folder: None)
+    runs = trials.Trials(tmp_path, reached, tmp_path, limit=20, jobs=1, first=None)
+    assert reached.tests_of(mutants[0]) == ["d", "c", "a", "b"]
+    for most, part in {1: "d", 5: "dc", 10: "dc", 11: "dca", 12: "dcab"}.items():
+        found, used = runs._part(["d", "c", "a", "b"], most)
+        assert "".join(found) == part and used <= most
+    assert runs._part(["a", "d"], 8) == ({"d": None}, 1.0)
 
 
 # --- Only tests/requirements_support.py skips tests; the bounds of scripts/check_coverage.py
