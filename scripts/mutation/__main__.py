@@ -59,7 +59,7 @@ def main() -> int:
     options.add_argument("--only", nargs="*", default=(), metavar="PREFIX", help="paths of files to change")
     options.add_argument("--tree", type=Path, default=ROOT, help="a clone with its .venv (default: this one)")
     options.add_argument("--folder", type=Path, help="of records and results (default: build/mutation of the tree)")
-    options.add_argument("--limit", type=float, default=40, help="processor seconds of tests for a mutant")
+    options.add_argument("--limit", type=float, default=40, help="processor seconds a mutant (default: %(default)s)")
     options.add_argument("--first", type=Path, help="results.jsonl of another tree: its killing tests run first")
     options.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     options.add_argument("--tests", nargs="*", default=("tests",), help="tests to record (default: all tests of CI)")

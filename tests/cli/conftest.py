@@ -48,28 +48,25 @@ def opwest(capsys):
     return run
 
 
-@pytest.fixture
-def succeed(opwest):
-    """Return a function that runs a command that must succeed."""
-
+def _ending(opwest, code):
     def run(*arguments):
         done = opwest(*arguments)
-        assert done.code == 0, done.out + done.err
+        assert done.code == code, done.out + done.err
         return done
 
     return run
+
+
+@pytest.fixture
+def succeed(opwest):
+    """Return a function that runs a command that must succeed."""
+    return _ending(opwest, 0)
 
 
 @pytest.fixture
 def fail(opwest):
     """Return a function that runs a command that must report an error."""
-
-    def run(*arguments):
-        done = opwest(*arguments)
-        assert done.code == 1, done.out + done.err
-        return done
-
-    return run
+    return _ending(opwest, 1)
 
 
 @pytest.fixture

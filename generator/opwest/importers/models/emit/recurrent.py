@@ -8,6 +8,7 @@ import contextlib
 from opwest.importers.models.emit.expressions import plus, scale_twice
 from opwest.importers.models.emit.finish import ending
 from opwest.importers.models.emit.function import Call, Function, Parameter, c_type
+from opwest.importers.models.emit.plain_expressions import wrapped
 from opwest.importers.models.emit.registry import emits
 from opwest.importers.models.emit.text import Lines, number
 from opwest.importers.models.ir.recurrent import Filter, HybridFeature
@@ -51,9 +52,9 @@ def svdf(operation: Filter) -> Call:
                 lines.add(f"s[{memory - 1}] = ({c_type(state.dtype)})({moved});")
             with lines.loop("k", memory):
                 product = f"time[f * {memory} + k] * (s[k]{plus(-operation.zeros[1])})"
-                # 16-bit products may exceed 32 bits in sum: they wrap, as those of the reference do.
-                wraps = f"sum = (int32_t)((uint32_t)sum + (uint32_t)({product}));"
-                lines.add(f"sum += {product};" if inner is None else wraps)
+                # The sum of 16-bit products may exceed 32 bits. It wraps, as in the reference.
+                total = wrapped("+", "int32").format("sum", f"({product})")
+                lines.add(f"sum += {product};" if inner is None else f"sum = {total};")
         lines.add(f"*y++ = {end.result('sum')};")
     parameters = (
         Parameter("data", data.dtype),
