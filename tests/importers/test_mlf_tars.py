@@ -91,6 +91,7 @@ TARS = [
         "the archive has too many members",
     ),
     (pax(b"9 path=x"), "invalid pax header"),
+    (pax(b"ab path=x\n"), "invalid pax header"),
     (pax(b"22 GNU.sparse.major=1\n"), "unsupported sparse file"),
     (pax(b"11 size=-5\n", tarfile.TarInfo("y").tobuf()), "size is not a number"),
     (pax(bytes(65537)), "a header has 65537 bytes"),

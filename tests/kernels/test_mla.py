@@ -16,7 +16,7 @@ from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from requirements_support import need
 
-COUNT = sized(6, 240)
+COUNT = sized(12, 240)
 STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -ffreestanding -c -o".split()
 
 

@@ -82,6 +82,16 @@ def test_movements(tmp_path):
     check(models, tmp_path, random, ONNX["Conv"])
 
 
+def test_padding_of_8_bit_integers(tmp_path):
+    models = []
+    for dtype in ("int8", "uint8"):
+        made, numbers = Made(18), (np.float32(0.1), np.asarray(3, dtype))
+        y = made.add("QuantizeLinear", made.input(1, 2, 4, 4), *numbers)
+        y = made.add("Pad", y, ints(0, 0, 1, 1, 0, 0, 2, 0), np.asarray(7, dtype))
+        models.append(made.ending_with("DequantizeLinear", y, *numbers))
+    check(models, tmp_path, np.random.default_rng(31), 1e-6)
+
+
 def residual(random, batch=1, has_means=True):
     """Return a network of images as torch.onnx exports it: blocks, pool, flatten by a computed shape, classifier.
 

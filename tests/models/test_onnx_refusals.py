@@ -97,6 +97,14 @@ def external():
     return model
 
 
+def sparse():
+    model = one("Relu")
+    values = helper.make_tensor("s", TensorProto.FLOAT, [1], [1.0])
+    places = helper.make_tensor("places", TensorProto.INT64, [1], [0])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [4]))
+    return model
+
+
 def with_opset(version):
     model = one("Relu")
     model.opset_import[0].version = version
@@ -120,6 +128,7 @@ REFUSED = {
     "the input 'x0' has the shape [1, 2, height, 4]": lambda: dynamic_shape(1, 2, "height", 4),
     "the tensor 'c0' is in another file": external,
     "the shape of 't0_0' is unknown": lambda: one("Reshape", lambda made: made.input(2, dtype="int64"), shape=(1, 8)),
+    "the sparse tensor 's'\n  expected: dense tensors": sparse,
     "opset 99 of ai.onnx": lambda: with_opset(99),
     "dilations [2, 2]": lambda: one("AveragePool", opset=19, kernel_shape=[2, 2], dilations=[2, 2]),
     "data [1, 2, 2, 2, 2, 2]": lambda: one("MaxPool", shape=(1, 2, 2, 2, 2, 2), kernel_shape=[2, 2, 2, 2]),

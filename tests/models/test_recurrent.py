@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers with a state, in sequences of runs, against LiteRT; where it refuses a file, tflite-micro's rule."""
 
+import math
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ from models.made import Model
 from models.micro_rules import micro_lstm as micro_lstm_rule
 from models.micro_rules import micro_svdf
 from models.oracle import litert
+from opwest.importers.models.operators import gemmlowp_16
 
 
 def svdf(random, dtype, hybrid=False):
@@ -82,6 +84,10 @@ def test_states(name, tmp_path):
     if make is micro_lstm:  # the reason for the other oracle
         with pytest.raises(RuntimeError):
             litert(make(np.random.default_rng(1), *words).build(), [])
+
+
+def test_factors_of_the_exponential_of_16_bits():
+    assert tuple(round(2**15 * math.exp(-(2.0**power))) for power in range(-2, 5)) == gemmlowp_16._POWERS
 
 
 def test_svdf_with_scales_above_the_range_of_float32():

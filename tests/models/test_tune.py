@@ -81,8 +81,10 @@ def test_measurements_of_cores_are_merged(file, tmp_path):
 
 def test_constants_in_ram_are_offered(file, tmp_path):
     imported(file, tmp_path / "model")
-    out = succeed("tune", tmp_path / "model", "--board", "qemu_cortex_m3", "--wait-states", 3).stdout
-    assert "constants in RAM (cortex-m3; 3 wait states for each load from flash" in out
+    words = ["tune", tmp_path / "model", "--board", "qemu_cortex_m3", "--wait-states", 3]
+    assert "constants in RAM (cortex-m3; 3 wait states for each load from flash" in succeed(*words).stdout
+    offers = json.loads(succeed(*words, "--json").stdout)["result"]["constants"]
+    assert offers and all(one["saved_cycles"] == 3 * one["loads"] > 0 for one in offers)
     imported(file, tmp_path / "placed", "--place", "1=sram")
 
 

@@ -170,6 +170,8 @@ def test_waits_for_devices() -> None:
 
     bars, _ = drawn([step(0, "conv", "npu"), step(1, "copy")])
     assert bars == [(1, 0, 1, "run"), (0, 0, 1, "blocked"), (0, 1, 2, "run")]
+    laid = timeline.lay_out(model([], [step(0, "conv", "npu", launched=True)], [data.Wait("npu", 1, (0,))]))
+    assert laid.bars[0].text.endswith("waited for at the end")
     bars, marks = drawn([step(0, "conv", "npu", launched=True), step(1, "copy")], data.Wait("npu", 2, (0,)))
     assert (1, 1, 2, "pending") in bars and marks[-1].text.startswith("at the end: wait for npu")
     steps = [step(i, f"op{i}", "npu", launched=True) for i in range(3)]

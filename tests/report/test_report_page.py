@@ -124,6 +124,7 @@ def test_empty_parts_of_a_report_are_stated() -> None:
     text = text_of(report_of(model([], [step(0, "op")])))
     for sentence in (
         "No buffers: the caller provides the memory of all tensors.",
+        "workspace0 bytesno buffers",
         "No known constants or programs in flash.",
         "No measurements. To add them, run",
         "No objects.",

@@ -220,8 +220,11 @@ def test_shapes_and_comments_of_a_source(tmp_path):
         " *   line more\n * @return 0\n */\n"
         "int32_t f(const int16_t a[3][4], int16_t b[N], int8_t c[static 2], float (*d)[8]) { return 0; }\n"
         "int32_t g(const int16_t *a, int16_t *b) { return 0; }\n"
+        "struct device;\nint32_t h(const int16_t *a, int16_t *b, struct device *dev) { return 0; }\n"
     )
-    args = drafted(path)["operators"]["f"]["args"]
+    operators = drafted(path)["operators"]
+    assert operators["h"]["device"] == {}
+    args = operators["f"]["args"]
     assert [a["shape"] for a in args] == [[3, 4], "FILL_IN", [2], "FILL_IN"]
     text = draft(path)
     assert '# in the source: int16 [3, 4]: "rows" # columns\n' in text

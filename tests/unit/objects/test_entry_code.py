@@ -13,7 +13,7 @@ from opwest.objects.dwarf import DeclaredParameter, compare, signatures
 from opwest.objects.entry_code import EntryCode, Finding
 from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.judgement import judge_file, unrecorded_options
+from opwest.objects.judgement import judge_file, records_conventions, unrecorded_options
 from opwest.objects.producers import abi_options
 from opwest.objects.report import as_json, as_text
 from opwest.objects.source_attributes import conventions_of
@@ -204,7 +204,9 @@ def test_calling_convention_of_one_function(tmp_path):
     """The debug information of clang records an attribute for the calling convention of a function."""
     need("clang")
     source = f"__attribute__((ms_abi)) {SOURCE.splitlines()[0]}\n__attribute__((ms_abi)) {SOURCE.splitlines()[1]}\n"
-    seen = signatures(made(tmp_path, "clang", "-g", source=source))
+    item = made(tmp_path, "clang", "-g", source=source)
+    assert records_conventions(item) and not records_conventions(made(tmp_path, "clang"))
+    seen = signatures(item)
     assert isinstance(seen, dict)
     declared = [DeclaredParameter("x", "const int32_t *"), DeclaredParameter("y", "int32_t *")]
     assert compare(seen["op"], "status", declared) == ["its calling convention is ms_abi, expected that of C"]
