@@ -322,6 +322,10 @@ MARKS = {
         [("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s")],
         ["5:48: error: 'operators.f.args[0].shape[0]' is not filled in"],
     ),
+    "in one list": (
+        [("shape: [4]", "shape: [FILL_IN, 2, FILL_IN]")],
+        ["5:45: error: 'operators.f.args[0].shape[0]' is not filled in, and 1 other (line 5)"],
+    ),
     # Marks with the same key and the same expected value are grouped; aliases of a mark are the same mark.
     "of one kind": (
         [
