@@ -42,8 +42,8 @@ class IrParameter:
     """Of integers and floats (`half` is 16, `bfloat` is `other`); 0 for the rest."""
 
     def __str__(self) -> str:
-        names = {"pointer": "a pointer", "other": "something else"}
-        return names.get(self.kind) or f"{self.kind} of {self.bits} bits"
+        names = {"pointer": "a pointer", "other": "another type"}
+        return names.get(self.kind) or f"{'an integer' if self.kind == 'integer' else 'a float'} of {self.bits} bits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,16 +182,16 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
         for name, seen, parameter in zip(names, function.parameters, declared, strict=True):
             if seen.kind != parameter.kind or (parameter.kind != "pointer" and seen.bits != parameter.bits):
                 context.faults.error(
-                    f"{head} takes {_words(seen)} for {name!r}, operator {operator.name!r} passes {_words(parameter)}",
+                    f"{head} takes {seen} for {name!r}, operator {operator.name!r} passes {parameter}",
                     operator.location,
-                    expected=_words(parameter),
+                    expected=str(parameter),
                 )
     status = IrParameter("integer", 32)
     result = _value(operator.result) if operator.result else status if operator.returns_status else None
     if function.returns != result:
-        seen_words = "void" if function.returns is None else _words(function.returns)
-        declared_words = "void" if result is None else "a status" if operator.result is None else _words(result)
-        expected = "a function that returns i32, or void" if operator.result is None else _words(result or status)
+        seen_words = "void" if function.returns is None else str(function.returns)
+        declared_words = "void" if result is None else "a status" if operator.result is None else str(result)
+        expected = "a function that returns i32, or void" if operator.result is None else str(result or status)
         context.faults.error(
             f"{head} returns {seen_words}, operator {operator.name!r} returns {declared_words}",
             operator.location,
@@ -206,11 +206,3 @@ def _parameter(argument: Argument) -> IrParameter:
 def _value(argument: Argument) -> IrParameter:
     dtype = argument.type.dtype
     return IrParameter("float" if dtype.is_float else "integer", dtype.size * 8)
-
-
-def _words(parameter: IrParameter) -> str:
-    if parameter.kind == "pointer":
-        return "a pointer"
-    if parameter.kind == "other":
-        return "another type"
-    return f"{'an integer' if parameter.kind == 'integer' else 'a float'} of {parameter.bits} bits"
