@@ -111,8 +111,10 @@ def with_opset(version):
     return model
 
 
-def rnn(**options):
-    return one("RNN", zeros(1, 4, 3), zeros(1, 4, 4), opset=13, shape=(2, 1, 3), results=2, hidden_size=4, **options)
+def rnn(*inputs, **options):
+    return one(
+        "RNN", zeros(1, 4, 3), zeros(1, 4, 4), *inputs, opset=13, shape=(2, 1, 3), results=2, hidden_size=4, **options
+    )
 
 
 def resized_integers(size, **options):
@@ -140,6 +142,7 @@ REFUSED = {
     "ArgMax with select_last_index=1": lambda: one("ArgMax", select_last_index=1),
     "GatherND with batch_dims": lambda: one("GatherND", np.zeros((1, 1), np.int64), batch_dims=1),
     "activations Softsign": lambda: rnn(activations=["Softsign"]),
+    "sequence_lens that are shorter than the sequence": lambda: rnn("", np.asarray([1], np.int32)),
     "clip or input_forget": lambda: rnn(clip=1.0),
     "an index outside of 2 elements": lambda: one("Gather", np.asarray([2], np.int64), axis=1),
     "mode linear with antialias of uint8": lambda: resized_integers(2, mode="linear", antialias=1),
