@@ -21,7 +21,7 @@ def from_ir(function: IrFunction) -> Signature:
     returns = function.returns
     known = DTYPES.get(f"float{returns.bits}") if returns is not None and returns.kind == "float" else None
     if returns not in (None, _STATUS) and known is None:
-        unfit = unfit or f"return type {returns}, expected i32, float, double or void"
+        unfit = unfit or f"it returns {returns}, expected i32, float, double or void"
     parameters = []
     for index, kind in enumerate(function.parameters):
         use = function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ())

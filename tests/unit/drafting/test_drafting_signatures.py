@@ -124,6 +124,17 @@ def test_ir_without_debug_information(tmp_path):
     assert "# direction: in, out, inout or scratch; dtype: int64 or uint64?\n" in text
 
 
+def test_functions_of_ir_that_are_not_operators(tmp_path):
+    path = tmp_path / "operators.ll"
+    path.write_text("define i64 @f(ptr %x) { ret i64 0 }\ndefine i32 @g(ptr %x, i128 %n) { ret i32 0 }\n")
+    with pytest.raises(OpwestError) as caught:
+        draft(path)
+    assert caught.value.diagnostics[0].hint == (
+        "f: it returns an integer of 64 bits, expected i32, float, double or void; "
+        "g: parameter 2 is an integer of 128 bits"
+    )
+
+
 def test_draft_without_debug_information_has_marks_only(tmp_path):
     manifest = drafted(compile_object(tmp_path, "int f(const int *x, int *y) { return *y = *x; }"))
     assert manifest["operators"] == {"f": {"returns": "FILL_IN", "args": ["FILL_IN"]}}
