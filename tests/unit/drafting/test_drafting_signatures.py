@@ -124,6 +124,7 @@ def test_ir_without_debug_information(tmp_path):
     assert "# direction: in, out, inout or scratch; dtype: int64 or uint64?\n" in text
 
 
+@needs_llvmlite
 def test_functions_of_ir_that_are_not_operators(tmp_path):
     path = tmp_path / "operators.ll"
     path.write_text("define i64 @f(ptr %x) { ret i64 0 }\ndefine i32 @g(ptr %x, i128 %n) { ret i32 0 }\n")
