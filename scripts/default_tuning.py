@@ -19,13 +19,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
 
-from opwest.importers.models.choice.geometry import kind_of
-from opwest.importers.models.choice.joins import joined_in_place
-from opwest.importers.models.choice.tables import DEFAULTS, Tables, merged, read_tables, text_of
-from opwest.importers.models.prepare import prepare, program_of
-from opwest.importers.models.processors import CORES
-from opwest.importers.models.request import ROUNDINGS, Options
-from opwest.tuning.cmsis_nn import LIBRARY, compiled, functions_of
+from opwest.compiler.processors import CORES
+from opwest.compiler.request import ROUNDINGS, Options
+from opwest.compiler.selection.costs import kind_of
+from opwest.compiler.selection.joins import joined_in_place
+from opwest.compiler.selection.tuning_files import DEFAULTS, Tables, merged, read_tables, text_of
+from opwest.imports.prepare import prepare, program_of
+from opwest.tuning.emulator import LIBRARY, compiled, functions_of
 from opwest.tuning.measure import distinct, measure
 from opwest.tuning.results import table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opwest.system.processes import end_group, group
+from opwest.base.processes import end_group, group
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS_TO_RUN = 60

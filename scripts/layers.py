@@ -55,7 +55,7 @@ def with_table(text: str, rows: str) -> str:
 def undescribed(configured: Mapping[str, Any]) -> list[str]:
     """Return the packages of the contract without an entry in [packages], and the entries without a package."""
     contract = configured["tool"]["importlinter"]["contracts"][0]
-    layered = {name.strip() for layer in contract["layers"] for name in layer.split("|")} - {"__main__"}
+    layered = {name.strip() for layer in contract["layers"] for name in layer.split(":")} - {"__main__"}
     described = {name.split("/")[0].removesuffix(".py") for name in configured["packages"]}
     return sorted(layered ^ described)
 

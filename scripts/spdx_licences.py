@@ -7,7 +7,7 @@ from pathlib import Path
 
 from packaging.licenses import _spdx  # type: ignore[attr-defined]
 
-LIST = Path(__file__).resolve().parents[1] / "generator/opwest/model/spdx_licences.txt"
+LIST = Path(__file__).resolve().parents[1] / "generator/opwest/model/readers/spdx_licences.txt"
 
 
 def text() -> str:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opwest import activity
-from opwest.diagnostics import first_line, printable
-from opwest.importers import child
-from opwest.importers.folder import refuse_occupied
+from opwest.base import timing
+from opwest.base.diagnostics import first_line, printable
+from opwest.compiler import child
+from opwest.compiler.folder import refuse_occupied
 
 PROCESSES = ("test_import_refusals.py", "test_mutated_files.py", "test_runtimes.py", "test_system.py")
-_MODULES = ("opwest.importers.models.child", "opwest.importers.vela.child")
+_MODULES = ("opwest.imports.trained_child", "opwest.imports.vela_child")
 """Imports that can run here. TVM has an LLVM of its own."""
 _import_in_child = child.import_in_child
 _patch = pytest.MonkeyPatch()
@@ -35,7 +35,7 @@ def use_processes(item: pytest.Item) -> None:
         return
     _patch.setattr(child, "import_in_child", _import_here)
     with contextlib.suppress(ImportError):  # without numpy
-        _patch.setattr(importlib.import_module("opwest.importers.runtimes"), "_run", _runtime_here)
+        _patch.setattr(importlib.import_module("opwest.compiler.reference.runtimes"), "_run", _runtime_here)
 
 
 def _import_here(
@@ -52,17 +52,17 @@ def _import_here(
             warnings.simplefilter("ignore")
             return run(path, folder, options, progress)
 
-    with activity.command([sys.executable, "-P", "-m", module]):
+    with timing.command([sys.executable, "-P", "-m", module]):
         answer = json.dumps(child._answer(reported, request, "cannot import the model"))
     return child._result(json.loads(answer))
 
 
 def _runtime_here(command: list[str], request: Sequence[bytes]) -> tuple[int, bytes]:
-    from opwest.importers import runtimes
+    from opwest.compiler.reference import runtimes
 
     head, content, inputs = json.loads(request[0]), request[1], request[2]
     call = runtimes.Call(**head["call"])
-    with activity.command(command), _silence():
+    with timing.command(command), _silence():
         try:
             cases = runtimes._unpacked(runtimes._loaded(inputs), head["cases"])
             found = runtimes._SERVED[call.format](call, content, cases)

@@ -23,11 +23,10 @@ VARIANTS = {"cortex-m3": "cmsis-nn-none", "cortex-m4": "cmsis-nn-dsp", "cortex-m
 
 def planted_table(file: Path, layer: int, cores: Iterable[str], place: Path) -> Path:
     """Write a table of measurements in which CMSIS-NN is the fastest for one layer of a model, and for no other."""
-    from opwest.importers.models.choice.geometry import key_of
-    from opwest.importers.models.choice.table import Table
-    from opwest.importers.models.choice.tables import Tables, text_of
-    from opwest.importers.models.prepare import prepare, program_of
-    from opwest.importers.models.request import Options
+    from opwest.compiler.request import Options
+    from opwest.compiler.selection.costs import Table, key_of
+    from opwest.compiler.selection.tuning_files import Tables, text_of
+    from opwest.imports.prepare import prepare, program_of
 
     (graph,) = prepare(file, Options(), lambda _: None).graphs
     operation = program_of(graph, Options(), str(file)).operations[layer]

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from opwest import pipeline
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.cli.inspect import inspect
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.drafting.targets import own_target
-from opwest.model.exportability import exportability
+from opwest.model.checks.exportability import exportability
+from opwest.model.inputs.targets import own_target
 from opwest.objects.facts import Abi
-from opwest.request import Request
+from opwest.project.request import Request
 
 NAMED = ("x86-64", "i386")
 """Machines with a target of the same name, which has the C library of the host."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opwest import pipeline
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.project.request import Request
+from opwest.project.writer import WriteResult
 from opwest.render.application import Planned
-from opwest.request import Request
-from opwest.write import WriteResult
 
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from opwest.activity import stage
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.timing import stage
 from opwest.manifest.load import load_manifests
-from opwest.model.files import inspect_objects
-from opwest.model.model import bases
-from opwest.model.resolve import resolve
-from opwest.model.together import check_together
-from opwest.model.variants import check_variants, contexts_of
+from opwest.model.inputs.files import inspect_objects
+from opwest.model.readers.cross_model import check_together
+from opwest.model.readers.resolve import resolve
+from opwest.model.readers.variants import check_variants, contexts_of
+from opwest.model.types.model import bases
 from opwest.plan.memory import plan_model
+from opwest.project.request import Examination, Project, Request, Stage
 from opwest.project.store import check_output, store, store_inputs, twister_names
-from opwest.request import Examination, Project, Request, Stage
 from opwest.zephyr.checks import check_zephyr
 
 
@@ -26,13 +26,13 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         check_output(request)
     templates = None
     if last != "plan" or request.template is not None:  # a check imports nothing that renders
-        from opwest.resources.templates import read_templates
+        from opwest.project.templates import read_templates
 
         templates = read_templates(request.template, faults)
     with stage("load manifests"):
         manifests, faulty = load_manifests(request.manifests, request.texts, faults)
     for path, readings in faulty:
-        from opwest.model.readings import check_readings
+        from opwest.model.readers.error_recovery import check_readings
 
         with stage("check faulty manifests"):
             check_readings(readings, path.parent, request.zephyr.boards, faults)
@@ -47,7 +47,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         check_variants(models, faults)
         check_zephyr(models, request.zephyr, faults)
     if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
-        from opwest.metadata_targets import with_metadata_targets
+        from opwest.project.metadata_objects import with_metadata_targets
 
         models = with_metadata_targets(models, request, faults)
     with stage("plan memory"):
@@ -57,8 +57,8 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     if last == "plan" or templates is None:
         return Project(found)
 
-    from opwest.metadata_objects import compile_metadata
-    from opwest.project.portable import check_portable
+    from opwest.project.metadata_objects import compile_metadata
+    from opwest.project.store import check_portable
     from opwest.render.project_files import project_record, render_project
     from opwest.render.templates.renderer import Renderer
     from opwest.zephyr.runtime import vendored_files

@@ -12,8 +12,8 @@ import golden_support
 from c_support import RUNTIME, compile_all, includes, portable_sources, read_record, run, runtime_objects
 from campaign import SANITIZED_LEVEL
 from golden_support import Metadata
-from opwest.host.compile import RUNTIME_SOURCES, STREAM_SOURCES
 from opwest.render.model_files import metadata_object
+from opwest.runs.compile import RUNTIME_SOURCES, STREAM_SOURCES
 from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"

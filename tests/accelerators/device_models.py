@@ -9,7 +9,7 @@ from typing import Any
 
 from accelerators_support import PROGRAMS
 from c_support import RUNTIME
-from opwest.host.compile import EMULATION_SOURCES
+from opwest.runs.compile import EMULATION_SOURCES
 
 CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
 EMULATION = [RUNTIME / "src" / name for name in EMULATION_SOURCES]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from opwest.model.model import Argument, Binding, Model, Step
+from opwest.model.types.model import Argument, Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Copy, Wait
 from plan_checks import check, conflict, shared_line

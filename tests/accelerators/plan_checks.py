@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conflicts of steps, and checks of a plan without an execution: the order of its steps, and its memory."""
 
-from opwest.model.model import Argument, Binding, Model, Step
+from opwest.model.types.model import Argument, Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Call, Copy, Wait
 

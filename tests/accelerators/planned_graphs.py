@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import projects
 from machine_model import MODES, Machine, first_content, sequential
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.render.actions import actions
 from plan_checks import Wrong, check_memory, check_order
 from random_graphs import RandomGraph

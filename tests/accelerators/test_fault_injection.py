@@ -14,7 +14,7 @@ from fault_models import SUBJECTS
 from fault_named import Named, uses
 from fault_oracle import AGAIN, BUSY, EXCLUSIVE, FREE, LOADS, TIMED_OUT, WOKEN, Oracle, Properties
 from fault_subjects import ALL_HOOKS, Subject, glue
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from session_support import made_once
 
 

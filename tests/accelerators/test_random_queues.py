@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 from campaign import sized
-from opwest.diagnostics import Diagnostics
-from opwest.plan import order, queues
+from opwest.base.diagnostics import Diagnostics
+from opwest.plan import queues
+from opwest.plan import schedule as order
 from opwest.plan import schedule as scheduling
 from opwest.plan.memory import plan_model
 from opwest.plan.schedule import Hold

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from campaign import sized
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.plan import schedule as scheduling
 from opwest.plan.access import Access
 from opwest.plan.memory import plan_memory, plan_model

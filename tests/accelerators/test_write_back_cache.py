@@ -7,8 +7,8 @@ import re
 import projects
 import pytest
 from accelerators_support import PROGRAMS, build, function, generate_quickly, play
-from opwest.diagnostics import Diagnostics
-from opwest.model.model import Model
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.types.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from random_graphs import RandomGraph

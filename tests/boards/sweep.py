@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opwest import pipeline
-from opwest.diagnostics import Diagnostics
-from opwest.model.model import Model
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.types.model import Model
 from opwest.objects.compat import isa_extensions
-from opwest.request import Request
-from opwest.targets import named_targets
+from opwest.objects.targets import named_targets
+from opwest.project.request import Request
+from opwest.zephyr.board_targets import Choice, choose_target
 from opwest.zephyr.checks import check_zephyr
-from opwest.zephyr.choice import Choice, choose_target
-from opwest.zephyr.options import ZephyrOptions
-from opwest.zephyr.workspace import Workspace
+from opwest.zephyr.workspace import Workspace, ZephyrOptions
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kconfig_truth import ARCHITECTURES, BoardTarget, Tree

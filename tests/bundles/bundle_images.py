@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from opwest.base.diagnostics import Diagnostics
 from opwest.bundles.build import BundleRequest, Made, make_bundle
 from opwest.bundles.slots import Slot
 from opwest.bundles.toolchain import machine_options
-from opwest.diagnostics import Diagnostics
-from opwest.model.targets import make_target
-from opwest.targets import named_targets
+from opwest.model.inputs.targets import make_target
+from opwest.objects.targets import named_targets
 from opwest.tuning.emulator import HERE as QEMU
 from opwest.tuning.machines import MACHINES
 from requirements_support import need, need_x86_64

@@ -12,11 +12,11 @@ from opwest.bundles.format import pack, unpack
 from opwest.bundles.libraries import Library
 from opwest.bundles.toolchain import machine_options
 from opwest.bundles.zephyr_build import _command, _options
-from opwest.cli.bundle_actions import MAKE, PERMITTED, SIGN
+from opwest.cli.bundle_options import MAKE, PERMITTED, SIGN
 from opwest.cli.main import main
 from opwest.cli.parser import parser
-from opwest.model.targets import make_target
-from opwest.targets import named_targets
+from opwest.model.inputs.targets import make_target
+from opwest.objects.targets import named_targets
 from requirements_support import need
 from test_build_format import CONTENT, key_of, keys
 from test_build_refusals import GOOD, HEAD, VECTORS, manifest
@@ -213,7 +213,7 @@ def test_a_slot_after_the_last_address(slot, end, tmp_path, capsys):
 def test_an_image_that_cannot_be_read(tmp_path, capsys, monkeypatch):
     need_host()
     path = manifest(tmp_path, GOOD)
-    monkeypatch.setattr("opwest.bundles.linked.DESCRIPTOR", "absent")
+    monkeypatch.setattr("opwest.bundles.image.DESCRIPTOR", "absent")
     message = "cannot use an object of the image: the image has no symbol 'absent'"
     assert errors(capsys, path, *split(f"X86 {tmp_path}/x")) == [message]
 

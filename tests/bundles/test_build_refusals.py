@@ -3,8 +3,8 @@
 
 import pytest
 from bundle_images import HOST_SLOT, bundle, float_model, need_host, small_model
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.bundles.steps import step_results
-from opwest.diagnostics import Diagnostics, OpwestError
 from projects import check
 from requirements_support import need
 

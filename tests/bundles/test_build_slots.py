@@ -2,9 +2,9 @@
 """Slots: addresses, and partitions of a devicetree."""
 
 import pytest
+from opwest.base.diagnostics import Diagnostics
 from opwest.bundles.devicetree import TreeError, partition
 from opwest.bundles.slots import Slot, read_slot
-from opwest.diagnostics import Diagnostics
 
 TREE = """/dts-v1/;
 /* a comment with { and ; */

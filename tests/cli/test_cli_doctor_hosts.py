@@ -10,10 +10,10 @@ import types
 
 import pytest
 from doctor_machines import script
+from opwest.base import commands
 from opwest.doctor import machine as examined
 from opwest.doctor import system, toolchains
 from opwest.doctor.machine import Port
-from opwest.system import commands
 
 pytestmark = pytest.mark.slow
 MANAGERS = {"Darwin": "brew", "Windows": "winget"}
@@ -38,7 +38,7 @@ def machine(fake_machine, monkeypatch, kind):
     monkeypatch.setattr(system.sys, "executable", r"C:\Program Files\Python\python.exe")
     monkeypatch.setattr(commands, "IS_WINDOWS", kind == "Windows")
     monkeypatch.setattr(commands, "SCRIPTS", "bin")
-    monkeypatch.setattr("opwest.board.west.os.access", lambda *_: True)
+    monkeypatch.setattr("opwest.runs.west.os.access", lambda *_: True)
     monkeypatch.setattr(sys, "platform", {"Darwin": "darwin"}.get(kind, sys.platform))
     if kind == "Windows":
         west = made.top / ".venv" / "bin" / "west"

@@ -12,8 +12,8 @@ from foreign_project import PAGES, TOLERANCE, TOOLS, drafts, foreign_project, is
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
 from opwest.cli.main import main
 from opwest.render.llvm.printer import ir_struct_type
-from opwest.render.records import layout
-from opwest.render.records.types import Abi, offsets, size_and_alignment
+from opwest.render.tables import layout
+from opwest.render.tables.types import Abi, offsets, size_and_alignment
 from pages import blocks
 from requirements_support import need, need_x86_64, skip_here
 

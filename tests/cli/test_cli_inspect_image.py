@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from c_support import golden_app
-from opwest.render.records.layout import METADATA_VERSION
+from opwest.render.tables.layout import METADATA_VERSION
 from requirements_support import need_compiler
 
 OUTPUT = {"name": "y", "dtype": "int8", "shape": [2], "size": 2}

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from opwest.nearby import hint_for
+from opwest.base.path_suggestions import hint_for
 from small_models import one_operator
 
 

@@ -50,7 +50,7 @@ def test_everything_else_works_without_west(succeed, app, monkeypatch):
     """Without west and a workspace: check, inspect, generate, update, and a run on the host."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(app))
-    monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.runs.connection.find_west", lambda workspace: None)
     for words in (["check", app / "manifest.yaml"], ["inspect", app / "copy.c"], ["update", app / "app"]):
         succeed(*words)
     succeed("run", app / "app", "--host")
@@ -66,13 +66,13 @@ def test_missing_west_is_one_error(fail, app, monkeypatch, tmp_path):
     base.mkdir(parents=True)
     (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
     monkeypatch.setenv("ZEPHYR_BASE", str(base))
-    monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
-    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
+    monkeypatch.setattr("opwest.runs.connection.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.runs.connection.missing_tools", list)
     message = f"opwest: error: missing tools for Zephyr in '{base}': west\n  hint: run pip install west\n"
     assert run_on(fail, app, "native_sim") == message
 
 
 def test_missing_smpclient_is_one_error(fail, app, monkeypatch):
-    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("opwest.runs.connection.importlib.util.find_spec", lambda name: None)
     found = run_on(fail, app, "mps2/an385")
     assert found.count("error:") == 1 and 'pip install "smpclient[serial]"' in found

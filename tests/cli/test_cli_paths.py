@@ -97,7 +97,7 @@ def test_paths_that_are_not_directories(output, message, fail):
 SLOW = """\
 import sys, time
 from opwest.cli.main import main
-from opwest.write import disk
+from opwest.project import disk
 def step(name):
     if "replace" in name:
         open("started", "w").close()

@@ -11,10 +11,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from opwest.cli.excerpts import Excerpts
-from opwest.cli.printing import shown
-from opwest.cli.terminal import Terminal, cells, terminal_of, wrapped
-from opwest.diagnostics import Diagnostic, Location
+from opwest.base.diagnostics import Diagnostic, Location
+from opwest.cli.printing import Excerpts, Terminal, cells, shown, terminal_of, wrapped
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "invalid"))
 

@@ -8,7 +8,7 @@ import numpy as np
 import projects
 import pytest
 from golden_support import copy_project, generate_project
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from requirements_support import need
 from small_models import generated, given, one_operator
 

@@ -183,7 +183,7 @@ def test_arrays_are_checked_before_the_build(opwest, fail, app, west, tmp_path):
 
 
 def test_missing_tools_are_named(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("opwest.board.connection.missing_tools", lambda: ["ninja", "dtc"])
+    monkeypatch.setattr("opwest.runs.connection.missing_tools", lambda: ["ninja", "dtc"])
     one_error(run("nucleo"), ": ninja, dtc")
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)

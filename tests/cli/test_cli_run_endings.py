@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from campaign import sized
 from golden_support import PROJECTS, generate_project
-from opwest.host import endings
-from opwest.host.endings import Status, run_program
-from opwest.model.dtypes import DTYPES
-from opwest.model.elements import numbers_from
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.elements import numbers_from
+from opwest.runs import processes
+from opwest.runs.processes import Status, run_program
 from requirements_support import need_compiler
 from small_models import generated, given, one_operator
 
@@ -131,8 +131,8 @@ def test_output_is_bounded(fail, app, tmp_path, monkeypatch):
     program = "import os\nfor fd in (1, 2):\n    for _ in range(300):\n        os.write(fd, b'x' * 100000)\n"
     ending = run_program([sys.executable, "-c", program], tmp_path / "absent", None)
     assert ending.code == 0 and 0 < len(ending.errors) <= 1 << 16
-    monkeypatch.setattr("opwest.host.run.LARGEST_OUTPUT", 1 << 20)
-    monkeypatch.setattr(endings, "LARGEST_OUTPUT", 1 << 20)
+    monkeypatch.setattr("opwest.runs.host.LARGEST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(processes, "LARGEST_OUTPUT", 1 << 20)
     (app / "src" / "main.c").write_text('#include <stdio.h>\nint main(void)\n{\n\tfor (;;) {\n\t\tputs("x");\n\t}\n}\n')
     assert "the application printed more than 1 MiB" in fail("run", app, "--host", "--json").out
 

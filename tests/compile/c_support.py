@@ -10,8 +10,8 @@ from pathlib import Path
 
 from campaign import SANITIZED_LEVEL
 from golden_support import Metadata, copy_project, generate_quickly
-from opwest.host.compile import RUNTIME_SOURCES
 from opwest.render.model_files import metadata_object
+from opwest.runs.compile import RUNTIME_SOURCES
 from session_support import digest, digest_of_files, made_once
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import pytest
 from c_support import compile_all, run
 from campaign import sized
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.resources import script
 from opwest.bundles.checks import check_effects
 from opwest.bundles.image import Unit
 from opwest.bundles.libraries import Libraries, Library
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.builds import SourceFile, TargetBuild
+from opwest.model.types.builds import SourceFile, TargetBuild
 from opwest.objects.inspect import read_member
-from opwest.objects.providers import LIBCS, providers
-from opwest.resources import script
+from opwest.objects.library_symbols import LIBCS, providers
 from requirements_support import need
 from test_compile_hidden_state import build_step, write_commands
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from c_support import ROOT, run
+from opwest.base.resources import script
 from opwest.cli.main import main
-from opwest.objects import judgement
+from opwest.objects import linkability
 from opwest.objects.inspect import inspect_object
-from opwest.resources import script
 from requirements_support import need, need_x86_64
 
 pytestmark = pytest.mark.needs("gcc", "cc")
@@ -116,10 +116,10 @@ def test_damaged_objects(tmp_path):
 
 
 def test_texts_are_those_of_check():
-    source = judgement.CSource(Path("a.c"), b"", (), (), ("n",), ())
-    (reason,) = judgement.judge(source)
+    source = linkability.CSource(Path("a.c"), b"", (), (), ("n",), ())
+    (reason,) = linkability.judge(source)
     assert (reason.expected, reason.hint) == (check_operators.EXPECTED, check_operators.HINT)
-    assert check_operators.IGNORED == judgement._IGNORED_STATE
+    assert check_operators.IGNORED == linkability._IGNORED_STATE
 
 
 SECTIONS = {
@@ -150,7 +150,7 @@ def test_judgement_is_that_of_check(tmp_path):
         source, obj = tmp_path / "s.s", tmp_path / "s.o"
         source.write_text(f".globl op\n.type op,@function\nop: ret\n.size op, 1\n{text}")
         run(["gcc", "-c", source, "-o", obj], tmp_path)
-        state = judgement.state_of(inspect_object(obj).members[0])
+        state = linkability.state_of(inspect_object(obj).members[0])
         sizes = {found.section: found.size for found in check_operators.facts(obj.read_bytes()).states}
         # A section with functions and variables is counted as its variables.
         if sum(sizes.values()) != (state.bytes or 0):

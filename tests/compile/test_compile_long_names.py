@@ -6,12 +6,12 @@ from c_support import ON_ZEPHYR, includes, portable_sources, read_record, write_
 from c_support import run as compiler_run
 from campaign import sized
 from golden_support import generate_quickly
-from opwest.board.services import write_services
+from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics
-from opwest.model.identifiers import MOST_CHARACTERS
+from opwest.model.types.identifiers import MOST_CHARACTERS
 from opwest.pipeline import run
-from opwest.request import Request
+from opwest.project.request import Request
+from opwest.runs.connection import write_services
 from requirements_support import need_compiler
 from test_compile_suites import ZTEST
 

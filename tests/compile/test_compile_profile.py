@@ -8,10 +8,10 @@ import projects
 import pytest
 from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, run
 from golden_support import Metadata
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.objects.calls import functions
 from opwest.objects.inspect import inspect_object
-from opwest.render.records.points import points
+from opwest.render.tables.model import points
 from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "asynchronous.c"

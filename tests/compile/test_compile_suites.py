@@ -20,7 +20,7 @@ from c_support import (
     read_record,
 )
 from golden_support import PROJECTS, copy_project, generate_quickly
-from opwest.host.compile import CHECK_INPUTS_FLAG
+from opwest.runs.compile import CHECK_INPUTS_FLAG
 from requirements_support import need_compiler
 from test_compile_emitted import BUILDABLE, COMPILERS, FOREIGN
 

@@ -10,9 +10,9 @@ from random import Random
 import numpy as np
 from fuzz_mutators import mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader, said
-from opwest.diagnostics import Diagnostics
-from opwest.host.arrays import read_runs
+from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.arrays import ArrayError, array_names, read_array
+from opwest.runs.arrays import read_runs
 
 
 def _npy(array: np.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:

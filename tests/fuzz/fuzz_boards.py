@@ -12,14 +12,12 @@ from typing import Any
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
-from opwest.board.link import LinkError
-from opwest.board.progress import Progress
-from opwest.board.session import check_tensors, find_model, run_model
-from opwest.board.shell_connection import ShellConnection
-from opwest.board.shell_link import ShellLink
-from opwest.host.arrays import Runs
-from opwest.zephyr.kconfig import KconfigFiles
-from opwest.zephyr.kconfig_values import KconfigValues
+from opwest.runs.arrays import Runs
+from opwest.runs.link import LinkError
+from opwest.runs.progress import StageProgress
+from opwest.runs.session import check_tensors, find_model, run_model
+from opwest.runs.shell import ShellConnection, ShellLink
+from opwest.zephyr.kconfig import KconfigFiles, KconfigValues
 from opwest.zephyr.workspace import Workspace
 
 Use = Callable[[Any], str]
@@ -86,7 +84,7 @@ def _run(link: Any) -> str:
 
     model = find_model(link.describe(), "m", link.device)
     check_tensors(model, _TENSORS, link.device)
-    outcome = run_model(link, model, Runs({"x": np.zeros(2, np.int16)}), progress=Progress(None))
+    outcome = run_model(link, model, Runs({"x": np.zeros(2, np.int16)}), progress=StageProgress(None))
     return f"{sorted(outcome.outputs)}"
 
 
@@ -132,8 +130,7 @@ def _runner() -> asyncio.Runner:
 
 def start_smp(_folder: Path, use: Use = _run) -> Read:
     """Return the reader of an SMP server's responses: `use` uses the link."""
-    from opwest.board.smp_connection import SmpConnection
-    from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
+    from opwest.runs.smp import DEFAULT_GROUP, SmpConnection, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
 

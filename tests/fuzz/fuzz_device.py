@@ -25,7 +25,7 @@ import fuzz_paths  # noqa: F401
 from fuzz_engine import store
 from fuzz_paths import TESTS
 from golden_support import copy_project, generate_quickly
-from opwest.host.compile import RUNTIME_SOURCES
+from opwest.runs.compile import RUNTIME_SOURCES
 
 HERE = Path(__file__).parent / "device"
 RUNTIME = TESTS.parent / "zephyr_module"

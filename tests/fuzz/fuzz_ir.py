@@ -40,8 +40,8 @@ _WORDS = (
 
 
 def _start_text(_folder: Path) -> Read:
-    from opwest.llvm import text as ir
-    from opwest.llvm.facts import LlvmError
+    from opwest.objects.llvm import text as ir
+    from opwest.objects.llvm.facts import LlvmError
 
     def read(content: bytes) -> str:
         module = content.decode("utf-8", "replace")
@@ -78,9 +78,9 @@ def _bitcode() -> Sequence[bytes]:
 def _start_bitcode(folder: Path) -> Read:
     """Read and compile each input in a separate process, as opwest does with the first."""
     from llvm_support import target
-    from opwest.llvm.api import compile_ir, read_ir
-    from opwest.llvm.facts import CompileOptions, Limits, LlvmError
     from opwest.objects.inspect import read_member
+    from opwest.objects.llvm.api import compile_ir, read_ir
+    from opwest.objects.llvm.facts import CompileOptions, Limits, LlvmError
 
     goal, limits, path = target("cortex-m4f"), Limits(seconds=20.0), folder / "op.bc"
 

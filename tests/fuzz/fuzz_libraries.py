@@ -16,11 +16,11 @@ import numpy as np
 from fuzz_mutators import LONGEST, mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader, messages, plain
 from mlf_mutations import VARIANTS, content_of, examine, mutated
-from opwest.diagnostics import OpwestError
-from opwest.importers.mlf import c_text, packed, packed_calls, processor, wrapper
-from opwest.importers.mlf.corrections import corrected
-from opwest.importers.mlf.params import read_params
-from opwest.importers.mlf.relay import read_relay
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.mlf import c_text, packed, processor, wrapper
+from opwest.frontends.mlf.corrections import corrected
+from opwest.frontends.mlf.params import read_params
+from opwest.frontends.mlf.ports import read_relay
 
 _TOKENS = re.compile(rb"\w+|[^\w\s]|\s+")
 _CHECKED = 8
@@ -109,7 +109,7 @@ def _start_texts(folder: Path) -> Read:
             assert 0 <= one.start < one.end <= len(text)
             if packed.is_packed(one):
                 found.append(str(len(packed.packed_entries(one))))
-            calls = list(packed_calls.packed_calls(one, dict.fromkeys(functions, 3)))
+            calls = list(packed.packed_calls(one, dict.fromkeys(functions, 3)))
             found.append(str(min(len(calls), 4)))
         given = wrapper.read_wrapper(text, "default")
         found.append(str(given and [one.role for one in given.given]))

@@ -8,12 +8,12 @@ from pathlib import Path
 from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
 from golden_support import GOLDEN
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.cli.summary import summary
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.host.own_templates import own_renderer
 from opwest.manifest.yaml_reader import read_yaml
+from opwest.project.lock import Lock
 from opwest.render.project_files import project_record, render_project
-from opwest.write.lock import Lock
+from opwest.runs.harness import own_renderer
 from opwest.zephyr.runtime import vendored_files
 from projects import check
 

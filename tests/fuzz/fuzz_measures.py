@@ -11,13 +11,13 @@ from typing import Any
 from fuzz_boards import SEPARATOR, smp_answers, start_shell, start_smp
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader, plain, said
-from opwest.board.link import LinkError
-from opwest.board.progress import Progress
-from opwest.board.session import find_model
-from opwest.board.west import Build, brief
-from opwest.diagnostics import Diagnostics
-from opwest.host.profile import Profile, parse_measures
+from opwest.base.diagnostics import Diagnostics
 from opwest.report.measured import add_measured
+from opwest.runs.link import LinkError
+from opwest.runs.profile import Profile, parse_measures
+from opwest.runs.progress import StageProgress
+from opwest.runs.session import find_model
+from opwest.runs.west import Build, brief
 from opwest.zephyr.workspace import Workspace
 from report_support import model, step
 
@@ -93,7 +93,7 @@ _BUILD_WORDS = (
 def _start_build(folder: Path) -> Read:
     """Read a build directory of west and the output of west."""
     (folder / "zephyr").mkdir()
-    build = Build(Workspace(folder), "west", folder, "b", folder, Progress(None), folder)
+    build = Build(Workspace(folder), "west", folder, "b", folder, StageProgress(None), folder)
 
     def read(content: bytes) -> str:
         for name in (".config", "zephyr.dts"):

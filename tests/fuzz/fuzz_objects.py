@@ -12,7 +12,7 @@ from random import Random
 from elf_writer import archive_of, arm_object, build_elf
 from fuzz_mutators import mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader, plain, said
-from opwest.objects.dwarf import signatures
+from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import inspect_object, read_member
@@ -144,7 +144,7 @@ _C_WORDS = (
 
 
 def _start_c(_folder: Path) -> Read:
-    from opwest.objects.csource import read_c_source
+    from opwest.objects.c_source import read_c_source
 
     path = Path("x.c")
 
@@ -169,7 +169,7 @@ _CPP_WORDS = (
 
 
 def _start_cpp(_folder: Path) -> Read:
-    from opwest.objects.cppsource import read_cpp_source
+    from opwest.objects.cpp_source import read_cpp_source
 
     path = Path("x.cpp")
 

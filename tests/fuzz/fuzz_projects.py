@@ -9,17 +9,18 @@ from pathlib import Path
 from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
 from golden_support import lock_of
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.files import ProjectFile
-from opwest.host.arrays import read_runs
-from opwest.host.compile import host_build
-from opwest.host.project_data import choose_model, project_record, tensors_of
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.base.project_files import ProjectFile
+from opwest.cli.regenerate import UpdateRequest, update_project
+from opwest.project import disk
+from opwest.project.journal import Change, Journal
+from opwest.project.lock import Lock
 from opwest.project.origin import Origin, read_origin
-from opwest.update.regenerate import UpdateRequest, update_project
-from opwest.write import disk, preview_project, recover
-from opwest.write.journal import Change, Journal
-from opwest.write.lock import Lock
-from opwest.zephyr.options import ZephyrOptions
+from opwest.project.writer import preview_project, recover
+from opwest.runs.arrays import read_runs
+from opwest.runs.compile import host_build
+from opwest.runs.project_data import choose_model, project_record, tensors_of
+from opwest.zephyr.workspace import ZephyrOptions
 from write_support import gen, user, write
 
 _WORDS = 12

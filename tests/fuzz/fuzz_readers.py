@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz_mutators import Mutator, mutate_bytes
-from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.base.diagnostics import Diagnostic, OpwestError
 
 Read = Callable[[bytes], str]
 """Reads one input. Returns the result as text: inputs with new results join the corpus. May not raise."""

@@ -15,11 +15,11 @@ from elf_writer import build_elf
 from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
 from fuzz_readers import Read, Reader, messages
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.packing import greedy, search
-from opwest.packing.judge import judged
-from opwest.packing.table import blocks_of, read_table, written_table
-from opwest.packing.verify import verify
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.plan import greedy, planner
+from opwest.plan.judge import judged
+from opwest.plan.tables import blocks_of, read_table, written_table
+from opwest.plan.verify import verify
 from opwest.report import data
 from opwest.report.changes import compare
 from opwest.report.files import is_report, read_report, to_json, write_report
@@ -273,7 +273,7 @@ def _start_table(folder: Path) -> Read:
             return f"{messages(faults)} {len(faults)}" if given is None else f"{given.size} {given.lower_bound}"
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)
-        best = search.plan_pool(blocks, None, 300)
+        best = planner.search_pool(blocks, None, 300)
         verify(blocks, best.offsets, best.size)
         assert best.lower_bound <= best.size <= first.size
         again = read_table(written_table(rows, best.offsets), "solved.csv", faults)

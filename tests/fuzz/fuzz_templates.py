@@ -11,11 +11,11 @@ from typing import Any
 from fuzz_manifests import words
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.resources import resource
+from opwest.project.templates import read_own_templates
+from opwest.render.templates.files import UserTemplates
 from opwest.render.templates.user import UserRenderer
-from opwest.resources import resource
-from opwest.resources.templates import read_own_templates
-from opwest.templates import UserTemplates
 
 _SEEDS = (
     "{% for m in models %}{{ m.name|upper }} {{ loop.index }}{% else %}none{% endfor %}\n",

@@ -11,10 +11,10 @@ from random import Random
 from ethos_u_payloads import CONFIG_U65_256, REGIONS, STOP, VALID, convolution, copy, feature_map, payload, words_of
 from fuzz_mutators import mutate_bytes
 from fuzz_readers import Read, Reader, plain
-from opwest.diagnostics import OpwestError
-from opwest.ethos_u.check import examine
-from opwest.importers.vela.convert import import_vela
-from opwest.importers.vela.request import Options
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.vela.compile import Options
+from opwest.imports.vela import import_vela
+from opwest.objects.ethos_u.stream import examine
 
 
 def _payload_seeds() -> Sequence[bytes]:

@@ -10,9 +10,9 @@ import pytest
 from fuzz_boards import SEPARATOR, _Shell, smp_answers
 from fuzz_readers import readers
 from golden_support import PROJECTS, lock_of
-from opwest.board.link import Action, LinkError
-from opwest.diagnostics import OpwestError
-from opwest.host.record import check_record
+from opwest.base.diagnostics import OpwestError
+from opwest.runs.link import Action, LinkError
+from opwest.runs.project_data import check_record
 from requirements_support import need
 
 MODEL = "@opwest service 1 1 64\n@opwest model m\n@opwest output y {} {} {}\n@opwest end\n"

@@ -9,7 +9,7 @@ import pytest
 from fuzz_manifests import words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.manifest.load import load_manifest
 from opwest.manifest.schema import schema_path
 from projects import check

@@ -13,11 +13,11 @@ sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 
 import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
-from opwest.diagnostics import Diagnostics  # noqa: E402
-from opwest.host.own_templates import own_renderer  # noqa: E402
-from opwest.metadata_objects import compile_metadata  # noqa: E402
+from opwest.base.diagnostics import Diagnostics  # noqa: E402
+from opwest.project.lock import Lock  # noqa: E402
+from opwest.project.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
-from opwest.write.lock import Lock  # noqa: E402
+from opwest.runs.harness import own_renderer  # noqa: E402
 from opwest.zephyr.runtime import vendored_files  # noqa: E402
 
 PROJECTS = {

@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 from golden_support import PROJECTS, copy_project, emitted
 from json_rows import text_of
 from opwest import __version__, pipeline
-from opwest.diagnostics import Diagnostics
-from opwest.host.own_templates import own_renderer
-from opwest.model.crt_table import system_library
-from opwest.model.fingerprint import model_hash
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.readers.fingerprint import model_hash
+from opwest.model.readers.tvmgen import system_library
+from opwest.project.disk import digest
+from opwest.project.lock import Lock, to_json
+from opwest.project.request import Request
 from opwest.render.application import Planned
 from opwest.render.llvm.module import render_ir
 from opwest.render.note import note_record
 from opwest.render.project_files import project_record, render_project
-from opwest.render.records import layout
-from opwest.request import Request
-from opwest.write.disk import digest
-from opwest.write.lock import Lock, to_json
+from opwest.render.tables import layout
+from opwest.runs.harness import own_renderer
 from opwest.zephyr.runtime import vendored_files
 
 RUNTIME = "modules/opwest/"

@@ -13,7 +13,7 @@ import pytest
 from golden_store import compared_form, expected, rewrite
 from golden_support import GOLDEN, copy_project, emitted
 from golden_trees import compared
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 
 _LONGEST_DIFF = 200
 

@@ -14,7 +14,7 @@ from golden_trees import LOCK, TREES, Comparison, compared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_edits import EditError, apply_edits, make_edits
-from opwest.write.disk import digest
+from opwest.project.disk import digest
 
 texts = st.lists(st.sampled_from(["", "a", "b", "c", "{", "}", "...", "@@", "@@ a", "+", "-"]), max_size=14)
 

@@ -15,11 +15,11 @@ from graphs.isolated import isolated
 from graphs.planned import Planned, RefusedError
 from models.onnx_support import session
 from models.oracle import litert
-from opwest.diagnostics import OpwestError
-from opwest.importers.models import convert
-from opwest.importers.models.emit.registry import PROCESSORS, VARIANTS
-from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.request import Options
+from opwest.base.diagnostics import OpwestError
+from opwest.compiler.emission.registry import PROCESSORS, VARIANTS
+from opwest.compiler.reference.run import outputs_of, run_graph
+from opwest.compiler.request import Options
+from opwest.imports import convert
 
 EXACT, WRONG, TRACEBACK, REFUSED, INTERNAL, ORACLE = "exact", "wrong", "traceback", "refused", "internal", "no oracle"
 """The outcomes. internal: the import found its own fault."""

@@ -32,7 +32,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from source_mutants import of_python  # noqa: E402
 
-PACKAGE = "opwest.importers.models."
+PACKAGE = "opwest.imports."
 MODULES = (
     *(f"simplify.{name}" for name in ("activations", "identities", "net", "padding", "simplify")),
     *(

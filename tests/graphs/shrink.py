@@ -11,12 +11,12 @@ import numpy as np
 from graphs.campaign import FAULTS, Outcome, drawn_case, subject_of
 from graphs.drawn import drawn
 from models.made import Model
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.graph.types import Rules
-from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.read import read_model
-from opwest.importers.models.simplify.folding import Folding
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.graph.types import Rules
+from opwest.compiler.lowering.simplify import Folding
+from opwest.compiler.reference.run import outputs_of, run_graph
+from opwest.frontends.read import read_model
 
 STORE = Path(__file__).parent / "regressions.zip"
 SECONDS = 60

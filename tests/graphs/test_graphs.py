@@ -22,10 +22,10 @@ from graphs.runs import campaign, table  # noqa: E402
 from graphs.shrink import keep, stored  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
 from models.oracle import litert  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.lower import unused_channels  # noqa: E402
-from opwest.importers.models.request import Options  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.compiler.lowering import unused_channels  # noqa: E402
+from opwest.compiler.request import Options  # noqa: E402
+from opwest.imports.convert import import_model  # noqa: E402
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 

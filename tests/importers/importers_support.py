@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-from opwest.diagnostics import Diagnostics
-from opwest.host.compile import HostCompiler, build_program
-from opwest.write.writer import read_record
+from opwest.base.diagnostics import Diagnostics
+from opwest.project.writer import read_record
+from opwest.runs.compile import HostCompiler, build_program
 from projects import check, generate
 from requirements_support import need
 

@@ -10,7 +10,7 @@ import struct
 import tarfile
 
 import numpy as np
-from opwest.importers.mlf import Options, import_mlf
+from opwest.frontends.mlf import Options, import_mlf
 
 W1 = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75], [-0.5, 1.0, 0.125], [0.75, -0.5, 1.5]], np.float32)
 B1 = np.array([0.1, -0.2, 0.3], np.float32)

@@ -15,8 +15,8 @@ from functools import partial
 import mlf_made as made
 import mlf_mains as mains
 from models.damage import damaged
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers.mlf import Options, import_mlf
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.frontends.mlf import Options, import_mlf
 from projects import check
 
 SECONDS = 10

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 from importers.onnx_made import two_by_two
 from importers.tflite_made import average_pool
 from models.damage import damaged
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers.tvm import Options
-from opwest.importers.tvm.child import import_in_child
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.frontends.tvm import Options
+from opwest.frontends.tvm.child import import_in_child
 from projects import check
 
 MOST_KIB = 6 << 20

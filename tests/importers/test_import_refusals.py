@@ -17,8 +17,8 @@ from importers.onnx_made import model_of, node, two_by_two  # noqa: E402
 from importers.tflite_made import average_pool, custom_operator, magnitudes  # noqa: E402
 from models.damage import damaged  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers.tvm import Options, import_model  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.frontends.tvm import Options, import_model  # noqa: E402
 
 
 def refused(path, folder):
@@ -155,7 +155,7 @@ def test_command_line(tmp_path):
 
 
 def test_ended_process_is_reported(monkeypatch, tmp_path):
-    from opwest.importers.tvm import child
+    from opwest.frontends.tvm import child
 
     path = tmp_path / "pool.tflite"
     path.write_bytes(average_pool())

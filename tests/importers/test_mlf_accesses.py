@@ -6,12 +6,11 @@ import subprocess
 
 import pytest
 from importers_support import output_of
-from opwest.importers.mlf.c_text import functions
-from opwest.importers.mlf.unpack.accesses import read_operator
-from opwest.importers.mlf.unpack.expressions import Grid, Loop, interval, loops_of
-from opwest.importers.mlf.unpack.functions import Trees
-from opwest.importers.mlf.unpack.memory import Budget, extent_of, surely_written
-from opwest.importers.mlf.unpack.syntax import NotUnpackedError
+from opwest.frontends.mlf.c_text import functions
+from opwest.frontends.mlf.unpack.accesses import read_operator
+from opwest.frontends.mlf.unpack.expressions import Grid, Loop, interval, loops_of
+from opwest.frontends.mlf.unpack.functions import NotUnpackedError, Trees
+from opwest.frontends.mlf.unpack.memory import Budget, extent_of, surely_written
 
 TEMPLATE = "int32_t f(float* p0, float* out) {{\n{body}\n  return 0;\n}}\n"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from importers_support import generated, linked, output_of, planned
 from mlf_made import LIB0, LIB1, changed, imported
-from opwest.diagnostics import OpwestError
-from opwest.model.conventions import PACKED
+from opwest.base.diagnostics import OpwestError
+from opwest.model.types.conventions import PACKED
 
 SHAPES = {
     # Main initializes its tensors, or sets only the data, where only the size of the allocation is known.

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from importers_support import ROOT, Built, generated, linked, output_of, planned
 from mlf_made import HEADER, LIB0, LIB1, changed, imported
-from opwest.diagnostics import OpwestError
-from opwest.importers.mlf import Options, import_mlf
-from opwest.importers.mlf.draft import TensorOption
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.mlf import Options, import_mlf
+from opwest.frontends.mlf.draft import TensorOption
 
 X = np.array([[1, -2, 3, 0.5]], np.float32)
 INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]

@@ -10,10 +10,10 @@ import time
 
 import mlf_made as made
 import pytest
-from opwest.diagnostics import OpwestError
-from opwest.importers.mlf import Options, import_mlf
-from opwest.importers.mlf.draft import TensorOption
-from opwest.importers.mlf.limits import MEMBER_BYTES
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.mlf import Options, import_mlf
+from opwest.frontends.mlf.draft import TensorOption
+from opwest.frontends.mlf.tar import MEMBER_BYTES
 
 USMP = made.usmp()
 TAR = made.tar_of(USMP)

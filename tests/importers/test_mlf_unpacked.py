@@ -10,8 +10,8 @@ import mlf_mains as mains
 import pytest
 from importers_support import ROOT, generated, linked, output_of, planned
 from mlf_made import HEADER, changed, imported
-from opwest.diagnostics import OpwestError
-from opwest.importers.mlf import Options, import_mlf
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.mlf import Options, import_mlf
 from unpacked_support import Real, compared
 
 

@@ -11,8 +11,8 @@ import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 from importers.onnx_made import computed_shape, small_network, two_by_two  # noqa: E402
 from importers.tflite_made import float_operators  # noqa: E402
-from opwest.importers.runtimes import Call, run  # noqa: E402
-from opwest.importers.tvm import Options, import_model, import_module  # noqa: E402
+from opwest.compiler.reference.runtimes import Call, run  # noqa: E402
+from opwest.frontends.tvm import Options, import_model, import_module  # noqa: E402
 
 
 def saved(model, folder):

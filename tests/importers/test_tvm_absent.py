@@ -4,8 +4,8 @@
 import importlib.util
 
 import pytest
-from opwest.diagnostics import OpwestError
-from opwest.importers.tvm import import_model, import_module
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.tvm import import_model, import_module
 
 
 def test_missing_packages_are_named(monkeypatch, tmp_path):
@@ -25,6 +25,6 @@ def test_only_importers_import_tvm():
     import sys
 
     code = (
-        "import sys, opwest.cli.main, opwest.importers.tvm; sys.exit(any(m in sys.modules for m in ('tvm', 'tflite')))"
+        "import sys, opwest.cli.main, opwest.frontends.tvm; sys.exit(any(m in sys.modules for m in ('tvm', 'tflite')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,10 +14,10 @@ need("tflite")
 from importers.test_vela_import import imported, lines_of  # noqa: E402
 from importers.vela_made import whole  # noqa: E402
 from models.real import model_file  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.ethos_u.check import examine  # noqa: E402
-from opwest.importers.vela import compile as vela  # noqa: E402
-from opwest.importers.vela.request import Options  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.frontends.vela import compile as vela  # noqa: E402
+from opwest.frontends.vela.compile import Options  # noqa: E402
+from opwest.objects.ethos_u.stream import examine  # noqa: E402
 
 FAKE = """\
 import json, pathlib, shutil, sys

@@ -14,11 +14,11 @@ need("tflite")
 
 from ethos_u_payloads import CONFIG_U65_256, STOP, convolution, copy, payload, words_of  # noqa: E402
 from importers.vela_made import ARENA, WEIGHTS, Vela, clashing, mixed, raw, step, whole  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers.vela import convert  # noqa: E402
-from opwest.importers.vela.convert import import_vela  # noqa: E402
-from opwest.importers.vela.request import Options  # noqa: E402
+from opwest.frontends.vela.compile import Options  # noqa: E402
+from opwest.imports import vela  # noqa: E402
+from opwest.imports.vela import import_vela  # noqa: E402
 
 
 def imported(folder, content, **keys):
@@ -118,7 +118,7 @@ def test_fast_scratch_memory_has_a_pool_of_its_own(tmp_path):
 
 def test_scratch_that_is_fast_scratch_too_is_one_argument(tmp_path, monkeypatch):
     # The check refuses the program of this test, which writes the fast scratch memory.
-    monkeypatch.setattr(convert, "checker", lambda *_: None)
+    monkeypatch.setattr(vela, "checker", lambda *_: None)
     stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 0), (2, 64), 16)), STOP])
     folder, manifest = imported(tmp_path, whole(stream).build())
     assert "args: [npu_weights, arena]" in manifest

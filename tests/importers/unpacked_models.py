@@ -20,9 +20,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 
 import pytest
-from opwest.diagnostics import OpwestError
-from opwest.importers.mlf import Options
-from opwest.importers.mlf.draft import TensorOption
+from opwest.base.diagnostics import OpwestError
+from opwest.frontends.mlf import Options
+from opwest.frontends.mlf.draft import TensorOption
 from unpacked_support import NotHere, Real, compared, compared_in_qemu
 
 VARIABLE = "OPWEST_MLF_MODELS"

@@ -12,11 +12,11 @@ import mlf_made as made
 import numpy as np
 from cmsis_nn_support import cmsis_nn_modules
 from importers_support import ROOT, Built, bytes_of, driver, generated, output_of, ports
-from opwest.importers.mlf import Imported, Options, import_mlf
-from opwest.importers.mlf.library import read_library
-from opwest.importers.mlf.metadata import read_metadata
-from opwest.importers.mlf.wrapper import read_header
-from opwest.write.writer import read_record
+from opwest.frontends.mlf import Imported, Options, import_mlf
+from opwest.frontends.mlf.library import read_library
+from opwest.frontends.mlf.metadata import read_metadata
+from opwest.frontends.mlf.wrapper import read_header
+from opwest.project.writer import read_record
 from opwest.zephyr.cmsis_nn import uses_cmsis_nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from opwest.model import files
-from opwest.resources import templates
+from opwest.model.inputs import files
+from opwest.project import templates
 from reached_errors import Reached
 from workshop import Workshop
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.pipeline import run
-from opwest.request import Request
+from opwest.project.request import Request
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 

@@ -3,11 +3,11 @@
 
 import dataclasses
 
-from opwest.importers.models.choice.block import Layouts, Part, block_of, part_of
-from opwest.importers.models.choice.choose import scratch_bytes
-from opwest.importers.models.emit.registry import candidates
-from opwest.importers.models.ir.operations import Pool
-from opwest.importers.models.ir.program import Program, Value
+from opwest.compiler.ir.operations import Pool
+from opwest.compiler.ir.program import Program, Value
+from opwest.compiler.output.variants import candidates
+from opwest.compiler.selection.block import Layouts, Part, block_of, part_of
+from opwest.compiler.selection.choose import scratch_bytes
 from opwest.tuning import random_layers
 
 KINDS = ("convolution", "convolution", "depthwise", "depthwise", "pool", "sum", "elements")

@@ -4,8 +4,8 @@
 import dataclasses
 
 import numpy as np
-from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise
-from opwest.importers.models.operators.windows import Window
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise
+from opwest.compiler.semantics.windows import Window
 from opwest.tuning import random_layers
 
 KINDS = {

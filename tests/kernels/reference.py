@@ -2,10 +2,10 @@
 """The results of operations by numpy, in 64-bit arithmetic."""
 
 import numpy as np
-from opwest.importers.models.interpret.layers import patches
-from opwest.importers.models.ir.functions import AddQuantised
-from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
-from opwest.importers.models.operators.fixed_point import Rounding, scaled
+from opwest.compiler.ir.elements import AddQuantised
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
+from opwest.compiler.reference.layers import patches
+from opwest.compiler.semantics.fixed_point import Rounding, scaled
 
 
 def results_of(operation, *data):

@@ -10,14 +10,14 @@ from kernels import reference
 from kernels.chains import chain, has_pool_with_other_divisors, striped
 from kernels.padded_layers import DTYPES, KINDS, padded_layer
 from kernels.variants import candidate, candidates_of, check, variant_of
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.emit.registry import VARIANTS
-from opwest.importers.models.execute.run import run_program
-from opwest.importers.models.ir.stripes import Striped
-from opwest.importers.models.operators.fixed_point import Rounding
+from opwest.compiler.emission.registry import VARIANTS
+from opwest.compiler.execution.run import run_program
+from opwest.compiler.ir.stripes import Striped
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from opwest.tuning.placement import Offer, offers, offers_text
+from opwest.tuning.tune import Offer, offers, offers_text
 from requirements_support import need
 
 CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}

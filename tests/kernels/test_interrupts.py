@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from campaign import sized
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.emit.registry import candidates
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.output.variants import candidates
 from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate

@@ -9,9 +9,9 @@ import pytest
 from campaign import sized
 from kernels import reference, variants
 from kernels.variants import check, variant_of
-from opwest.importers.models.emit.emit import Emitted, Step, emit_program
-from opwest.importers.models.ir.operations import Sums
-from opwest.importers.models.operators.fixed_point import Multiplier, Requantisation, Rounding
+from opwest.compiler.ir.operations import Sums
+from opwest.compiler.output.emit import Emitted, Step, emit_program
+from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from requirements_support import need

@@ -9,8 +9,8 @@ import pytest
 from campaign import sized
 from kernels import variants
 from kernels.variants import FLAGS, variant_of
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.operators.fixed_point import Rounding
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
 from requirements_support import need
 

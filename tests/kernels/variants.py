@@ -3,7 +3,7 @@
 
 import numpy as np
 from kernels import reference
-from opwest.importers.models.emit.emit import emit_program
+from opwest.compiler.output.emit import emit_program
 from opwest.tuning import random_layers
 from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate

@@ -13,17 +13,17 @@ from pathlib import Path
 import projects
 from campaign import sized
 from golden_support import copy_project
-from opwest.diagnostics import Diagnostics
-from opwest.host.compile import RUNTIME_SOURCES
-from opwest.host.own_templates import own_renderer
-from opwest.metadata_objects import compile_metadata
-from opwest.model import targets
-from opwest.model.dtypes import DTYPES, DType
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.inputs import targets
+from opwest.model.types.dtypes import DTYPES, DType
 from opwest.objects.compat import TargetAbi
+from opwest.objects.targets import named_targets
+from opwest.project.lock import Lock
+from opwest.project.metadata_objects import compile_metadata
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
-from opwest.targets import named_targets
-from opwest.write.lock import Lock
+from opwest.runs.compile import RUNTIME_SOURCES
+from opwest.runs.harness import own_renderer
 from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from opwest.render.records import layout
-from opwest.render.records.types import Field, Function, Nested, Pointer, Scalar, String, Struct
+from opwest.render.tables import layout
+from opwest.render.tables.types import Field, Function, Nested, Pointer, Scalar, String, Struct
 
 ROOTS = (layout.MODEL, layout.REGISTRY, layout.POINT, layout.DETAILS)
 

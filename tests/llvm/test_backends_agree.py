@@ -26,7 +26,7 @@ from backends_support import (
     read_record,
 )
 from campaign import sized
-from opwest.render.records import layout
+from opwest.render.tables import layout
 from show_support import ROOTS, reachable, read_records, show_header
 
 WALKED = ("x86-64", "i386", "cortex-m0", "cortex-m4f-softfp", "rv32imac", "rv64gc")

@@ -5,7 +5,7 @@ import re
 
 import projects
 import pytest
-from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, OpwestError
 
 MANIFEST = """\
 version: 1

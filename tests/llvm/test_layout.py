@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opwest.render.records.layout against zephyr_module/include/opwest, for every target with a compiler here."""
+"""opwest.render.tables.layout against zephyr_module/include/opwest, for every target with a compiler here."""
 
 import re
 import subprocess
@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 from backends_support import MODELS, PROGRAMS, TARGETS, includes, machine_of
 from c_support import RUNTIME
+from opwest.objects.targets import named_targets
 from opwest.render.c.printer import c_type
-from opwest.render.records import layout
-from opwest.render.records.types import (
+from opwest.render.tables import layout
+from opwest.render.tables.types import (
     Abi,
     Enumeration,
     FieldType,
@@ -21,7 +22,6 @@ from opwest.render.records.types import (
     offsets,
     size_and_alignment,
 )
-from opwest.targets import named_targets
 
 
 def layout_program(abi: Abi) -> str:

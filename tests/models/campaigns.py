@@ -9,16 +9,15 @@ from campaign import sized
 from models.bounds import bound_of, compare, record
 from models.executor import Library, checked, interpreted, program_of
 from models.oracle import litert
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers.models.control import resolve_control
-from opwest.importers.models.lower.lower import lower_graph
-from opwest.importers.models.simplify.folding import Folding
-from opwest.importers.models.simplify.simplify import simplify
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler.lowering.control import resolve_control
+from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.lowering.simplify import Folding, simplify
 from requirements_support import need
 
 need("tflite")
 
-from opwest.importers.models.tflite.read import read_tflite  # noqa: E402
+from opwest.frontends.tflite.read import read_tflite  # noqa: E402
 
 CONFIGURATIONS = sized(6, 50)
 """The number of configurations of one operator and dtype."""

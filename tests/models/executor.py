@@ -10,13 +10,13 @@ import subprocess
 import numpy as np
 import pytest
 from campaign import SANITIZED_LEVEL
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.emit.emit import emit_program, source_of
-from opwest.importers.models.execute.run import run_program
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.interpret.run import outputs_of, run_graph
-from opwest.importers.models.ir.verify import verify
-from opwest.importers.models.lower.lower import lower_graph, with_passes
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.execution.run import run_program
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.ir.verify import verify
+from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.output.emit import emit_program, source_of
+from opwest.compiler.reference.run import outputs_of, run_graph
 from requirements_support import need
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror")

@@ -16,11 +16,10 @@ need("onnx", "onnxruntime")
 import onnx  # noqa: E402
 import onnxruntime as ort  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from opwest.importers.models.graph.types import Rules  # noqa: E402
-from opwest.importers.models.onnx.read import read_onnx  # noqa: E402
-from opwest.importers.models.onnx.unsigned import with_unsigned_weights  # noqa: E402
-from opwest.importers.models.simplify.folding import Folding  # noqa: E402
-from opwest.importers.models.simplify.simplify import simplify  # noqa: E402
+from opwest.compiler.graph.types import Rules  # noqa: E402
+from opwest.compiler.lowering.simplify import Folding, simplify  # noqa: E402
+from opwest.frontends.onnx.file import with_unsigned_weights  # noqa: E402
+from opwest.frontends.onnx.read import read_onnx  # noqa: E402
 
 CONFIGURATIONS = sized(2, 50)
 """The number of random models of one operator."""

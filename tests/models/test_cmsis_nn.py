@@ -16,14 +16,14 @@ from models.campaigns import CASES, CONFIGURATIONS, cases_of, graph_of
 from models.executor import Library, interpreted
 from models.layers import KINDS, quantised
 from models.made import of_one
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.emit.cmsis_nn import sizes
-from opwest.importers.models.emit.cmsis_nn.extensions import EXTENSIONS, VARIANTS
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.graph.types import Rules
-from opwest.importers.models.ir.operations import Convolution, Depthwise
-from opwest.importers.models.lower.lower import lower_graph
-from opwest.importers.models.operators.windows import Window
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.graph.types import Rules
+from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.kernels.cmsis_nn import sizes
+from opwest.compiler.kernels.cmsis_nn.sizes import EXTENSIONS, VARIANTS
+from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.semantics.windows import Window
 from opwest.tuning import random_layers
 from opwest.zephyr.cmsis_nn import required_sources
 

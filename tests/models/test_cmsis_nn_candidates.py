@@ -10,7 +10,7 @@ from cmsis_nn_support import VARIANTS, cmsis_nn_directory, planted_table
 from in_process import fail, opwest, succeed
 from models.commands import CLASSES, chosen, dense
 from models.test_max_ram import convolutions
-from opwest.cli.import_kinds import with_kind
+from opwest.cli.import_options import with_kind
 from opwest.tuning.check import check
 from requirements_support import need
 

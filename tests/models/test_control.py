@@ -8,8 +8,8 @@ import pytest
 from in_process import fail, succeed
 from models.campaigns import check_configurations, refusal, sequences
 from models.made import Model
-from opwest.importers.models.graph.faults import Damaged
-from opwest.importers.models.tflite.read import read_tflite
+from opwest.compiler.graph.types import Damaged
+from opwest.frontends.tflite.read import read_tflite
 
 
 def model_with(*subgraphs):

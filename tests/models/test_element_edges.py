@@ -12,12 +12,12 @@ from models.campaigns import graph_of, lowering_fault
 from models.executor import Library, interpreted, program_of
 from models.made import Model, of_one
 from models.oracle import litert
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.interpret.run import run_graph
-from opwest.importers.models.lower.lower import lower_graph, with_passes
-from opwest.importers.models.tflite.read import read_tflite
-from opwest.importers.models.vectors import make_vectors
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.reference.run import run_graph
+from opwest.frontends.tflite.read import read_tflite
+from opwest.imports.vectors import make_vectors
 
 TRAPS = ("-fsanitize=undefined,float-cast-overflow", "-fsanitize-undefined-trap-on-error")
 WHOLE = ["int8", "int16", "int32", "int64"]

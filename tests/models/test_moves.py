@@ -12,17 +12,16 @@ from models.executor import Library, program_of
 from models.made import Model, of_one
 from models.moves import KINDS, numbers
 from models.oracle import litert
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.choice.geometry import key_of
-from opwest.importers.models.convert import import_model
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.graph.faults import Damaged
-from opwest.importers.models.interpret.run import run_graph
-from opwest.importers.models.simplify.folding import Folding
-from opwest.importers.models.simplify.simplify import simplify
-from opwest.importers.models.tflite.read import read_tflite
-from opwest.importers.models.vectors import make_vectors
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.graph.types import Damaged
+from opwest.compiler.lowering.simplify import Folding, simplify
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.reference.run import run_graph
+from opwest.compiler.selection.costs import key_of
+from opwest.frontends.tflite.read import read_tflite
+from opwest.imports.convert import import_model
+from opwest.imports.vectors import make_vectors
 from requirements_support import need
 
 RESULT = ("int8", 0.2, 0)

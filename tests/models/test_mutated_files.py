@@ -15,12 +15,12 @@ from campaign import sized
 from models import sampled, test_onnx_float
 from models.damage import damaged, damaged_onnx
 from models.onnx_quantised import quantised
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers.models.control import resolve_control
-from opwest.importers.models.convert import import_model
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.read import read_model
-from opwest.importers.models.request import Options
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.lowering.control import resolve_control
+from opwest.compiler.request import Options
+from opwest.frontends.read import read_model
+from opwest.imports.convert import import_model
 
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)

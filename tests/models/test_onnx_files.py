@@ -8,17 +8,17 @@ from models.bounds import ONNX
 from models.onnx_support import CONFIGURATIONS, Made, check, floats, interpreted, kinds_of, opset_of, session
 from models.test_onnx_refusals import refused
 from onnx import TensorProto, defs, helper, numpy_helper
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers import child
-from opwest.importers.models.convert import import_model
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.graph.types import Rules
-from opwest.importers.models.onnx import reductions
-from opwest.importers.models.onnx.reductions import axes_of
-from opwest.importers.models.onnx.registry import TRANSLATIONS
-from opwest.importers.models.read import read_model
-from opwest.importers.models.request import Options
-from opwest.importers.models.simplify.folding import Folding
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler import child
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.graph.types import Rules
+from opwest.compiler.lowering.simplify import Folding
+from opwest.compiler.request import Options
+from opwest.frontends.onnx import reductions
+from opwest.frontends.onnx.reductions import axes_of
+from opwest.frontends.onnx.translation import TRANSLATIONS
+from opwest.frontends.read import read_model
+from opwest.imports.convert import import_model
 
 REDUCTIONS = [f"Reduce{name}" for name in "Sum Mean Max Min Prod L1 L2 SumSquare LogSum LogSumExp".split()]
 
@@ -158,19 +158,17 @@ def test_an_exception_of_a_reader_is_an_internal_error(monkeypatch, tmp_path):
     with pytest.raises(OpwestError) as caught:
         import_model(tmp_path / "m.onnx", tmp_path / "out", Options())
     [one] = caught.value.diagnostics
-    assert one.message == "internal error: KeyError: 'Relu', at opwest.importers.models.onnx.reductions:2"
+    assert one.message == "internal error: KeyError: 'Relu', at opwest.frontends.onnx.reductions:2"
     assert one.hint.startswith("report this error with the model file and the version, opwest ")
     assert not (tmp_path / "out").exists()
 
 
 def test_an_exception_in_the_child_is_an_internal_error(tmp_path):
-    scope = {"__name__": "opwest.importers.models.convert"}
+    scope = {"__name__": "opwest.imports.convert"}
     exec("def run(path, folder, options, progress):\n    return [][3]\n", scope)
     request = {"path": str(tmp_path / "m.onnx"), "folder": str(tmp_path / "out"), "options": {}}
     [one] = child._answer(scope["run"], request, "cannot import the model")["diagnostics"]
-    assert one["message"].startswith(
-        "internal error: IndexError: list index out of range, at opwest.importers.models.convert:2"
-    )
+    assert one["message"].startswith("internal error: IndexError: list index out of range, at opwest.imports.convert:2")
     # numpy is not to blame for its operands.
     exec("def run(*_):\n    import numpy\n    numpy.broadcast_to(numpy.zeros(3), (2,))\n", scope)
     [one] = child._answer(scope["run"], request, "cannot import the model")["diagnostics"]

@@ -16,7 +16,7 @@ from models.onnx_support import CONFIGURATIONS, Made, check, floats, graph_of, k
 from models.test_onnx_movement import residual
 from onnx import helper, load_from_string, numpy_helper
 from onnxruntime import InferenceSession
-from opwest.importers.models.onnx.unsigned import with_unsigned_weights
+from opwest.frontends.onnx.file import with_unsigned_weights
 
 FORMS = [("QDQ", "int8", "int8"), ("QDQ", "uint8", "int8"), ("QDQ", "uint8", "uint8"), ("QOperator", "uint8", "int8")]
 """Form, dtypes of data and weights. onnxruntime has no QLinearConv for int8 data in this form."""

@@ -6,10 +6,10 @@ import pytest
 from models.onnx_support import Made
 from onnx import ModelProto, TensorProto, helper
 from onnxruntime import InferenceSession
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.importers.models.graph.check import check_graph
-from opwest.importers.models.lower.lower import lower_graph
-from opwest.importers.models.read import read_model
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.lowering.lower import lower_graph
+from opwest.frontends.read import read_model
 
 
 def refused(model):

@@ -10,9 +10,9 @@ from models.executor import checked, interpreted, program_of
 from models.layers import ACTIVATIONS, KINDS, dilation, float_lstm, operands, present, quantised, windows
 from models.made import Model, of_one
 from models.oracle import litert
-from opwest.importers.models.hybrid import dequantise_weights
-from opwest.importers.models.ir.operations import ConvolutionSum
-from opwest.importers.models.tflite.read import read_tflite
+from opwest.compiler.ir.operations import ConvolutionSum
+from opwest.compiler.lowering.hybrid_weights import dequantise_weights
+from opwest.frontends.tflite.read import read_tflite
 
 
 def transposed(random, dtype):

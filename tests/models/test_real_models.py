@@ -11,8 +11,8 @@ need("cc", "tflite", "ai_edge_litert")
 
 from models.oracle import litert  # noqa: E402
 from models.real import model_file, structured_and_random  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.request import Options  # noqa: E402
+from opwest.compiler.request import Options  # noqa: E402
+from opwest.imports.convert import import_model  # noqa: E402
 
 # The most live bytes between steps, with scratch memory; inputs and outputs of the model belong to the caller.
 ARENA = {

@@ -12,7 +12,7 @@ from models.made import Model
 from models.micro_rules import micro_lstm as micro_lstm_rule
 from models.micro_rules import micro_svdf
 from models.oracle import litert
-from opwest.importers.models.operators import gemmlowp_16
+from opwest.compiler.semantics import fixed_point
 
 
 def svdf(random, dtype, hybrid=False):
@@ -87,7 +87,7 @@ def test_states(name, tmp_path):
 
 
 def test_factors_of_the_exponential_of_16_bits():
-    assert tuple(round(2**15 * math.exp(-(2.0**power))) for power in range(-2, 5)) == gemmlowp_16._POWERS
+    assert tuple(round(2**15 * math.exp(-(2.0**power))) for power in range(-2, 5)) == fixed_point._POWERS_16
 
 
 def test_svdf_with_scales_above_the_range_of_float32():

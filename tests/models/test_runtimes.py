@@ -16,10 +16,10 @@ from in_process import succeed
 from models.commands import arrays_of
 from models.made import Model, of_one
 from models.test_user_operators import custom_model, given
-from opwest.diagnostics import OpwestError
-from opwest.importers import runtimes
-from opwest.importers.models.convert import import_model
-from opwest.importers.models.request import Options
+from opwest.base.diagnostics import OpwestError
+from opwest.compiler.reference import runtimes
+from opwest.compiler.request import Options
+from opwest.imports.convert import import_model
 from requirements_support import need
 
 ENDED = "LiteRT 9.9 was terminated by SIGABRT"
@@ -43,7 +43,7 @@ def onnx_model(kind, dtype, **options):
 def planted(monkeypatch, code):
     """Let the process of a runtime end with an exit code, whether the runtime is installed or not."""
     monkeypatch.setattr(runtimes, "name_of", lambda format_: "LiteRT 9.9")
-    monkeypatch.setattr("opwest.importers.models.references.name_of", lambda format_: "LiteRT 9.9")
+    monkeypatch.setattr("opwest.imports.references.name_of", lambda format_: "LiteRT 9.9")
     monkeypatch.setattr(runtimes, "_run", lambda command, request: (code, b""))
 
 
@@ -227,11 +227,11 @@ def test_interrupted_import_leaves_nothing(tmp_path):
 def test_warning_of_the_import_from_tvm(monkeypatch, tmp_path):
     need("tvm", "tflite")
     from importers.tflite_made import average_pool
-    from opwest.importers.tvm import Options as TvmOptions
-    from opwest.importers.tvm import import_model as import_from_tvm
+    from opwest.frontends.tvm import Options as TvmOptions
+    from opwest.frontends.tvm import import_model as import_from_tvm
 
     planted(monkeypatch, -signal.SIGABRT)
-    monkeypatch.setattr("opwest.importers.tvm.vectors.name_of", lambda format_: "LiteRT 9.9")
+    monkeypatch.setattr("opwest.frontends.tvm.vectors.name_of", lambda format_: "LiteRT 9.9")
     (tmp_path / "m.tflite").write_bytes(average_pool())
     done = import_from_tvm(tmp_path / "m.tflite", tmp_path / "model", TvmOptions(vectors=2))
     assert done.warnings == (f"{ENDED}: the golden vectors are from TVM's own execution of the model",)

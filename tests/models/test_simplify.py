@@ -9,9 +9,8 @@ from models.executor import Library, checked, program_of
 from models.layers import operands, quantised
 from models.made import Model, of_one
 from models.moves import numbers
-from opwest.importers.models.graph.types import Graph, Node, Tensor
-from opwest.importers.models.simplify.folding import Folding
-from opwest.importers.models.simplify.simplify import simplify
+from opwest.compiler.graph.types import Graph, Node, Tensor
+from opwest.compiler.lowering.simplify import Folding, simplify
 
 
 def kinds(model):

@@ -12,10 +12,10 @@ from kernels.chains import chain
 from models.commands import arrays_of, run_on_host
 from models.made import Model
 from models.test_max_ram import convolution, imported
-from opwest.importers.models.choice.block import Layouts
-from opwest.importers.models.choice.segments import Segments
-from opwest.importers.models.choice.table import Table
-from opwest.importers.models.ir.stripes import Striped
+from opwest.compiler.ir.stripes import Striped
+from opwest.compiler.selection.block import Layouts
+from opwest.compiler.selection.costs import Table
+from opwest.compiler.selection.segments import Segments
 
 
 def pyramid(constant=None):

@@ -11,15 +11,13 @@ from models.campaigns import cases_of, graph_of
 from models.executor import Library, interpreted, program_of
 from models.made import Model
 from models.oracle import litert
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.choice.geometry import key_of, key_without_pitch
-from opwest.importers.models.choice.joined_channels import in_place
-from opwest.importers.models.choice.joins import Needs, joined_in_place
-from opwest.importers.models.choice.table import Table
-from opwest.importers.models.convert import import_model
-from opwest.importers.models.ir.movement import Move
-from opwest.importers.models.ir.operations import Convolution, Depthwise
-from opwest.importers.models.lower.lower import lower_graph
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.ir.movement import Move
+from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.selection.costs import Table, key_of, key_without_pitch
+from opwest.compiler.selection.joins import Needs, in_place, joined_in_place
+from opwest.imports.convert import import_model
 
 SCALE, ZERO = 0.05, -128
 SQUARE = {"padding": "SAME", "stride_h": 1, "stride_w": 1}

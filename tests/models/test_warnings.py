@@ -21,7 +21,7 @@ from models.test_products import HYBRID, PRODUCTS
 from models.test_recurrent import STATES
 from models.test_reductions import POSITIONS, REDUCTIONS, greatest, position, reduction, running_sum
 from models.test_unary import DTYPES, FLOATS, unary
-from opwest.importers.models.emit.emit import emit_program
+from opwest.compiler.output.emit import emit_program
 from requirements_support import need_compiler
 
 QUANTISED = ("int8", "uint8", "int16")

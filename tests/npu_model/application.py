@@ -13,8 +13,8 @@ from unittest.mock import patch
 import numpy as np
 import yaml
 from in_process import succeed
-from opwest.importers.vela.convert import import_vela
-from opwest.importers.vela.request import Options
+from opwest.frontends.vela.compile import Options
+from opwest.imports.vela import import_vela
 
 from npu_model.vela_support import file_of
 

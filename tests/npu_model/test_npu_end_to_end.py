@@ -17,7 +17,7 @@ from importers.vela_made import whole  # noqa: E402
 from models.campaigns import cases_of, graph_of  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from models.real import model_file, structured_and_random  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
 
 from npu_model.application import application, generated, vela  # noqa: E402
 from npu_model.mixed import MIXED, random_mixed  # noqa: E402

@@ -6,7 +6,7 @@ from math import floor
 
 import numpy as np
 import pytest
-from opwest.importers.models.operators.fixed_point import Rounding, scaled
+from opwest.compiler.semantics.fixed_point import Rounding, scaled
 
 from npu_model.rounding import NATURAL, TFL, TRUNCATE, average_scale, rescale, shifted_right
 

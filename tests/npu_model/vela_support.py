@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import tflite
-from opwest.importers.models.interpret.run import outputs_of, run_graph
+from opwest.compiler.reference.run import outputs_of, run_graph
 
 from npu_model import execute
 

@@ -11,20 +11,24 @@ need("tflite")
 
 from models.made import Model  # noqa: E402
 from models.test_unused_channels import Net  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.importers import checked as checker  # noqa: E402
-from opwest.importers.models import convert, prepare  # noqa: E402
-from opwest.importers.models.choice import block, joined_channels, segments  # noqa: E402
-from opwest.importers.models.convert import import_model  # noqa: E402
-from opwest.importers.models.ir import movement  # noqa: E402
-from opwest.importers.models.ir import verify as rules  # noqa: E402
-from opwest.importers.models.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
-from opwest.importers.models.lower import fused_sums, lower, unused_channels  # noqa: E402
-from opwest.importers.models.lower.builder import LOWERINGS  # noqa: E402
-from opwest.importers.models.proof import prove, reference  # noqa: E402
-from opwest.importers.models.request import Options  # noqa: E402
-from opwest.importers.models.simplify import simplify  # noqa: E402
-from opwest.importers.models.simplify.net import with_options  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.compiler import folder as checker  # noqa: E402
+from opwest.compiler.ir import movement  # noqa: E402
+from opwest.compiler.ir import verify as rules  # noqa: E402
+from opwest.compiler.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
+from opwest.compiler.lowering import (  # noqa: E402
+    fused_sums,
+    lower,
+    simplify,
+    unused_channels,
+)
+from opwest.compiler.lowering.builder import LOWERINGS  # noqa: E402
+from opwest.compiler.lowering.net import with_options  # noqa: E402
+from opwest.compiler.request import Options  # noqa: E402
+from opwest.compiler.selection import block, joins, segments  # noqa: E402
+from opwest.imports import convert, prepare  # noqa: E402
+from opwest.imports.convert import import_model  # noqa: E402
+from opwest.imports.proof import prove, reference  # noqa: E402
 
 SCALE, ZERO = 0.05, -128
 PLAIN = {"fused_activation_function": "NONE"}
@@ -154,7 +158,7 @@ def test_choice_of_concatenations_in_place(model, tmp_path, plant):
         pairs = zip(found.items(), reversed(firsts), strict=True)
         return {value: dataclasses.replace(one, first=first) for (value, one), first in pairs}
 
-    plant("operands_of", reversed_places, joined_channels)
+    plant("operands_of", reversed_places, joins)
     message, _ = failure(model, tmp_path)
     assert message.startswith("the pass 'concatenations in place' is wrong at operator ")
     assert "(CONCATENATION)" in message or "'tensor_7'" in message or "(DEPTHWISE_CONV_2D)" in message, message

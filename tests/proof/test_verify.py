@@ -5,16 +5,15 @@ import dataclasses
 
 import numpy as np
 import pytest
-from opwest.importers.models.execute.run import run_program
-from opwest.importers.models.graph.types import Tensor
-from opwest.importers.models.ir.functions import Arithmetic
-from opwest.importers.models.ir.movement import RESULT, Axis, Move, Region
-from opwest.importers.models.ir.operations import Clamp, Convolution, Copy, Elementwise
-from opwest.importers.models.ir.products import MatrixProduct
-from opwest.importers.models.ir.program import Program, Value, extent_of, rows_of
-from opwest.importers.models.ir.reduction import Reduce
-from opwest.importers.models.ir.verify import RULES, Broken, verify
-from opwest.importers.models.operators.windows import Window
+from opwest.compiler.execution.run import run_program
+from opwest.compiler.graph.types import Tensor
+from opwest.compiler.ir.elements import Arithmetic
+from opwest.compiler.ir.movement import RESULT, Axis, Move, Region
+from opwest.compiler.ir.operations import Clamp, Convolution, Copy, Elementwise, MatrixProduct
+from opwest.compiler.ir.program import Program, Value, extent_of, rows_of
+from opwest.compiler.ir.rows import Reduce
+from opwest.compiler.ir.verify import RULES, Broken, verify
+from opwest.compiler.semantics.windows import Window
 
 SHAPE = (1, 2, 3, 4)
 

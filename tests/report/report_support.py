@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from opwest import pipeline
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.project.request import Examination, Request
 from opwest.report import data, make
-from opwest.report.codec import decode, encode
+from opwest.report.files import decode, encode
 from opwest.report.measured import add_measured
-from opwest.request import Examination, Request
 
 TESTS = Path(__file__).resolve().parents[1]
 TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from golden_support import PROJECTS, copy_project
 from json_rows import text_of
-from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.report import data, make
-from opwest.report.codec import decode, encode
-from opwest.report.files import is_report, read_report, to_json, write_report
+from opwest.report.files import decode, encode, is_report, read_report, to_json, write_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
 from report_support import HOSTILE, example, hostile, model, report_of

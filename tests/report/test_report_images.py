@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from elf_writer import build_elf
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.objects.elf import parse_elf
-from opwest.objects.float_code import is_float_code
+from opwest.objects.library_symbols import is_float_code
 from opwest.report import data, sizes
 from opwest.report.changes import compare
 from opwest.report.images import HELPERS, OWN, add_images

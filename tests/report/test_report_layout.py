@@ -8,14 +8,13 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.report import data, figures, labels, memory_map, timeline, treemap, words
+from opwest.report import data, figures, memory_map, timeline, words
 from opwest.report.collect import collect, take_over
-from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, timeline_rows
-from opwest.report.graph import MOST_STEPS, Edge, edges_of, graph_row
-from opwest.report.labels import part
-from opwest.report.live import live_bytes
+from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_rows
+from opwest.report.memory_map import live_bytes
 from opwest.report.page import page
 from opwest.report.sizes import ram_rows
+from opwest.report.step_graph import MOST_STEPS, Edge, edges_of, graph_row
 from report_support import buffer, examined, example, model, report_of, step
 
 # --- Geometry: the drawing equals the plan
@@ -197,7 +196,7 @@ def test_long_schedules_are_drawn_in_bins() -> None:
 @settings(deadline=None, max_examples=60)
 def test_areas_of_a_treemap_are_the_sizes(sizes) -> None:
     sizes = sorted(sizes, reverse=True)
-    found = treemap.squarify(sizes, 900, 230)
+    found = figures.squarify(sizes, 900, 230)
     assert len(found) == len(sizes)
     for size, place in zip(sizes, found, strict=True):
         assert place.width * place.height == pytest.approx(size / sum(sizes))
@@ -222,18 +221,18 @@ def test_each_screen_has_a_treemap_of_all_items() -> None:
 @settings(deadline=None, max_examples=200)
 def test_labels_fit(name, width, height) -> None:
     seen = []
-    for label in labels.labels(name, "1,234 bytes", width, height):
+    for label in figures.labels(name, "1,234 bytes", width, height):
         seen += label.classes.split()
         for tier in label.classes.split():
-            along, across = width * labels.TIERS[tier], height
+            along, across = width * figures.TIERS[tier], height
             if label.vertical:
                 along, across = across, along
             lines = [label.text] if label.second is None else [label.text, label.second]
-            assert max(map(len, lines)) * labels.ADVANCE <= along
-            assert len(lines) * labels.LINE <= across
-            assert label.text == name or (len(label.text) >= labels.LEAST and "…" in label.text)
+            assert max(map(len, lines)) * figures.ADVANCE <= along
+            assert len(lines) * figures.LINE <= across
+            assert label.text == name or (len(label.text) >= figures.LEAST and "…" in label.text)
     assert len(seen) == len(set(seen))
-    assert labels.shortened("constant_weights_17", 9) == "cons…s_17" and labels.shortened("short", 9) == "short"
+    assert figures.shortened("constant_weights_17", 9) == "cons…s_17" and figures.shortened("short", 9) == "short"
 
 
 # --- The graph of steps, and the table of inputs and outputs

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from golden_support import copy_project
+from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics
 from opwest.report import data
 from opwest.report.files import read_report, to_json
 from opwest.report.limits import check_limits, parse_limits

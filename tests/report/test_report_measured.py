@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.report import data, timeline
 from opwest.report.changes import Change, compare
 from opwest.report.measured import add_measured

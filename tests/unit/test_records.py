@@ -5,12 +5,12 @@ import copy
 import dataclasses
 import pickle
 
-import opwest.records
+import opwest.base.frozen_dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opwest.diagnostics import Diagnostic, Location
-from opwest.objects.origins import Origin, Origins
+from opwest.base.diagnostics import Diagnostic, Location
+from opwest.objects.compilers import Origin, Origins
 
 # --- Frozen records behave like those of dataclasses
 
@@ -42,7 +42,7 @@ def made_by(dataclass):
     return Pair, Empty, Own
 
 
-OURS, THEIRS = made_by(opwest.records.dataclass), made_by(dataclasses.dataclass)
+OURS, THEIRS = made_by(opwest.base.frozen_dataclass.dataclass), made_by(dataclasses.dataclass)
 
 
 @given(st.integers(0, 2), st.text("ab", max_size=1), st.integers(0, 2), st.text("ab", max_size=1))
@@ -80,8 +80,8 @@ def test_records_are_frozen_and_can_be_replaced():
 
 
 def test_records_can_be_pickled():
-    from opwest.diagnostics import Location
-    from opwest.packing.problem import Block
+    from opwest.base.diagnostics import Location
+    from opwest.plan.problem import Block
 
     block = Block("a", 1, 1, 0, 1)
     assert pickle.loads(pickle.dumps((block, Location("f")))) == (block, Location("f"))
@@ -123,11 +123,11 @@ def test_initialisation_is_that_of_dataclasses(values, named):
                 except (TypeError, ValueError) as error:
                     yield str(error)
 
-    assert list(results(opwest.records.dataclass)) == list(results(dataclasses.dataclass))
+    assert list(results(opwest.base.frozen_dataclass.dataclass)) == list(results(dataclasses.dataclass))
 
 
 def test_a_subclass_can_have_attributes_of_its_own():
-    @opwest.records.dataclass(frozen=True)
+    @opwest.base.frozen_dataclass.dataclass(frozen=True)
     class Base:
         first: int
 
@@ -143,7 +143,7 @@ def test_a_subclass_can_have_attributes_of_its_own():
 
 
 def test_other_classes_use_dataclasses():
-    @opwest.records.dataclass
+    @opwest.base.frozen_dataclass.dataclass
     class Mutable:
         value: int
 

@@ -23,7 +23,7 @@ for folder in (HERE.parent, HERE):  # for this file as a program
         sys.path.append(str(folder))
 
 from campaign import sized  # noqa: E402
-from opwest.model.conventions import ConventionName  # noqa: E402
+from opwest.model.types.conventions import ConventionName  # noqa: E402
 
 DIMENSIONS = ("board", "back_end", "convention", "version")
 CONVENTIONS: tuple[str, ...] = get_args(ConventionName)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from opwest.write.writer import read_record
+from opwest.project.writer import read_record
 
 _MAIN_C = """\
 #include <stdint.h>

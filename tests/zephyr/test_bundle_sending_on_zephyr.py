@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from bundle_support import MACHINES, SLOT_SIZE, bundle, digits_model, private_key
 from cover import configured
-from opwest.board.image import RunningImage
 from opwest.cli.main import main
+from opwest.runs.images import RunningImage
 from requirements_support import need
 from zephyr_support import ROOT, Built, need_smp
 

@@ -20,8 +20,8 @@ from models.layers import KINDS  # noqa: E402
 from models.test_cmsis_nn import element, pool  # noqa: E402
 from models.test_max_ram import convolutions  # noqa: E402
 from models.test_stripes import pyramid  # noqa: E402
-from opwest.importers.models.graph.types import Rules  # noqa: E402
-from opwest.importers.models.interpret.run import outputs_of, run_graph  # noqa: E402
+from opwest.compiler.graph.types import Rules  # noqa: E402
+from opwest.compiler.reference.run import outputs_of, run_graph  # noqa: E402
 
 pytestmark = pytest.mark.zephyr
 

@@ -19,7 +19,7 @@ from sequence_support import Subject, application
 need("tflite", "ai_edge_litert")
 
 from models.sampled import INTEGERS, samples  # noqa: E402
-from opwest.importers.models.read import read_model  # noqa: E402
+from opwest.frontends.read import read_model  # noqa: E402
 
 pytestmark = pytest.mark.zephyr
 

@@ -13,7 +13,7 @@ import streams
 from busy_project import write_manifest
 from cover import configured
 from gallery import Program, compile_for_targets, output
-from opwest.importers.mlf import Options, import_mlf
+from opwest.frontends.mlf import Options, import_mlf
 from zephyr_support import BACK_ENDS, ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "importers"))

@@ -11,7 +11,7 @@ import projects
 import pytest
 from compile.bfloat16_support import write_project
 from cover import configured
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from requirements_support import need, skip_here
 from zephyr_support import OTHER_VERSIONS, ROOT, need_toolchain
 

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.zephyr
 need("tflite", "smpclient", "qemu-system-arm")
 
 from models.made import Model  # noqa: E402
-from opwest.board.image import RunningImage  # noqa: E402
-from opwest.board.west import Build  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
-from opwest.importers.models.emit.registry import VARIANTS, Variant  # noqa: E402
-from opwest.importers.models.ir.operations import Pool  # noqa: E402
+from opwest.compiler.emission.registry import VARIANTS, Variant  # noqa: E402
+from opwest.compiler.ir.operations import Pool  # noqa: E402
+from opwest.runs.images import RunningImage  # noqa: E402
+from opwest.runs.west import Build  # noqa: E402
 
 BOARD = "mps2/an385"
 """Zephyr's configuration has the kernel's cycle counter, because QEMU has none in the DWT."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cover import configured
-from opwest.importers.mlf import Options
+from opwest.frontends.mlf import Options
 from requirements_support import need, need_x86_64, skip_here
 from sequence_support import Subject, main_of
 from zephyr_support import ROOT

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from opwest import pipeline
-from opwest.activity import stage
-from opwest.bundles.capabilities import capabilities
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.timing import stage
 from opwest.bundles.checks import check_effects, check_linked, check_model
 from opwest.bundles.format import (
     HEADER_SIZE,
@@ -22,26 +24,114 @@ from opwest.bundles.format import (
     Content,
     pack,
 )
-from opwest.bundles.image import ImageBuilder
-from opwest.bundles.linked import descriptor_of, facts_of, foreign_sections, image_of
+from opwest.bundles.image import ImageBuilder, Unit, descriptor_of, facts_of, foreign_sections, image_of
 from opwest.bundles.llext import relocatable_image
-from opwest.bundles.sbom import sbom_of
-from opwest.bundles.selection import Selected, select
 from opwest.bundles.slots import Slot
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
-from opwest.model.fingerprint import model_hash
-from opwest.model.model import Model
+from opwest.bundles.toolchain import Toolchain, capabilities, toolchain_of
+from opwest.model.inputs.targets import make_target
+from opwest.model.readers.fingerprint import model_hash
+from opwest.model.types.builds import Target, TargetBuild
+from opwest.model.types.model import Model
 from opwest.objects.attributes import abi_of
 from opwest.objects.elf import SHF_ALLOC, Elf, parse_elf
 from opwest.objects.facts import ObjectError
+from opwest.objects.targets import named_targets
 from opwest.plan.memory import MemoryPlan
-from opwest.records import dataclass
+from opwest.project.request import Examination, Request, of_variant
+from opwest.project.templates import read_own_templates
 from opwest.render.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
-from opwest.render.records.workspace import used_pools
+from opwest.render.tables.states import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.variants import variant_folder
-from opwest.request import Request
-from opwest.resources.templates import read_own_templates
+
+
+class Selected(NamedTuple):
+    """The model to bundle, its objects and its toolchain."""
+
+    found: Examination
+    build: TargetBuild
+    chain: Toolchain
+
+
+def select(
+    found: Sequence[Examination],
+    folder: Path | None,
+    target: str | None,
+    cc: str | None,
+    variant: str | None,
+    work: Path,
+    faults: Diagnostics,
+) -> Selected:
+    """Return what to bundle. Raises OpwestError if it is not clear."""
+    if folder is not None:
+        from opwest.bundles.zephyr_build import build_toolchain, choose, configuration
+
+        values = configuration(folder)
+        one, build = choose(found, values, target, variant, faults)
+        is_host = values.get("CONFIG_ARCH_POSIX") == "y"
+        return Selected(one, build, build_toolchain(folder, cc, work, is_host=is_host))
+    one = of_variant(found, variant, faults)[0]
+    build, chosen = _build_for(one, target, faults)
+    faults.raise_if_errors()
+    return Selected(one, build, toolchain_of(chosen, cc, work))
+
+
+def _build_for(one: Examination, name: str | None, faults: Diagnostics) -> tuple[TargetBuild, Target]:
+    """Return the objects for a target, the only one of the model by default."""
+    model = one.model
+    own = {build.target.name: build for build in model.builds if build.target is not None}
+    if own:
+        if name is None and len(own) > 1:
+            faults.error(
+                f"model {model.label} has objects for several targets: {', '.join(own)}",
+                model.location,
+                expected="--target NAME, or --build DIR",
+            )
+        elif name is not None and name not in own:
+            faults.error(f"--target: model {model.label} has no objects for {name!r}", hint=nearest(name, own))
+        faults.raise_if_errors()
+        build = own[name] if name is not None else next(iter(own.values()))
+        if build.target is None:
+            raise ValueError("a build of this table has a target")
+        return build, build.target
+    declared: Mapping[str, Target] = {target.name: target for target in model.declared_targets}
+    if name is None:
+        faults.error(
+            f"the operators of model {model.label} are sources: the processor is not known",
+            model.location,
+            expected="--target NAME, or --build DIR",
+            hint="'opwest targets' lists the names",
+        )
+    elif name not in declared and name not in named_targets():
+        faults.error(f"--target: unknown target {name!r}", hint=nearest(name, [*declared, *named_targets()]))
+    faults.raise_if_errors()
+    known = str(name)
+    return model.builds[0], declared.get(known) or make_target(known, named_targets()[known])
+
+
+def sbom_of(units: Sequence[Unit]) -> str:
+    """Return the lines `SHA-256  bytes  name  compiler` of the objects of the manifest."""
+    rows = [
+        f"{unit.digest}  {len(unit.member.content)}  {_word(unit.origin)}  {_compiler(unit.member.content)}\n"
+        for unit in units
+        if unit.origin is not None
+    ]
+    return "".join(rows)
+
+
+def _word(name: str) -> str:
+    """Return a name without white space and control characters."""
+    return "".join("_" if char.isspace() or not char.isprintable() else char for char in name)
+
+
+def _compiler(content: bytes) -> str:
+    """Return the compilers that the section .comment of an object names; "unknown" without one."""
+    elf = parse_elf(content)
+    section = elf.find(".comment")
+    data = elf.data(section) if section else b""
+    texts = [part.decode("utf-8", "replace") for part in data.split(b"\0") if part]
+    shown = ", ".join("".join(char if char.isprintable() else "?" for char in text) for text in dict.fromkeys(texts))
+    return shown or "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterator, Sequence
 
-from opwest.bundles.image import Unit
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.bundles.image import Unit, named_symbols
 from opwest.bundles.libraries import Libraries
-from opwest.bundles.linked import named_symbols
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.builds import TargetBuild
-from opwest.model.c_names import CNames
-from opwest.model.model import Model
+from opwest.model.types.builds import TargetBuild
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model
 from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_REL, SHT_RELA, UNDEFINED, Elf, Section, parse_elf
-from opwest.objects.judgement import Link, effects
+from opwest.objects.linkability import Link, effects
 
 _READ_ONLY = (".data.rel.ro", ".data.rel.local.DW.ref", ".got", ".igot", ".opwest_bundle")
 _START = (".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors")

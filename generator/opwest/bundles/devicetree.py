@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
-from opwest.diagnostics import nearest
-from opwest.records import dataclass
+from opwest.base.diagnostics import nearest
+from opwest.base.frozen_dataclass import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s+|/\*.*?\*/|//[^\n]*|/dts-v1/;|/memreserve/[^;]*;)

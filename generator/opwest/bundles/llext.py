@@ -7,15 +7,180 @@ is writable; others stay in the slot. So code, constants with relocations and co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from opwest.bundles.linked import DESCRIPTOR, named_symbols
-from opwest.bundles.llext_file import compact
+from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.bundles.image import DESCRIPTOR, named_symbols
 from opwest.bundles.toolchain import Toolchain
-from opwest.diagnostics import Diagnostic, OpwestError
-from opwest.objects.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, UNDEFINED, Elf, damaged, parse_elf
-from opwest.objects.relocate import relocation_entries
+from opwest.objects.elf import (
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    SHT_REL,
+    SHT_RELA,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    UNDEFINED,
+    Elf,
+    RawSymbol,
+    damaged,
+    parse_elf,
+)
+from opwest.objects.relocate import Entry, relocation_entries
+
+_HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
+_SECTION = struct.Struct("<10I")
+_SYMBOL = struct.Struct("<IIIBBH")
+_RELOCATION = struct.Struct("<II")
+_WORD = struct.Struct("<I")
+_RELOCATABLE = 1
+_ABSOLUTE = 0xFFF1
+"""SHN_ABS; RawSymbol has it as a negative number."""
+_INFO_LINK = 0x40
+_SECTION_TYPE, _GLOBAL = 3, 1
+_ADDRESSES = (2, 38)
+"""R_ARM_ABS32, R_ARM_TARGET1: the word is the address plus the word before."""
+_CALLS = (10, 30)
+"""R_ARM_THM_CALL, R_ARM_THM_JUMP24."""
+_NO_OPERATION = bytes.fromhex("aff30080")
+"""NOP.W"""
+
+
+class _Part(NamedTuple):
+    """A section of the new file."""
+
+    name: str
+    kind: int
+    flags: int
+    content: bytes
+    align: int
+    link: int = 0
+    info: int = 0
+    entry_size: int = 0
+
+
+class _Symbols:
+    """The symbols of the new file: sections, other local ones, and the exported one."""
+
+    def __init__(self, section_count: int) -> None:
+        self.section_count = section_count
+        self._others: dict[tuple[int, int, int], int] = {}
+
+    def of_section(self, section: int) -> int:
+        """Return the number of the symbol of a section of the new file, from 1 on."""
+        return section
+
+    def of(self, section: int, raw: RawSymbol) -> int:
+        """Return the number of a local symbol."""
+        key = section, raw.value, raw.info & 15
+        return self._others.setdefault(key, 1 + self.section_count + len(self._others))
+
+    def table(self, exported: tuple[int, RawSymbol]) -> tuple[bytes, int]:
+        """Return the table, and the number of the exported symbol: the first global one, whose name is at 1."""
+        rows = [(0, 0, 0, 0, 0, 0)]
+        rows += [(0, 0, 0, _SECTION_TYPE, 0, index + 1) for index in range(self.section_count)]
+        rows += [(0, value, 0, kind, 0, section) for section, value, kind in self._others]
+        section, raw = exported
+        rows.append((1, raw.value, raw.size, _GLOBAL << 4 | raw.info & 15, 0, section))
+        return b"".join(_SYMBOL.pack(*row) for row in rows), len(rows) - 1
+
+
+def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes:
+    """Return a relocatable file with the loaded sections of another one, for Arm.
+
+    `name` is that of the exported symbol, `writable` that of the section to mark as writable.
+    """
+    loaded = [index for index, one in enumerate(elf.sections) if one.flags & SHF_ALLOC and one.size]
+    places = {old: new for new, old in enumerate(loaded, start=1)}
+    table = elf.symbol_table()
+    raw = {one.number: one for one in elf.raw_symbols(table)} if table is not None else {}
+    symbols = _Symbols(len(loaded))
+    contents = {old: bytearray(elf.data(elf.sections[old])) for old in loaded}
+    relocations: dict[int, list[tuple[int, int, int]]] = {old: [] for old in loaded}
+    for index, section in enumerate(elf.sections):
+        if section.kind == SHT_REL and section.info in places:
+            for entry in relocation_entries(elf, index):
+                row = _relocation(entry, raw, places, symbols, contents[section.info])
+                if row is not None:
+                    relocations[section.info].append(row)
+    parts = [_loaded(elf, old, bytes(contents[old]), writable) for old in loaded]
+    changed = [old for old in loaded if relocations[old]]
+    symbol_index = 1 + len(loaded) + len(changed)
+    for old in changed:
+        rows = b"".join(_RELOCATION.pack(at, number << 8 | kind) for at, number, kind in relocations[old])
+        title = f".rel{elf.sections[old].name}"
+        parts.append(_Part(title, SHT_REL, _INFO_LINK, rows, 4, symbol_index, places[old], _RELOCATION.size))
+    content, first_global = symbols.table((places[exported.section], exported))
+    parts.append(_Part(".symtab", SHT_SYMTAB, 0, content, 4, symbol_index + 1, first_global, _SYMBOL.size))
+    parts.append(_Part(".strtab", SHT_STRTAB, 0, b"\0" + name.encode() + b"\0", 1))
+    return _file(elf, parts)
+
+
+def _relocation(
+    entry: Entry, raw: dict[int, RawSymbol], places: dict[int, int], symbols: _Symbols, data: bytearray
+) -> tuple[int, int, int] | None:
+    """Return offset, symbol and type of a relocation in the new file; None if it is applied."""
+    symbol = raw.get(entry.symbol)
+    if symbol is None or symbol.section & 0xFFFF == _ABSOLUTE:
+        _absolute(entry, symbol.value if symbol else 0, data)
+        return None
+    section = places.get(symbol.section)
+    if section is None:
+        raise damaged("a relocation of a section that is not loaded")
+    if entry.type in _ADDRESSES:
+        _add(data, entry.offset, symbol.value)
+        return entry.offset, symbols.of_section(section), entry.type
+    return entry.offset, symbols.of(section, symbol), entry.type
+
+
+def _absolute(entry: Entry, value: int, data: bytearray) -> None:
+    """Apply a relocation with an absolute symbol: an undefined weak one, a call of which has no effect."""
+    if entry.type in _ADDRESSES:
+        _add(data, entry.offset, value)
+    elif entry.type in _CALLS and value == 0:
+        data[entry.offset : entry.offset + len(_NO_OPERATION)] = _NO_OPERATION
+    else:
+        raise damaged(f"relocation {entry.type} of an absolute symbol")
+
+
+def _add(data: bytearray, offset: int, value: int) -> None:
+    (word,) = _WORD.unpack_from(data, offset)
+    _WORD.pack_into(data, offset, (word + value) & 0xFFFFFFFF)
+
+
+def _loaded(elf: Elf, index: int, content: bytes, writable: str) -> _Part:
+    section = elf.sections[index]
+    align = elf.layout.section.unpack_from(elf.content, elf.table_offset + index * elf.layout.section.size)[8]
+    flags = section.flags | (SHF_WRITE if section.name == writable else 0)
+    return _Part(section.name, section.kind, flags, content, max(1, align))
+
+
+def _file(elf: Elf, parts: Sequence[_Part]) -> bytes:
+    """Return the file: header, sections, their names, the table of sections."""
+    names = b"\0"
+    rows = [(0,) * 10]
+    body = bytearray(_HEADER.size)
+    for part in (*parts, None):
+        offset = len(names)
+        names += (part.name if part else ".shstrtab").encode() + b"\0"
+        one = part or _Part(".shstrtab", SHT_STRTAB, 0, names, 1)
+        body += bytes(-len(body) % one.align)
+        rows.append(
+            (offset, one.kind, one.flags, 0, len(body), len(one.content), one.link, one.info, one.align, one.entry_size)
+        )
+        body += one.content
+    body += bytes(-len(body) % 4)
+    start = len(body)
+    body += b"".join(_SECTION.pack(*row) for row in rows)
+    _HEADER.pack_into(
+        *(body, 0, elf.content[:16], _RELOCATABLE, elf.machine, 1, 0, 0, start, elf.flags),
+        *(_HEADER.size, 0, 0, _SECTION.size, len(rows), len(rows) - 1),
+    )
+    return bytes(body)
+
 
 CODE, TABLES, EXPORT = ".text", ".data.rel.ro", ".exported_sym"
 CONSTANTS = ".llext.rodata.noreloc"

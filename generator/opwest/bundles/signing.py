@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opwest.base import commands
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.bundles.format import MOST_SIGNATURES, Bundle, Signature
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.system import commands
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

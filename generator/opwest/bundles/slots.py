@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.frozen_dataclass import dataclass
 from opwest.bundles.devicetree import TreeError, partition
 from opwest.bundles.format import HEADER_SIZE, IMAGE_ALIGN
-from opwest.diagnostics import Diagnostics, Location
-from opwest.records import dataclass
 
 _NUMBER = r"0[xX][0-9a-fA-F]+|[0-9]+"
 _ADDRESS = re.compile(rf"({_NUMBER})(?::({_NUMBER})([kKmM]?))?")

@@ -4,19 +4,28 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest import pipeline
-from opwest.activity import stage
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.timing import stage
 from opwest.bundles.checks import check_vectors
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
-from opwest.host.project_data import project_record
-from opwest.host.steps import host_results
-from opwest.model.elements import elements_of
-from opwest.model.model import Model
+from opwest.bundles.client import BundleClient, Outcome
+from opwest.bundles.link import Fields, Job
+from opwest.bundles.slots_of_board import read_slots
+from opwest.model.readers.fingerprint import model_hash
+from opwest.model.types.elements import elements_of
+from opwest.model.types.model import Model
+from opwest.pipeline import run
+from opwest.project.request import Request, of_variant
 from opwest.render.bundle import StepResult
-from opwest.request import Request
+from opwest.runs.link import LinkError, ModelError
+from opwest.runs.progress import StageProgress
+from opwest.runs.project_data import project_record
+from opwest.runs.step_results import host_results
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,3 +97,127 @@ def _rows(
         message = f"--steps: no step of model {model.name!r} writes a whole tensor of the workspace"
         raise OpwestError([Diagnostic("error", message, model.location)])
     return rows
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The results of a model's steps on this machine, for its first golden vector."""
+
+    model_hash: str
+    """In hexadecimal digits."""
+    results: tuple[StepResult, ...]
+    operators: Sequence[str]
+    """The operator of each step."""
+    tensors: Sequence[str]
+    """The name of each buffer."""
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """The first difference, or None."""
+
+    step: int | None
+    operator: str
+    tensor: str
+    element: int
+    count: int
+    source: str
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        if self.step is None:
+            return f"no step differs from {self.source}"
+        elements = f"{self.count} element{'' if self.count == 1 else 's'}"
+        return (
+            f"step {self.step} ({self.operator}) differs from {self.source}: tensor {self.tensor}: {elements}, "
+            f"the first one at index {self.element}"
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """Return the value for JSON output."""
+        first = {"step": self.step, "operator": self.operator, "tensor": self.tensor, "element": self.element}
+        return {"first": None if self.step is None else {**first, "count": self.count}, "reference": self.source}
+
+
+def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> Expected:
+    """Return the results of steps of a manifest, from a run on this machine. Raises OpwestError."""
+    project = run(Request((manifest,), None, vendored=False, layout="model"), faults, "render")
+    model = of_variant(project.found, variant, faults)[0].model
+    results = tuple(sorted(step_results(manifest, model, faults), key=lambda one: one.point))
+    faults.raise_if_errors()
+    steps = [step.operator.name for step in model.steps]
+    return Expected(model_hash(model), results, steps, [buffer.name for buffer in model.buffers])
+
+
+def check_own(client: BundleClient) -> StepCheck:
+    """Compare the steps with the results in the bundle."""
+    source = "those in the bundle"
+    done = client.do(Job.STEPS, "the end of the golden vector")
+    if done.error == "EILSEQ":
+        step, element, count = (done.fields.number(key) for key in ("step", "element", "count"))
+        return StepCheck(step, done.fields.text("operator"), done.fields.text("tensor"), element, count, source)
+    if done.error == "ENOTSUP":
+        raise ModelError(
+            f"{client.device}: the bundle contains no results of steps",
+            "make it with --steps, or with --observable and give its manifest",
+        )
+    _check(done, client.device)
+    return StepCheck(None, "", "", 0, 0, source)
+
+
+def check_sent(client: BundleClient, expected: Expected, progress: StageProgress) -> StepCheck:
+    """Send the results of this machine along, in the order of the run; stop at the first difference."""
+    source = "those of this machine"
+    active = next((slot for slot in read_slots(client) if "active" in slot.roles), None)
+    if active is None or active.model is None:
+        raise ModelError(f"{client.device}: the board has no model")
+    found = active.model.model_hash.hex()
+    if found != expected.model_hash:
+        raise ModelError(
+            f"{client.device}: the board runs another model or version of it: '{active.model.name}', hash "
+            f"{found[:16]}, expected {expected.model_hash[:16]}",
+            "give the manifest of the installed bundle",
+        )
+    total, sent = sum(len(result.content) for result in expected.results), 0
+    for result in expected.results:
+        size = max(client.part_size // result.dtype.size, 1) * result.dtype.size
+        for offset in range(0, len(result.content), size):
+            part = result.content[offset : offset + size]
+            differs = _compare(client, result, offset, part)
+            if differs is not None:
+                element, count = differs.number("element"), differs.number("count")
+                operator, tensor = expected.operators[result.step], expected.tensors[result.buffer]
+                progress.end()
+                return StepCheck(result.step, operator, tensor, element, count, source)
+            sent += len(part)
+            progress.part("comparing steps", sent, total)
+    return StepCheck(None, "", "", 0, 0, source)
+
+
+def _compare(client: BundleClient, result: StepResult, offset: int, part: bytes) -> Fields | None:
+    """Return the difference of a part, None without one."""
+    done = client.do(
+        Job.PART,
+        "the end of the golden vector",
+        point=result.point,
+        buffer=result.buffer,
+        offset=offset,
+        data=part,
+    )
+    if done.error == "EILSEQ":
+        return done.fields
+    if done.error == "ENOTSUP":
+        raise ModelError(
+            f"{client.device}: the model on the board does not report the ends of its steps",
+            "make the bundle with --observable, or with --steps",
+        )
+    _check(done, client.device)
+    return None
+
+
+def _check(done: Outcome, device: str) -> None:
+    if done.result == 0:
+        return
+    if done.error == "ENOENT":
+        raise ModelError(f"{device}: the board has no model, or the model has no such step")
+    raise LinkError(f"{device}: the golden vector failed: {done.error or done.result}")

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opwest.base import commands
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
 from opwest.bundles.toolchain import Toolchain, command_of, compiler, linked_archives
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
-from opwest.model.builds import Target, TargetBuild
-from opwest.request import Examination, of_variant
-from opwest.system import commands
+from opwest.model.types.builds import Target, TargetBuild
+from opwest.project.request import Examination, of_variant
 
 _LARGEST = 1 << 28
 _LAUNCHERS = ("ccache", "sccache", "distcc")

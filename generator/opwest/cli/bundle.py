@@ -8,9 +8,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import Result
 from opwest.bundles.build import BundleRequest, Made, check_choice, make_bundle
 from opwest.bundles.explanation import as_json
-from opwest.bundles.format import MOST_SIGNATURES, unpack, with_signatures
+from opwest.bundles.format import (
+    MOST_SIGNATURES,
+    is_bundle,
+    read_bundle,
+    unpack,
+    with_signatures,
+    write_file,
+    write_headers,
+)
 from opwest.bundles.signing import (
     c_initialiser,
     key_id,
@@ -21,9 +31,6 @@ from opwest.bundles.signing import (
     valid_keys,
 )
 from opwest.bundles.slots import Slot, read_slot
-from opwest.bundles.store import is_bundle, read_bundle, write_file, write_headers
-from opwest.diagnostics import Diagnostics, Location
-from opwest.result import Result
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,5})")
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import Result
 from opwest.cli.run_options import add_connection, check_connection_options, set_defaults
-from opwest.diagnostics import Diagnostics
-from opwest.result import Result
 
 _ACTIONS = ("install", "list", "confirm", "roll_back", "check_steps")
 _WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base")
@@ -58,7 +58,7 @@ def is_install(options: argparse.Namespace) -> bool:
 
 def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Do what the options request of a board."""
-    from opwest.board.bundle_install import on_board
+    from opwest.bundles.install import on_board
 
     if options.file is not None and not options.check_steps:
         action = next(name for name in _ACTIONS if getattr(options, name)).replace("_", "-")

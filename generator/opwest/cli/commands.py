@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
-from opwest.result import Result
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.result import Result
 
 if TYPE_CHECKING:
     import argparse
 
-    from opwest.zephyr.options import ZephyrOptions
+    from opwest.zephyr.workspace import ZephyrOptions
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate a complete Zephyr application. A repeated run replaces the generated files and keeps your own."""
     from opwest import pipeline
-    from opwest.request import Request
+    from opwest.project.request import Request
 
     if options.target and options.metadata != "llvm":
         faults.error("--target requires --metadata=llvm")
@@ -81,9 +81,8 @@ def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
     """Return the boards, version and workspace of Zephyr from the command line, or from the current workspace."""
     from dataclasses import replace
 
-    from opwest.zephyr.options import ZephyrOptions
     from opwest.zephyr.version import parse_version
-    from opwest.zephyr.workspace import find_workspace
+    from opwest.zephyr.workspace import ZephyrOptions, find_workspace
 
     workspace = find_workspace(options.zephyr_base)
     if options.zephyr_base is not None and (workspace is None or workspace.version is None):
@@ -112,11 +111,11 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
     from opwest import pipeline
-    from opwest.cli.exportability import table
+    from opwest.cli.inspect import table
     from opwest.cli.schedule import schedule_json, timeline
     from opwest.cli.summary import summary, summary_json
-    from opwest.model.exportability import exportability
-    from opwest.request import Request
+    from opwest.model.checks.exportability import exportability
+    from opwest.project.request import Request
 
     if options.profile is not None and not options.schedule:
         faults.error("--profile requires --schedule")
@@ -126,7 +125,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     found = pipeline.run(request, faults, "plan").found
     measured = None
     if options.profile is not None and not faults.has_errors:
-        from opwest.cli.measured_latency import MeasuredLatency
+        from opwest.cli.schedule import MeasuredLatency
 
         measured = MeasuredLatency(options.profile, [one.model for one in found], faults)
     texts, values = [], []
@@ -161,8 +160,8 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
     """
-    from opwest.cli.bundle_actions import check_bundle_options
     from opwest.cli.bundle_install import is_install
+    from opwest.cli.bundle_options import check_bundle_options
 
     check_bundle_options(options, faults)
     if is_install(options):
@@ -179,7 +178,7 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILL_IN marks missing information. `opwest check` lists the remaining marks.
     """
-    from opwest.cli.init import draft
+    from opwest.cli.drafting import draft
 
     return draft(options, faults)
 
@@ -189,7 +188,7 @@ def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     It builds and passes the suite as written. Replace the registers by those of your device.
     """
-    from opwest.cli.new_driver import new_driver as write
+    from opwest.cli.drafting import new_driver as write
 
     return write(options, faults)
 
@@ -268,18 +267,18 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     faults.raise_if_errors()
     set_defaults(options)
     if options.host:
-        from opwest.host.run import run_on_host
+        from opwest.runs.host import run_on_host
 
         return run_on_host(options, faults)
-    from opwest.board.run import run_on_board
+    from opwest.runs.board import run_on_board
 
     return run_on_board(options, faults)
 
 
 def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Call one operator of a generated application under Zephyr, by name, on given arguments."""
-    from opwest.board.call import call_on_board
     from opwest.cli.run_options import check_connection_options, set_defaults
+    from opwest.runs.call import call_on_board
 
     check_connection_options(options, faults)
     faults.raise_if_errors()
@@ -294,7 +293,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     of a table with a column 'offset' are verified. For a manifest, print the plan of its model; -o writes the tables.
     """
     if options.file.suffix in (".yaml", ".yml"):
-        from opwest.cli.plan_model import plan_model
+        from opwest.cli.plan import plan_model
 
         return plan_model(options, faults)
     from opwest.cli.plan import plan as plan_table
@@ -314,7 +313,7 @@ def doctor(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: machine and ABI of their objects, and the Zephyr configuration that selects each."""
-    from opwest.targets import named_targets
+    from opwest.objects.targets import named_targets
 
     table = named_targets()
     lines = []

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from opwest import __version__
-from opwest.diagnostics import printable
+from opwest.base.diagnostics import printable
+from opwest.base.result import Result
 from opwest.doctor.features import State, offered, states
 from opwest.doctor.machine import EMULATORS, Machine, examine
 from opwest.doctor.packages import Package
 from opwest.doctor.programs import Answer
 from opwest.doctor.toolchains import VARIANT, Sdk
 from opwest.doctor.workspaces import Zephyr
-from opwest.result import Result
 from opwest.zephyr.version import OLDEST
 
 _BUILD = ("cmake", "ninja", "dtc", "gperf")

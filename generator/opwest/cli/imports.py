@@ -11,18 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opwest.diagnostics import Diagnostics, Location
-from opwest.importers.models import child as models_child
-from opwest.importers.models import request as models
-from opwest.importers.vela import child as vela_child
-from opwest.importers.vela import request as vela
-from opwest.model.dtypes import DTYPES
-from opwest.model.identifiers import MOST_CHARACTERS, fault_of_name
-from opwest.result import Result
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import Result
+from opwest.compiler import request as models
+from opwest.frontends.vela import compile as vela
+from opwest.imports import trained_child as models_child
+from opwest.imports import vela_child
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.identifiers import MOST_CHARACTERS, fault_of_name
 
 if TYPE_CHECKING:
-    from opwest.importers.mlf.draft import TensorOption
-    from opwest.importers.tvm import Imported
+    from opwest.frontends.mlf.draft import TensorOption
+    from opwest.frontends.tvm import Imported
 
 
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -58,7 +58,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
     if arrays is not None:
-        from opwest.host.comparison import DEQUANTISED, compare
+        from opwest.imports.comparison import DEQUANTISED, compare
 
         several = len(done.models) > 1
         tolerance = DEQUANTISED if options.dequantise_weights else None
@@ -173,8 +173,8 @@ def _trained(done: models.Imported, model: str) -> str:
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; print progress on standard error."""
-    from opwest.importers.tvm import Options
-    from opwest.importers.tvm.child import import_in_child
+    from opwest.frontends.tvm import Options
+    from opwest.frontends.tvm.child import import_in_child
 
     _check_name(options, faults)
     settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _progress(options))
@@ -189,7 +189,7 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model in microTVM's Model Library Format, versions 5, 6 and 7; TVM is not required."""
-    from opwest.importers import mlf
+    from opwest.frontends import mlf
 
     _check_name(options, faults)
     tensors = _tensors(options.tensor, faults)
@@ -225,7 +225,7 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
 
 def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
     """Return the values of --tensor by tensor name."""
-    from opwest.importers.mlf.draft import TensorOption
+    from opwest.frontends.mlf.draft import TensorOption
 
     found = {}
     for text in given:

@@ -4,25 +4,53 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from opwest.base.diagnostics import Diagnostics, Location, nearest, printable
+from opwest.base.result import Result
 from opwest.bundles.explanation import as_json as bundle_json
 from opwest.bundles.explanation import as_text as bundle_text
-from opwest.bundles.store import is_bundle, read_bundle
-from opwest.diagnostics import Diagnostics, Location, nearest
-from opwest.model.builds import Target
-from opwest.model.ir_files import is_ir
-from opwest.model.targets import make_target, target_abi
+from opwest.bundles.format import is_bundle, read_bundle
+from opwest.model.inputs.ir import is_ir
+from opwest.model.inputs.targets import make_target, target_abi
+from opwest.model.types.builds import Target
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
-from opwest.objects.image import NOTE_SECTION, is_image, read_image
-from opwest.objects.image_report import image_json, image_text
+from opwest.objects.images import NOTE_SECTION, image_json, image_text, is_image, read_image
 from opwest.objects.inspect import inspect_object, read_file
 from opwest.objects.magic import ELF
 from opwest.objects.report import Requirement, as_json, as_text
-from opwest.result import Result
-from opwest.targets import named_targets
+from opwest.objects.targets import named_targets
+
+_HEAD = ("object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack")
+_LONGEST_NAME = 80
+
+
+def _cell(value: object) -> str:
+    """Return a value as text; a long path is shortened to its end."""
+    text = "-" if value is None else printable(str(value))
+    return text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME :]
+
+
+def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
+    """Return the rows as a table; stack is the largest frame of the object's operators, in bytes."""
+    if len(rows) > most:
+        rows = sorted(rows, key=lambda row: not row["reasons"])  # rejected objects first, so that they are shown
+    shown = [
+        [
+            _cell(row[key])
+            for key in ("object", "kind", "target", "exportable", "code", "constant", "state_text", "stack_text")
+        ]
+        for row in rows[:most]
+    ]
+    cells = [list(_HEAD), *shown]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(_HEAD))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells]
+    if len(rows) > most:
+        lines.append(f"... and {len(rows) - most} more: --json shows all")
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -96,9 +124,8 @@ def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnos
 
 
 def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
-    from opwest.llvm.facts import LlvmError
-    from opwest.model.ir_inspection import inspect_ir
-    from opwest.model.ir_report import uncompiled_as_json, uncompiled_as_text
+    from opwest.model.inputs.ir_inspection import inspect_ir, uncompiled_as_json, uncompiled_as_text
+    from opwest.objects.llvm.facts import LlvmError
 
     try:
         found = inspect_ir(path, target)

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opwest import activity
-from opwest.cli.import_kinds import with_kind
-from opwest.cli.output_options import check_output_options, is_quiet, is_verbose
+from opwest.base import timing
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
+from opwest.base.result import Result
+from opwest.cli.import_options import with_kind
+from opwest.cli.other_options import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, parser
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
-from opwest.result import Result
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
@@ -100,8 +100,8 @@ def _run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     faults.raise_if_errors()
     with contextlib.ExitStack() as stack:
         if is_verbose(options):
-            stack.enter_context(activity.reported(_print_activity))
-        stack.enter_context(activity.stage(options.command))
+            stack.enter_context(timing.reported(_print_activity))
+        stack.enter_context(timing.stage(options.command))
         result: Result = options.function(options, faults)
     return result
 
@@ -126,8 +126,10 @@ def _print_activity(line: str) -> None:
 
 def _print(found: Sequence[Diagnostic], sources: Mapping[str, bytes], options: argparse.Namespace) -> None:
     """Print diagnostics on standard error; with --quiet, only errors."""
-    from opwest.cli.printing import shown  # only commands with diagnostics need it
-    from opwest.cli.terminal import terminal_of
+    from opwest.cli.printing import (
+        shown,  # only commands with diagnostics need it
+        terminal_of,
+    )
 
     errors = [d for d in found if d.severity == "error"]
     terminal = terminal_of(sys.stderr, getattr(options, "color", None) or "auto")

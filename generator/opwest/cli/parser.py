@@ -12,13 +12,18 @@ from opwest import __version__
 from opwest.cli import commands
 from opwest.cli.bundle_install import add_install_options
 from opwest.cli.bundle_options import add_bundle_options
-from opwest.cli.doctor_options import add_doctor_options
 from opwest.cli.import_options import add_import
-from opwest.cli.manifest_options import add_check, add_generate, add_update
-from opwest.cli.output_options import add_json, add_output
-from opwest.cli.report_options import add_report_options
+from opwest.cli.other_options import (
+    add_check,
+    add_doctor_options,
+    add_generate,
+    add_json,
+    add_output,
+    add_report_options,
+    add_update,
+)
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
-from opwest.importers.models.processors import CORES
+from opwest.compiler.processors import CORES
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.

@@ -5,17 +5,48 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from opwest import nearby
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.context import fault_of_file
-from opwest.packing import greedy, search
-from opwest.packing.judge import judged
-from opwest.packing.problem import PoolPlan
-from opwest.packing.table import Row, blocks_of, read_table, written_table
-from opwest.packing.verify import verify
-from opwest.result import Result
-from opwest.write.new_file import refuse_existing, write_new
+from opwest import pipeline
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import Result
+from opwest.model.inputs.context import fault_of_file
+from opwest.model.types.model import Model
+from opwest.plan import greedy
+from opwest.plan import planner as search
+from opwest.plan.fixed import block_of
+from opwest.plan.judge import judged
+from opwest.plan.memory import MemoryPlan
+from opwest.plan.problem import PoolPlan
+from opwest.plan.sharing import SHARED, find_shares, merged
+from opwest.plan.tables import Row, blocks_of, read_table, written_table
+from opwest.plan.verify import verify
+from opwest.project.request import Request, of_variant
+from opwest.project.single_files import refuse_existing, write_new
+
+
+def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:
+    """Return the rows of one pool with the offsets of the plan, times in steps.
+
+    The buffers that share memory in the plan form one row; its name contains all of theirs.
+    """
+    declared = next(p for p in model.pools if p.name == pool)
+    blocks = [block_of(declared, b, plan.schedule) for b in model.planned if plan.homes[b.name] == pool]
+    offsets = plan.pools[pool].offsets
+    names = {block.name for block in blocks}
+    shares = [
+        share
+        for share in find_shares(model, plan.schedule)
+        if {share.taken, share.taker} <= names and offsets[share.taken] == offsets[share.taker]
+    ]
+    whole, owner = merged(blocks, shares)
+    members: dict[str, list[str]] = {}
+    for block in sorted(blocks, key=lambda b: (b.first, b.last)):
+        members.setdefault(owner[block.name], []).append(block.name)
+    return [Row(SHARED.join(members[b.name]), b.first, b.last + 1, b.size, b.align, offsets[b.name]) for b in whole]
+
 
 _HINT = "choose another file with -o"
 _NODES = 1_000_000
@@ -88,7 +119,7 @@ def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
     if reason is not None:
-        hint = nearby.hint_for(options.file)
+        hint = path_suggestions.hint_for(options.file)
         faults.error(f"cannot read the table: {reason}", Location(str(options.file)), hint=hint)
     faults.raise_if_errors()
     return rows
@@ -99,7 +130,7 @@ def _plan(options: argparse.Namespace, rows: list[Row], first: PoolPlan, faults:
     if rows[0].offset is None:
         blocks = blocks_of(rows)
         planner = options.planner or "search"
-        done = first if planner == "greedy" else search.plan_pool(blocks, options.capacity, options.nodes or _NODES)
+        done = first if planner == "greedy" else search.search_pool(blocks, options.capacity, options.nodes or _NODES)
         verify(blocks, done.offsets, done.size)
         return planner, done
     for name in ("output", "planner", "nodes"):
@@ -114,3 +145,73 @@ def _plan(options: argparse.Namespace, rows: list[Row], first: PoolPlan, faults:
     if done_or_none is None:
         raise AssertionError("a plan without faults was rejected")
     return "table", done_or_none
+
+
+_MODEL_HINT = "choose another directory with -o"
+
+
+def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print the plan of a model, and write a table per pool. Raises OpwestError after errors."""
+    for name, hint in (("capacity", "the manifest defines the sizes of the pools"), ("nodes", None)):
+        if getattr(options, name) is not None:
+            faults.error(f"--{name} requires a table", hint=hint)
+    if options.no_offsets and options.output is None:
+        faults.error("--no-offsets requires -o")
+    faults.raise_if_errors()
+    request = Request((options.file,), planner=options.planner)
+    found = pipeline.run(request, faults, "plan").found
+    faults.raise_if_errors()
+    (model, plan, *_), *_ = of_variant(found, options.variant, faults)
+    rows = {name: pool_rows(model, plan, name) for name in plan.pools}
+    if options.output is not None:
+        paths = {name: options.output / f"{name}.csv" for name in rows}
+        for path in paths.values():
+            refuse_existing(path, _MODEL_HINT)
+        for name, path in paths.items():
+            offsets = None if options.no_offsets else {row.name: row.offset or 0 for row in rows[name]}
+            write_new(path, written_table(rows[name], offsets), _MODEL_HINT)
+    texts = [f"{model.label}: planner {model.memory_planner}"]
+    texts += [_pool_text(model, name, found, plan.pools[name]) for name, found in rows.items()]
+    return Result("\n".join(texts), _as_json(model, rows, plan.pools))
+
+
+def _pool_text(model: Model, name: str, rows: Sequence[Row], plan: PoolPlan) -> str:
+    size = next(p.size for p in model.pools if p.name == name)
+    limit = "" if size is None else f" of {size}"
+    sizes = f"lower bound {plan.lower_bound}, peak {plan.size}{limit} ({distance(plan)})"
+    lines = [
+        f"  pool {name}: {counted(len(rows))}, {sizes}",
+        f"    {'offset':>10} {'size':>10} {'align':>5} {'steps':>11}  buffer",
+    ]
+    for row in sorted(rows, key=lambda r: (r.offset or 0, r.lower, r.name)):
+        steps = f"{row.lower} to {row.upper - 1}" if row.upper - row.lower > 1 else f"{row.lower}"
+        lines.append(f"    {row.offset:>10} {row.size:>10} {row.align:>5} {steps:>11}  {row.name}")
+    return "\n".join(lines)
+
+
+def _as_json(model: Model, rows: dict[str, list[Row]], plans: Mapping[str, PoolPlan]) -> dict[str, Any]:
+    sizes = {pool.name: pool.size for pool in model.pools}
+    return {
+        "model": model.name,
+        **({"variant": model.variant.name} if model.variant else {}),
+        "planner": model.memory_planner,
+        "pools": {
+            name: {
+                "lower_bound": plans[name].lower_bound,
+                "peak": plans[name].size,
+                "capacity": sizes[name],
+                "buffers": [
+                    {
+                        "id": row.name,
+                        "lower": row.lower,
+                        "upper": row.upper,
+                        "size": row.size,
+                        "alignment": row.align,
+                        "offset": row.offset,
+                    }
+                    for row in found
+                ],
+            }
+            for name, found in rows.items()
+        },
+    }

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import Result
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
 from opwest.report.files import read_report, write_report
@@ -15,7 +16,6 @@ from opwest.report.make import Inputs, read_inputs, report_of
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
 from opwest.report.sbom.make import make_sbom, render_sbom, write_sbom
-from opwest.result import Result
 
 FORMATS = ("html", "svg", "json")
 

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 
 _DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
 """The defaults of options that are errors where they have no effect, also with the value of the default."""

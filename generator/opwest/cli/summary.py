@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET, TargetBuild
-from opwest.model.model import Model
-from opwest.model.stack_need import needs_json, stack_text
+from opwest.model.checks.stack_need import needs_json, stack_text
+from opwest.model.types.builds import ANY_TARGET, TargetBuild
+from opwest.model.types.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.devices import device_origin
 

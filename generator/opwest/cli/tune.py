@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opwest.board.candidates import BoardRunner
-from opwest.board.progress import make_progress
-from opwest.diagnostics import Diagnostics
-from opwest.importers.models.choice.report import layer
-from opwest.importers.models.processors import CORES
-from opwest.result import Result
-from opwest.system.commands import quoted
-from opwest.tuning.boards import core_of_board
+from opwest.base.commands import quoted
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import Result
+from opwest.compiler.processors import CORES
+from opwest.compiler.selection.report import layer
+from opwest.runs.progress import make_progress
+from opwest.tuning.machines import core_of_board
 from opwest.tuning.measure import measure_in_qemu
-from opwest.tuning.on_board import measure_on_board
-from opwest.tuning.placement import offers_text
+from opwest.tuning.on_board import BoardRunner, measure_on_board
 from opwest.tuning.results import Measure
-from opwest.tuning.tune import Layer, Tuned, tune
+from opwest.tuning.tune import Layer, Tuned, offers_text, tune
 from opwest.zephyr.workspace import build_workspace, find_workspace
 
 QEMU = "counted instructions in QEMU, in a model: not of silicon"

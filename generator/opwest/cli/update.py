@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.records import dataclass
-from opwest.result import Result
-from opwest.system.paths import spelled
-from opwest.update.diffs import of_file, unified
-from opwest.update.regenerate import FindZephyr, Outcome, UpdateRequest, update_project
-from opwest.zephyr.options import ZephyrOptions
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import spelled
+from opwest.base.result import Result
+from opwest.cli.regenerate import FindZephyr, Outcome, UpdateRequest, update_project
+from opwest.project.merge import of_file, unified
+from opwest.zephyr.workspace import ZephyrOptions
 
 _OWN = ".opwest/"
 _EXPENSIVE_EVERY = 10

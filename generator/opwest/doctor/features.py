@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.doctor import needs
 from opwest.doctor.machine import Machine
-from opwest.doctor.needs import Lack, Need
-from opwest.doctor.toolchain_needs import toolchain, variant
-from opwest.records import dataclass
+from opwest.doctor.needs import Lack, Need, toolchain, variant
 from opwest.tuning.machines import MACHINES
 
 _TUNED = {one.core: one.emulator for one in MACHINES.values()}

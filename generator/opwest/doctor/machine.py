@@ -11,13 +11,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.host_compilers import C, compiler_words
 from opwest.doctor.packages import Declared, Package, declared, examined
 from opwest.doctor.programs import Answer, Command, run_all
 from opwest.doctor.system import System, examine_system
 from opwest.doctor.toolchains import Sdk, Selection, find_sdks, selection
 from opwest.doctor.workspaces import Zephyr, find_zephyr, python_command, python_of, workspace_python
-from opwest.host.compilers import C, compiler_words
-from opwest.records import dataclass
 
 _SOURCE = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
 """Needs the compiler proper and the headers of the C library."""
@@ -145,7 +145,7 @@ def _compiler_words() -> tuple[str, ...]:
 
 def _ports() -> tuple[Port, ...] | None:
     try:
-        from opwest.board.ports import serial_devices
+        from opwest.runs.ports import serial_devices
 
         names = serial_devices()
     except ImportError:

@@ -12,9 +12,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from opwest import activity
-from opwest.records import dataclass
-from opwest.system import processes
+from opwest.base import processes, timing
+from opwest.base.frozen_dataclass import dataclass
 
 SECONDS = 5.0
 """The time limit. The first start of a program can take seconds, for example under a virus scanner."""
@@ -67,7 +66,7 @@ def run_all(commands: Mapping[str, Command], seconds: float = SECONDS) -> dict[s
         if path is None:
             answers[key] = Answer(None)
             continue
-        activity.started((path, *command.words[1:]))
+        timing.started((path, *command.words[1:]))
         # Not a pool: the interpreter waits for the threads of a pool at its end.
         thread = threading.Thread(target=_run, args=(key, path, command, end, answers), daemon=True)
         thread.start()

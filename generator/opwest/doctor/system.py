@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from opwest.base import commands
+from opwest.base.frozen_dataclass import dataclass
 from opwest.doctor.packages import is_pipx
-from opwest.records import dataclass
-from opwest.system import commands
 
 _MANAGERS = {
     "apt": "apt-get install",

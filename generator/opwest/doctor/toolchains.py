@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from opwest.doctor.versions import numbers
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.doctor.packages import numbers
 from opwest.zephyr.hardware import read_text
 
 _TARGETS = {"arm": "arm-zephyr-eabi", "riscv": "riscv64-zephyr-elf"}

@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from opwest.board.west import find_west
-from opwest.doctor.packages import Package
+from opwest.base.frozen_dataclass import dataclass
+from opwest.doctor.packages import Package, Requirement
 from opwest.doctor.programs import Answer, Command
-from opwest.doctor.versions import Requirement
-from opwest.records import dataclass
+from opwest.runs.west import find_west
 from opwest.zephyr.hardware import read_text
-from opwest.zephyr.modules import SERVICE, cortex_m
 from opwest.zephyr.version import OLDEST, Version
+from opwest.zephyr.west_manifest import SERVICE, cortex_m
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
 _OPTIONAL = ("picolibc", "cmsis-nn", "cmsis-dsp", "hal_ethos_u")

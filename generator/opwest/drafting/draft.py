@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics, nearest
+from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import read_files
 from opwest.drafting.selection import Selection, select
 from opwest.drafting.sketch import sketch
 from opwest.drafting.text import draft_text
-from opwest.manifest.marks import distinct_marks
+from opwest.manifest.placeholders import distinct_marks
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.identifiers import check_name, fault_of_name
-from opwest.records import dataclass
-from opwest.targets import named_targets
+from opwest.model.types.identifiers import check_name, fault_of_name
+from opwest.objects.targets import named_targets
 
 
 @dataclass(frozen=True)

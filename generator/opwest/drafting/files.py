@@ -8,23 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics, Location
-from opwest.drafting.from_dwarf import from_dwarf
-from opwest.drafting.from_ir import from_ir
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import spelled
 from opwest.drafting.from_source import from_source
-from opwest.drafting.signatures import Signature
-from opwest.llvm.api import compile_many, is_available, missing, read_many
-from opwest.llvm.facts import CompileJob, IrModule, LlvmError
-from opwest.llvm.target import LlvmTarget
-from opwest.model.ir import matching_targets
-from opwest.model.ir_files import is_ir
-from opwest.model.targets import make_target
-from opwest.objects.dwarf import signatures
+from opwest.drafting.signatures import Signature, from_dwarf, from_ir
+from opwest.model.inputs.ir import is_ir, matching_targets
+from opwest.model.inputs.targets import make_target
+from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.records import dataclass
-from opwest.system.paths import spelled
-from opwest.targets import named_targets
+from opwest.objects.llvm.api import compile_many, is_available, missing, read_many
+from opwest.objects.llvm.facts import CompileJob, IrModule, LlvmError, LlvmTarget
+from opwest.objects.targets import named_targets
 
 _PLAIN_TARGET = "x86-64"
 

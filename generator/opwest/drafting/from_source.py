@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
-from opwest.model.dtypes import dtype_of_c
+from opwest.model.types.dtypes import dtype_of_c
 from opwest.objects.facts import CFunction, CParameter, CSource
 
 ORIGIN = "C"

@@ -8,25 +8,34 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from itertools import chain, count
 
-from opwest.diagnostics import Diagnostics, nearest
+from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import Given, Unit
-from opwest.drafting.from_dwarf import ORIGIN as DWARF
-from opwest.drafting.from_ir import ORIGIN as IR
 from opwest.drafting.from_source import ORIGIN as SOURCE
+from opwest.drafting.signatures import DWARF_ORIGIN as DWARF
+from opwest.drafting.signatures import IR_ORIGIN as IR
 from opwest.drafting.signatures import Signature, enriched
-from opwest.drafting.targets import OwnTarget, faults_for, fitting, own_target
-from opwest.llvm.facts import IrModule
-from opwest.model.identifiers import fault_of_name, is_symbol
-from opwest.model.ir import matching_targets
-from opwest.objects.closure import needed_members
-from opwest.objects.effects import hidden_effects
+from opwest.model.inputs.ir import matching_targets
+from opwest.model.inputs.targets import OwnTarget, faults_for, fitting, own_target
+from opwest.model.types.identifiers import fault_of_name, is_symbol
+from opwest.objects.archives import needed_members
+from opwest.objects.compilers import (
+    FFI_PREFIX,
+    HOSTED,
+    HOSTED_HINT,
+    MLIR_PREFIX,
+    RUNTIME_FUNCTIONS,
+    Origin,
+    Origins,
+    is_hosted,
+    is_rust_symbol,
+    is_standard,
+)
 from opwest.objects.facts import CSource, Member, ObjectFile
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
-from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, Origins
-from opwest.objects.providers import LIBCS, provider_of
-from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
-from opwest.records import dataclass
-from opwest.targets import named_targets
+from opwest.objects.library_symbols import LIBCS, hidden_effects, provider_of
+from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
+from opwest.objects.llvm.facts import IrModule
+from opwest.objects.targets import named_targets
 
 _BEST_FIRST = (DWARF, SOURCE, IR)
 

@@ -9,8 +9,11 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import Literal
 
-from opwest.model.identifiers import fault_of_name
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.dtypes import DTYPES, dtype_of_c, dtype_of_ir
+from opwest.model.types.identifiers import fault_of_name, is_symbol
+from opwest.objects.dwarf_signatures import DwarfSignature, DwarfType
+from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
 
 Role = Literal["tensor", "scalar", "device"]
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -180,3 +183,142 @@ def _named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
         taken.add(name)
         found.append(replace(one, name=name))
     return tuple(found)
+
+
+DWARF_ORIGIN = "debug information"
+_STATUS_BYTES = 4
+_STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(r"(struct|union|class) ")
+_FIXED = re.compile(r"u?int\d+_t")
+_VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
+
+
+def from_dwarf(seen: DwarfSignature) -> Signature:
+    """Return the signature of a function that has debug information."""
+    value = _value(seen.returns)
+    unfit = None if value else _unfit_result(seen.returns)
+    if seen.variadic:
+        unfit = "variable arguments"
+    parameters = []
+    last = len(seen.parameters) - 1
+    for index, type_ in enumerate(seen.parameters):
+        name = seen.names[index] if index < len(seen.names) else ""
+        one = _parameter(name, type_, is_last=index == last)
+        if isinstance(one, str):
+            unfit = unfit or f"parameter {index + 1} is {one}"
+        else:
+            parameters.append(one)
+    return finished(Signature(DWARF_ORIGIN, tuple(parameters), seen.returns.kind != "void", value, unfit))
+
+
+def _value(returns: DwarfType) -> str | None:
+    """Return the dtype of a result that cannot be a status."""
+    is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
+    return None if is_status else dtype_of(returns)
+
+
+def _unfit_result(returns: DwarfType) -> str | None:
+    fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
+    return None if fits else f"return type {returns}, expected void or a number"
+
+
+def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
+    """Return the parameter, or a description of an unsupported one."""
+    if type_.kind in ("integer", "float", "bool", "unknown"):
+        dtype = dtype_of(type_)
+        return Parameter(name, "scalar", dtype, remarks=_remarks(type_, dtype))
+    target = type_.target
+    if type_.kind != "pointer" or target is None:
+        return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to an unknown type"
+    if target.kind == "struct":
+        tag = _tag(target)
+        if tag is not None and target.size and tag != "device":
+            access: Access = "reads" if target.const else "both"
+            return Parameter(name, "tensor", "uint8", (target.size,), access, struct=tag, align=target.align)
+        return _device(name, target) if is_last else f"{type_}, a structure"
+    if target.kind in ("pointer", "function"):
+        return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
+    access = "reads" if target.const else "both"
+    dtype = dtype_of(target)
+    return Parameter(name, "tensor", dtype, access=access, remarks=_remarks(target, dtype))
+
+
+def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
+    if dtype is None:
+        return (f"{type_} in C",)
+    if type_.names & _VARYING and not any(_FIXED.fullmatch(name) for name in type_.names):
+        return (f"{type_.name} in C: the size depends on the target",)
+    return ()
+
+
+def _tag(target: DwarfType) -> str | None:
+    """Return the tag or the typedef of a structure."""
+    names = [_KEY.sub("", name, count=1) for name in (target.name, *sorted(target.names))]
+    return next((name for name in names if is_symbol(name)), None)
+
+
+def _device(name: str, target: DwarfType) -> Parameter | str:
+    tags = sorted(n for n in target.names if _STRUCT.fullmatch(n))
+    if not tags:
+        return "a pointer to a structure without a name"
+    const = "const " if target.const else ""
+    return Parameter(name, "device", handle=f"{const}{tags[0]} *" if tags[0] != "struct device" else STRUCT_DEVICE)
+
+
+def dtype_of(type_: DwarfType) -> str | None:
+    """Return the dtype of a C type, or None."""
+    if type_.kind == "bool":
+        return "bool"
+    if type_.kind == "float":
+        named = (dtype_of_c(name) for name in sorted(type_.names))
+        known = next((dtype for dtype in named if dtype), None) or DTYPES.get(f"float{type_.size * 8}")
+    elif type_.kind == "integer":
+        sign = "u" if type_.signed is False else ""  # plain char and enumerations: as signed
+        known = DTYPES.get(f"{sign}int{type_.size * 8}")
+    else:
+        known = None
+    return known.name if known else None
+
+
+IR_ORIGIN = "LLVM IR"
+_STATUS = IrParameter("integer", 32)
+_DEVICES = ("dev", "device")
+_SIZES = {"i8": "int8 or uint8", "i16": "int16 or uint16", "i32": "int32 or uint32", "i64": "int64 or uint64"}
+
+
+def from_ir(function: IrFunction) -> Signature:
+    """Return the signature of a function that a module of IR defines."""
+    unfit = None
+    if function.variadic:
+        unfit = "variable arguments"
+    returns = function.returns
+    known = DTYPES.get(f"float{returns.bits}") if returns is not None and returns.kind == "float" else None
+    if returns not in (None, _STATUS) and known is None:
+        unfit = unfit or f"it returns {returns}, expected i32, float, double or void"
+    parameters = []
+    for index, kind in enumerate(function.parameters):
+        use = function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ())
+        if kind.kind == "other" or (kind.kind == "integer" and kind.bits not in (1, 8, 16, 32, 64)):
+            unfit = unfit or f"parameter {index + 1} is {kind}"
+        else:
+            parameters.append(_ir_parameter(kind, use, is_last=index == len(function.parameters) - 1))
+    return finished(Signature(IR_ORIGIN, tuple(parameters), returns is not None, known.name if known else None, unfit))
+
+
+def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
+    if kind.kind == "float":
+        known = DTYPES.get(f"float{kind.bits}")
+        return Parameter(use.name, "scalar", known.name if known else None)
+    if kind.kind == "integer":
+        if kind.bits == 1:
+            return Parameter(use.name, "scalar", "bool")
+        return Parameter(use.name, "scalar", None, remarks=(f"dtype: {_SIZES[f'i{kind.bits}']}",))
+    if is_last and use.name in _DEVICES:
+        return Parameter(use.name, "device", remarks=("guessed from the parameter's name",))
+    access: Access = use.access
+    element = dtype_of_ir(use.elements[0]) if len(use.elements) == 1 else None
+    remarks = []
+    if element is None:
+        seen = [_SIZES.get(element, element) for element in use.elements]
+        remarks.append(f"dtype: {' or '.join(seen)}?" if seen else "dtype: not in the IR")
+    return Parameter(use.name, "tensor", element.name if element else None, access=access, remarks=tuple(remarks))

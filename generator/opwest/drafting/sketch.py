@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.selection import Chosen
 from opwest.drafting.signatures import STRUCT_DEVICE, Parameter, is_constant_name
-from opwest.manifest.marks import MARK
-from opwest.records import dataclass
+from opwest.manifest.placeholders import MARK
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwest.drafting.selection import Chosen, Entry, Selection
 from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
 from opwest.drafting.sketch import End, Sketch
-from opwest.drafting.targets import OwnTarget
 from opwest.manifest import writer
-from opwest.manifest.marks import MARK
+from opwest.manifest.placeholders import MARK
 from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
+from opwest.model.inputs.targets import OwnTarget
 
 _HEADER = f"""\
 # Drafted by `opwest init`. {MARK} marks missing information: replace all marks before `opwest generate`.

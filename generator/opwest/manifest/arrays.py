@@ -8,8 +8,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from opwest.diagnostics import beginning
-from opwest.records import dataclass
+from opwest.base.diagnostics import beginning
+from opwest.base.frozen_dataclass import dataclass
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from opwest import nearby
-from opwest.diagnostics import Diagnostics, Location
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
-from opwest.manifest.marks import report_marks
+from opwest.manifest.placeholders import report_marks
 from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 
 if TYPE_CHECKING:
-    from opwest.manifest.readings import Readings
+    from opwest.manifest.error_recovery import Readings
 
 MAX_BYTES = 64 << 20
 """Bytes. A manifest with 10,000 operators has about 4 MiB."""
@@ -75,7 +75,7 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
             f"cannot read the manifest: {error.strerror}",
             Location(label),
             expected="a YAML file",
-            hint=nearby.hint_for(path),
+            hint=path_suggestions.hint_for(path),
         )
         return None
     faults.sources[label] = text
@@ -87,6 +87,6 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
         return None if marks else manifest
     if marks:
         return None
-    from opwest.manifest.readings import readings_of  # only for faulty manifests
+    from opwest.manifest.error_recovery import readings_of  # only for faulty manifests
 
     return readings_of(manifest)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opwest.diagnostics import Location
+from opwest.base.diagnostics import Location
 
 Position = tuple[int, int]
 """Line and column, counted from 1."""

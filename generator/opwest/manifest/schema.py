@@ -12,12 +12,12 @@ from typing import Any
 
 import jsonschema_rs
 
-from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.resources import resource
 from opwest.manifest.located import Mapping, locate, lookup
-from opwest.manifest.marks import Path as ValuePath
-from opwest.manifest.marks import spelled
+from opwest.manifest.placeholders import Path as ValuePath
+from opwest.manifest.placeholders import spelled
 from opwest.manifest.yaml_reader import describe
-from opwest.resources import resource
 
 SUPPORTED_VERSIONS = (1,)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from opwest.diagnostics import Location
+from opwest.base.diagnostics import Location
 from opwest.manifest.located import Items, Mapping, Position
 
 REPLACED = ("objects", "memory", "operators", "constants", "externals")

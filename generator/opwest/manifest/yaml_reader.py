@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 import yamlcore
 
-from opwest.diagnostics import Diagnostics, Location
+from opwest.base.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping, Position
 
 MAX_DEPTH = 64

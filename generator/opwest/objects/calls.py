@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from opwest.diagnostics import beginning, readable
+from opwest.base.diagnostics import beginning, readable
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
 from opwest.objects.relocate import Entry, Relocations, relocation_entries
-from opwest.records import dataclass
 
 _STT_FUNC, _STT_NOTYPE, _STT_SECTION = 2, 0, 3
 _CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split()

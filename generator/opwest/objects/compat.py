@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
-from opwest.records import dataclass
 
 EABI_VERSION = 5
 

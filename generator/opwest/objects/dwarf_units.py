@@ -14,9 +14,45 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import NamedTuple
 
-from opwest.objects.elf import StringTable, damaged
-from opwest.objects.leb import fixed, sleb, string_end, uleb
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.elf import LONGEST_NAME, StringTable, damaged
+
+_LONGEST = 10  # bytes of a LEB128 number of 64 bits
+
+
+def uleb(data: bytes, at: int) -> tuple[int, int]:
+    """Return the unsigned LEB128 number at `at`, and its end offset."""
+    value = shift = 0
+    for place in range(at, min(at + _LONGEST, len(data))):
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place + 1
+        shift += 7
+    raise damaged(f"unterminated LEB128 number at {at}")
+
+
+def sleb(data: bytes, at: int) -> tuple[int, int]:
+    """Return the signed LEB128 number at `at`, and its end offset."""
+    value, end = uleb(data, at)
+    bits = 7 * (end - at)
+    return (value - (1 << bits) if value >> (bits - 1) else value), end
+
+
+def fixed(data: bytes, at: int, size: int, order: str) -> int:
+    """Return the unsigned number of `size` bytes at `at`; `order` is that of `struct`."""
+    if at < 0 or at + size > len(data):
+        raise damaged(f"number at {at} outside of {len(data)} bytes of data")
+    return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
+
+
+def string_end(data: bytes, at: int) -> int:
+    """Return the offset of the null byte that ends the string at `at`, which has at most `LONGEST_NAME` bytes."""
+    end = data.find(b"\0", at, at + LONGEST_NAME + 1) if at >= 0 else -1
+    if end < 0:
+        raise damaged(f"unterminated string, or string of more than {LONGEST_NAME} bytes, at {at}")
+    return end
+
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01, 0x02, 0x04, 0x05, 0x0F, 0x10
 TAG_STRUCT, TAG_SUBROUTINE_TYPE, TAG_TYPEDEF, TAG_UNION, TAG_UNSPECIFIED_PARAMETERS = 0x13, 0x15, 0x16, 0x17, 0x18

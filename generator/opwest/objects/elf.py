@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.facts import Endian, ObjectError
-from opwest.records import dataclass
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 1, 2, 3, 8, 11
 SHT_RELA, SHT_REL = 4, 9

@@ -7,10 +7,23 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal
 
-from opwest.objects.languages import HEADER_SOURCE
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+
+CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx")
+SOURCE_SUFFIXES: Final = (".c", *CPP_SUFFIXES)
+HEADER_SOURCE: Final = ".h"
+"""Headers with functions in C, which can be listed as sources."""
+HEADER_SUFFIXES: Final = (".h", ".hh", ".hpp", ".hxx")
+MINIMAL_CPP_HEADERS: Final = frozenset(("cstddef", "cstdint", "new"))
+"""The headers of Zephyr's minimal C++ library."""
+
+
+def is_cpp(name: str) -> bool:
+    """Whether a file of this name is a C++ source."""
+    return name.endswith(CPP_SUFFIXES)
+
 
 Endian = Literal["little", "big"]
 FloatAbi = Literal["soft", "softfp", "hard", "single", "double", "quad", "any"]

@@ -9,12 +9,14 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from opwest import nearby
+from opwest.base import path_suggestions
 from opwest.objects import elf as elf_format
-from opwest.objects.archive import archive_members
+from opwest.objects.archives import archive_members
 from opwest.objects.attributes import abi_of
 from opwest.objects.elf import Elf, RawSymbol, Section, damaged, parse_elf
 from opwest.objects.facts import (
+    HEADER_SOURCE,
+    SOURCE_SUFFIXES,
     Binding,
     CSource,
     Member,
@@ -25,9 +27,8 @@ from opwest.objects.facts import (
     Symbol,
     SymbolKind,
 )
-from opwest.objects.languages import HEADER_SOURCE, SOURCE_SUFFIXES
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
-from opwest.objects.writable_code import FUNCTIONS, WritableCode, writable_code
+from opwest.objects.sections import FUNCTIONS, WritableCode, writable_code
 
 LARGEST_FILE = 1 << 30
 _BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}
@@ -52,10 +53,10 @@ def inspect_object(path: Path, include_dirs: Sequence[Path] = ()) -> ObjectFile 
     if path.suffix in (*SOURCE_SUFFIXES, HEADER_SOURCE) and content and not is_known_binary(content):
         # Load tree-sitter only for sources.
         if path.suffix in (".c", HEADER_SOURCE):
-            from opwest.objects.csource import read_c_source
+            from opwest.objects.c_source import read_c_source
 
             return read_c_source(path, content)
-        from opwest.objects.cppheaders import read_with_headers
+        from opwest.objects.cpp_source import read_with_headers
 
         return read_with_headers(path, content, include_dirs)
     raise not_an_object(content)
@@ -75,7 +76,7 @@ def read_file(path: Path) -> bytes:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
-        hint = "check its permissions" if isinstance(fault, PermissionError) else nearby.hint_for(path)
+        hint = "check its permissions" if isinstance(fault, PermissionError) else path_suggestions.hint_for(path)
         raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 

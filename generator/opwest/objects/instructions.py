@@ -11,10 +11,10 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.calls import Code, UndecodedError, code_of
-from opwest.objects.effects import HiddenEffect, instruction_effect
 from opwest.objects.facts import CSource, Member, ObjectError
-from opwest.records import dataclass
+from opwest.objects.library_symbols import HiddenEffect, instruction_effect
 
 _CANDIDATES = {
     # svc, smc and hvc, cps and msr, vmsr, hints (wfi, wfe, sev), bkpt; little-endian halfwords

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from opwest.objects.dwarf_units import uleb
 from opwest.objects.elf import SHT_REL, SHT_RELA, Elf, damaged
-from opwest.objects.leb import uleb
 
 Operation = Literal["absolute", "relative", "prel31", "add", "sub", "set", "set6", "sub6", "set_uleb", "sub_uleb"]
 

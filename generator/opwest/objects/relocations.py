@@ -20,11 +20,11 @@ Numbers: AAELF32 5.6, AAELF64 5.7, the psABIs of x86-64, i386 and RISC-V.
 
 from __future__ import annotations
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.compat import TargetAbi
 from opwest.objects.elf import SHF_ALLOC, Elf, parse_elf
 from opwest.objects.facts import Member
 from opwest.objects.relocate import Relocations, relocation_entries
-from opwest.records import dataclass
 
 _PC_THUNK = "__x86.get_pc_thunk.bx"
 _I386_PC32, _RISCV_HI20 = 2, 26

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opwest.diagnostics import printable
+from opwest.base.diagnostics import printable
+from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.compat import TargetAbi
-from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
+from opwest.objects.compilers import abi_options
+from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, DwarfSignature, signatures
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
-from opwest.objects.judgement import Link, Reason, judge, state_of, verdict
-from opwest.objects.producers import abi_options
-from opwest.objects.providers import LIBCS, LINKER, providers
+from opwest.objects.library_symbols import LIBCS, LINKER, providers
+from opwest.objects.linkability import Link, Reason, judge, state_of, verdict
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 from opwest.objects.tvm_symbols import POINTERS, PROVIDED, REFUSED
-from opwest.records import dataclass
 
 _LABEL = 13
 _FLOAT_WORDS = {

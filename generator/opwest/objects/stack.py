@@ -21,13 +21,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from opwest.objects.cfi import Frame, cfi_frames
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.dwarf_units import uleb
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, parse_elf
-from opwest.objects.exidx import SHT_ARM_EXIDX, exidx_frames
 from opwest.objects.facts import Member, ObjectError
-from opwest.objects.leb import uleb
 from opwest.objects.relocate import Relocations
-from opwest.records import dataclass
+from opwest.objects.unwind_tables import SHT_ARM_EXIDX, Frame, cfi_frames, exidx_frames
 
 Source = Literal[".su", ".stack_sizes", ".debug_frame", ".eh_frame", ".ARM.exidx"]
 SuKind = Literal["static", "dynamic", "dynamic,bounded"]

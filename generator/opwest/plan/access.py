@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from opwest.model.model import Step
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Step
 
 Ranges = dict[str, list[tuple[int, int]]]
 """Ranges of bytes by tensor, each from its first byte up to its end."""

@@ -5,15 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opwest.diagnostics import Diagnostics, nearest
-from opwest.model.fixed_plan import FixedOffset, FixedPlan, FixedPool
-from opwest.model.model import Model
-from opwest.packing.judge import Given, plan_of, report_flaws
-from opwest.packing.problem import PoolPlan, peak
-from opwest.packing.table import read_table
-from opwest.plan.blocks import block_of
+from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.model.types.model import Buffer, FixedOffset, FixedPlan, FixedPool, Model, Pool
+from opwest.plan.judge import Given, plan_of, report_flaws
+from opwest.plan.problem import Block, PoolPlan, peak
 from opwest.plan.schedule import Schedule
 from opwest.plan.sharing import SHARED, alternatives, find_shares, merged
+from opwest.plan.tables import read_table
+
+
+def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
+    """Return the block of a buffer in a pool, padded to cache lines if a non-coherent device accesses it."""
+    line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
+    align = max(buffer.align, pool.align, line)
+    life = schedule.lives[buffer.name]
+    return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
+
+
+def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
+    """Return the bytes that a buffer occupies in a pool, including padding to its alignment."""
+    return block_of(pool, buffer, schedule).size
+
 
 _SHOWN = 8
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opwest.model.model import Model
-from opwest.packing.problem import Block, PoolPlan, Share
-from opwest.packing.verify import verify
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Model
+from opwest.plan.problem import Block, PoolPlan, Share
+from opwest.plan.verify import verify
 
 
 @dataclass(frozen=True, slots=True)

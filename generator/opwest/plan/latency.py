@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from opwest.model.model import Model, Step
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Model, Step
 from opwest.plan.queues import Sync
-from opwest.records import dataclass
 
 EXCLUDED = (
     "preemption, interrupts, contention for memory, other owners of the devices, full queues of drivers, "

@@ -6,17 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from opwest.diagnostics import Diagnostics
-from opwest.model.model import Model, Pool
-from opwest.packing.planner import Planner, plan_pool
-from opwest.packing.problem import Block, PoolPlan, Share, peak
-from opwest.packing.verify import verify
-from opwest.plan.blocks import block_of
-from opwest.plan.fixed import plan_fixed
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Model, Pool
+from opwest.plan.fixed import block_of, plan_fixed
 from opwest.plan.frames import Frames, frames_of, joined, shared_by_frames, verify_frames
+from opwest.plan.planner import Planner, plan_pool
+from opwest.plan.problem import Block, PoolPlan, Share, peak
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import alternatives, find_shares, merged
-from opwest.records import dataclass
+from opwest.plan.verify import verify
 
 
 @dataclass(frozen=True, slots=True)

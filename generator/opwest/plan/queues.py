@@ -6,10 +6,10 @@ A device runs its queue in order, so a wait that leaves a number of steps comple
 
 from __future__ import annotations
 
-from opwest.model.devices import Device
-from opwest.model.model import Model, Step
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.devices import Device
+from opwest.model.types.model import Model, Step
 from opwest.plan.access import Access, Pending
-from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

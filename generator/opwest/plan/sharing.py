@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from opwest.model.model import Model, Step
-from opwest.packing.problem import Block, Share
+from opwest.model.types.model import Model, Step
+from opwest.plan.problem import Block, Share
 from opwest.plan.schedule import Schedule, copied_at_end
 
 SHARED = "+"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a project on disk: its origin, merges, remarks for the user, storing it."""
+"""Projects on disk: regenerated, merged with the changes of the user, written completely or not at all."""

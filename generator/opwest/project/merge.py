@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opwest import activity
-from opwest.diagnostics import Diagnostic, OpwestError
-from opwest.write import Merged, Merging
-from opwest.write.bases import decoded
+from opwest.base import timing
+from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.project.changes import Merged, Merging
+from opwest.project.lock import decoded
+from opwest.project.writer import FileChange
 
 YOURS = "<<<<<<< yours"
 BETWEEN = "======="
@@ -58,7 +61,7 @@ def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[lis
         command = ["git", "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--marker-size=7"]
         command += ["-L", "yours", "-L", "base", "-L", "opwest", "yours", "base", "opwest"]
         try:
-            with activity.command(command):
+            with timing.command(command):
                 done = subprocess.run(command, cwd=work, capture_output=True, check=False)
         except OSError as error:
             raise _no_git(f"cannot run git: {error.strerror}") from error
@@ -93,3 +96,36 @@ def _lines(text: str, *, windows: bool) -> list[str]:
 
 def _ends(text: str) -> bool:
     return text.endswith("\n") or not text
+
+
+_OWN = ".opwest/"
+
+
+def unified(changes: Sequence[FileChange]) -> str:
+    """Return the diff of all files outside .opwest/, sorted by path."""
+    shown = sorted((c for c in changes if not c.path.startswith(_OWN)), key=lambda change: change.path)
+    return "".join(line for change in shown for line in of_file(change.path, change.old, change.new))
+
+
+def of_file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+    """Yield the lines of the diff of one file."""
+    before, after = ("" if content is None else decoded(content) for content in (old, new))
+    end = "\t" if " " in path else ""  # where the name ends, for `patch`
+    names = ("/dev/null" if old is None else f"a/{path}{end}", "/dev/null" if new is None else f"b/{path}{end}")
+    if before is None or after is None:
+        yield f"Binary files {names[0].rstrip()} and {names[1].rstrip()} differ\n"
+        return
+    yield f"diff --git a/{path} b/{path}\n"
+    if old is None:
+        yield "new file mode 100644\n"
+    if new is None:
+        yield "deleted file mode 100644\n"
+    for line in difflib.unified_diff(_diff_lines(before), _diff_lines(after), *names):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _diff_lines(text: str) -> list[str]:
+    """Return the lines with their line endings; only newlines end a line, not form feeds."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])

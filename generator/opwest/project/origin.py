@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.files import ProjectFile
-from opwest.records import dataclass
-from opwest.system.commands import quoted
-from opwest.system.paths import relative
-from opwest.write.lock import to_json
+from opwest.base.commands import quoted
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import relative
+from opwest.base.project_files import ProjectFile
+from opwest.project.lock import to_json
 
 ORIGIN: Final = PurePosixPath(".opwest/origin.json")
 FORMAT: Final = 1

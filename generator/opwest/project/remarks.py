@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics, Location
+from opwest.base.commands import quoted
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.project.changes import Remark
 from opwest.project.merge import OPWESTS, YOURS
-from opwest.system.commands import quoted
-from opwest.write import Remark
 
 
 def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics, *, preview: bool = False) -> None:

@@ -3,18 +3,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opwest.diagnostics import Diagnostics
-from opwest.files import ProjectFile
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.paths import collisions, refused_by_windows
+from opwest.base.project_files import ProjectFile
 from opwest.project.origin import Origin, warn_of_dropped_template
 from opwest.project.remarks import report
-from opwest.request import Examination, Request
-from opwest.templates import Templates
-from opwest.write import WriteResult, read_record, write_project
-from opwest.write.writer import refuse_nested, write_dependencies, write_list
+from opwest.project.request import Examination, Request
+from opwest.project.writer import WriteResult, read_record, refuse_nested, write_dependencies, write_list, write_project
+from opwest.render.templates.files import Templates
 from opwest.zephyr.version import SEPARATE, UNIFIED, TwisterFiles, twister_files
+
+
+def check_portable(files: Sequence[ProjectFile], faults: Diagnostics) -> None:
+    """Report paths that some file systems do not distinguish, and names that Windows does not permit.
+
+    The latter are errors on Windows, and warnings elsewhere.
+    """
+    paths = [str(file.path) for file in files]
+    for other, name in collisions(paths):
+        faults.error(
+            f"the files '{other}' and '{name}' of the project differ only in case",
+            expected="names that differ in more than case: Windows and macOS ignore it",
+            hint="rename the file, or the constant, in the manifest",
+        )
+    report = faults.error if os.name == "nt" else faults.warning
+    for name, reason in refused_by_windows(paths):
+        report(f"Windows does not permit the file name '{name}': {reason}", hint="rename the file or the model")
 
 
 def check_output(request: Request) -> None:

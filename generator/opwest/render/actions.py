@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from opwest.model.devices import Program
-from opwest.model.model import Binding, Model, Step
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.devices import Program
+from opwest.model.types.model import Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import Sync
-from opwest.records import dataclass
 from opwest.render.tensors import external_line
 
 CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]

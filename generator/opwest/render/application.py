@@ -6,21 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.dtypes import DTYPES
-from opwest.model.model import Model, bases, variants_of
-from opwest.objects.languages import SOURCE_SUFFIXES
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.model import Model, bases, variants_of
+from opwest.objects.facts import SOURCE_SUFFIXES
 from opwest.plan.memory import MemoryPlan
-from opwest.render.boards import board_configurations, board_file
+from opwest.render.boards import board_configurations, board_file, stack_reason, stack_size
 from opwest.render.c.header import pool_rows
 from opwest.render.literals import kconfig_value, yaml_string
-from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
 from opwest.render.variants import common_options
-from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 from opwest.zephyr.version import TwisterFiles
+from opwest.zephyr.west_manifest import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.model.model import Model
+from opwest.model.types.model import Model
 from opwest.render.templates.renderer import Renderer
 from opwest.zephyr.floats import board_options
 
@@ -36,3 +36,31 @@ def board_configurations(render: Renderer, models: Sequence[Model]) -> dict[str,
                 "boards/board.conf", board=board, options=lines, used=options["CONFIG_FPU"] == "y"
             )
     return found
+
+
+DEFAULT = 4096
+"""Bytes if the need of a model is unknown, unless the known part exceeds it."""
+MARGIN = 2048
+"""Bytes in addition to run: the thread's own functions, printing, logging, and the frame of an exception."""
+_STEP = 256
+
+
+def stack_size(models: Sequence[Model]) -> int:
+    """Return the stack in bytes of a thread that runs any of the models on any target."""
+    needs = [need for model in models for need in model.stack]
+    most = max((need.bytes for need in needs), default=0)
+    size = -(-(most + MARGIN) // _STEP) * _STEP
+    return size if stack_is_known(models) else max(size, DEFAULT)
+
+
+def stack_is_known(models: Sequence[Model]) -> bool:
+    """Whether the stack use of every model's run is known on every target."""
+    return all(model.stack and all(need.known for need in model.stack) for model in models)
+
+
+def stack_reason(models: Sequence[Model]) -> str:
+    """Return the reason for a stack size, as a comment in a configuration."""
+    if not stack_is_known(models):
+        return "Their stack use is not known for all targets: this size is an estimate; the tests print the actual use"
+    most = max((need for model in models for need in model.stack), key=lambda need: need.bytes)
+    return f"They use at most {most.bytes} bytes ({most.target}); the rest, {MARGIN} or more, is a margin"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from opwest.model.c_names import CNames
-from opwest.model.dtypes import DTYPES, DType, round_to_float32
-from opwest.model.model import Interface, Model
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import DTYPES, DType, round_to_float32
+from opwest.model.types.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows

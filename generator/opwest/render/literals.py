@@ -7,7 +7,7 @@ import json
 import re
 import textwrap
 
-from opwest.model.dtypes import DType, round_to_float32
+from opwest.model.types.dtypes import DType, round_to_float32
 
 
 def c_string(text: str) -> str:

@@ -7,30 +7,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFile, TargetBuild
-from opwest.model.c_names import CNames
-from opwest.model.crt_table import Library
-from opwest.model.dtypes import DType
-from opwest.model.identifiers import member_name
-from opwest.model.model import Constant, Model
+from opwest.model.readers.tvmgen import Library
+from opwest.model.types.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFile, TargetBuild
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import DType
+from opwest.model.types.identifiers import member_name
+from opwest.model.types.model import Constant, Model
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
 from opwest.render.arguments import argument_row
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
-from opwest.render.c.layout_checks import layout_checks
-from opwest.render.c.metadata import render_metadata, render_registry
+from opwest.render.c.metadata import layout_checks, render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.stream import render_stream
-from opwest.render.c.system_library import render_system_library
-from opwest.render.c.tvmgen import render_tvmgen
-from opwest.render.call_arrays import has_bridges
+from opwest.render.c.tvm import render_system_library, render_tvmgen
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.note import render_note
-from opwest.render.records.model_records import model_records
-from opwest.render.records.workspace import used_pools
+from opwest.render.tables.arrays import has_bridges
+from opwest.render.tables.model import model_records
+from opwest.render.tables.states import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.render.variants import kconfig_rows, variant_rows

@@ -11,14 +11,14 @@ import json
 from typing import Any
 
 from opwest import __version__
-from opwest.model.c_names import CNames
-from opwest.model.dtypes import TensorType
-from opwest.model.fingerprint import model_hash
-from opwest.model.model import Model, Step
-from opwest.objects.image import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
+from opwest.model.readers.fingerprint import model_hash
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import TensorType
+from opwest.model.types.model import Model, Step
+from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
 from opwest.plan.memory import MemoryPlan
-from opwest.render.records import layout
-from opwest.render.records.workspace import used_pools
+from opwest.render.tables import layout
+from opwest.render.tables.states import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 

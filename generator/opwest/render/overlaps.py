@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons of the caller's buffers with each other, with the pools and with the workspace.
-
-Nothing that is written may overlap a buffer of the caller, and no buffer the workspace. Two inputs may overlap, because
-no step writes an input.
-"""
+"""The comparisons of the caller's buffers with each other, with the pools and with the workspace."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from opwest.model.model import Interface, Model
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
-from opwest.records import dataclass
-from opwest.render.records.workspace import used_pools
+from opwest.render.tables.states import used_pools
 from opwest.render.tensors import padded_elements
 
 Role = Literal["input", "output", "pool", "workspace", "data"]
+
+
 INLINE = 32
 """The largest number of comparisons in the code of run.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 
 _MASK = 0xFFFFFFFF
 _NAMES_PER_BUCKET = 4

@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.dtypes import DTYPES, DType
-from opwest.model.model import Model
-from opwest.model.suite import Vectors
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import DTYPES, DType
+from opwest.model.types.model import Model
+from opwest.model.types.sections import Vectors
 from opwest.plan.memory import MemoryPlan
-from opwest.render.boards import board_configurations, board_file
+from opwest.render.boards import board_configurations, board_file, stack_is_known, stack_reason, stack_size
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.model_files import big_endian
-from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows, manifest_name
 from opwest.render.variants import common_options

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opwest.model.builds import Target
-from opwest.model.c_names import CNames
-from opwest.model.model import Model
+from opwest.model.types.builds import Target
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model
 from opwest.render.literals import kconfig_string
 
 

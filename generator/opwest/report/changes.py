@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Literal
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 from opwest.report import data, words
 from opwest.report.timeline import measured_name
 

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.exportability import exportability
-from opwest.model.model import Model, Step
-from opwest.objects.float_code import float_calls
-from opwest.plan.blocks import reserved_bytes
+from opwest.model.checks.exportability import exportability
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model, Step
+from opwest.objects.library_symbols import float_calls
+from opwest.plan.fixed import reserved_bytes
 from opwest.plan.memory import MemoryPlan
+from opwest.project.request import Examination
 from opwest.render.devices import device_origin
 from opwest.render.tensors import manifest_name, quantization_words
 from opwest.report import data
-from opwest.report.live import live_bytes
-from opwest.request import Examination
+from opwest.report.memory_map import live_bytes
 
 
 def collect(found: Examination) -> data.Model:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 
 FORMAT: Final = "opwest-report"
 SCHEMA: Final = 1

@@ -3,13 +3,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from opwest.report import data, memory_map, timeline, treemap, words
-from opwest.report.labels import TIERS, TIERS_FULL, labels, part, path, pixels, shortened
+from opwest.base.frozen_dataclass import dataclass
+from opwest.report import data, memory_map, timeline, words
 from opwest.report.memory_map import MOST_BUFFERS, Rectangle
+from opwest.report.words import visible
+
+
+def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangle]:
+    """Return a rectangle per size (above 0, the largest first) in an area with a size in pixels, as fractions of 1."""
+    total = sum(sizes)
+    if not total or width <= 0 or height <= 0:
+        return []
+    areas = [size / total * width * height for size in sizes]
+    found: list[Rectangle] = []
+    x = y = 0.0
+    left, free_width, free_height = 0, width, height
+    while left < len(areas):
+        side = min(free_width, free_height)
+        count = _row(areas, left, side)
+        row = areas[left : left + count]
+        thickness = sum(row) / side
+        along = 0.0
+        for area in row:
+            length = area / thickness
+            if free_width >= free_height:
+                found.append(Rectangle(x / width, (y + along) / height, thickness / width, length / height))
+            else:
+                found.append(Rectangle((x + along) / width, y / height, length / width, thickness / height))
+            along += length
+        if free_width >= free_height:
+            x, free_width = x + thickness, free_width - thickness
+        else:
+            y, free_height = y + thickness, free_height - thickness
+        left += count
+    return found
+
+
+def _row(areas: Sequence[float], start: int, side: float) -> int:
+    """Return the number of areas in the row with the best worst ratio of sides."""
+    count, best = 1, _worst(areas[start : start + 1], side)
+    while start + count < len(areas):
+        worst = _worst(areas[start : start + count + 1], side)
+        if worst > best:
+            break
+        count, best = count + 1, worst
+    return count
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """Return the worst ratio of sides in a row along a side."""
+    thickness = sum(row) / side
+    return max(max(area / thickness**2, thickness**2 / area) for area in row)
+
+
+ADVANCE: Final = 6.7
+"""Pixels of one character at 11 pixels, rounded up."""
+LINE: Final = 14
+PAD: Final = 10
+LEAST: Final = 7
+"""The minimum number of characters of a shortened name."""
+
+TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
+"""The narrowest plot, in pixels, on screens below 360 (from 320), 600, 900 and 1,200 pixels, and on wider ones."""
+TIERS_FULL: Final = {"t0": 266.0, "t1": 306.0, "t2": 506.0, "t3": 806.0, "t4": 1106.0}
+"""The same for plots without an axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text and the classes of widths in which it is shown."""
+
+    text: str
+    classes: str
+    vertical: bool
+    second: str | None = None
+    """A second line."""
+
+
+def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
+    """Return labels for a rectangle: width as a fraction of the plot's, height in pixels."""
+    name = visible(name)
+    chosen: dict[tuple[str, bool, str | None], list[str]] = {}
+    for tier, plot in tiers.items():
+        found = _fitting(name, second, width * plot, height)
+        if found:
+            chosen.setdefault(found, []).append(tier)
+    return tuple(Label(text, " ".join(names), vertical, more) for (text, vertical, more), names in chosen.items())
+
+
+def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, bool, str | None] | None:
+    horizontal = int((width - PAD) / ADVANCE)
+    if len(name) <= horizontal and height >= LINE:
+        more = second if height >= 2 * LINE + 4 and len(second) <= horizontal else None
+        return name, False, more
+    vertical = int((height - PAD) / ADVANCE)
+    if len(name) <= vertical and width >= LINE + 2:
+        return name, True, None
+    if horizontal >= LEAST and height >= LINE:
+        return shortened(name, horizontal), False, None
+    if vertical >= LEAST and width >= LINE + 2:
+        return shortened(name, vertical), True, None
+    return None
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name with limited length; a long name is cut in the middle, since names differ at their ends."""
+    name = visible(name)
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def part(value: float) -> str:
+    """Return a fraction of 1 as SVG text: `12.5%`."""
+    return f"{value * 100:.4f}".rstrip("0").rstrip(".") + "%"
+
+
+def pixels(value: float) -> str:
+    """Return pixels as SVG text, rounded to hundredths."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def path(rectangles: Sequence[tuple[float, float, float, float]], width: int, height: int) -> str:
+    """Return rectangles (x, y, width, height as fractions of 1) as one SVG path in an area of the given size."""
+    return "".join(
+        f"M{round(x * width)} {round(y * height)}h{max(round(w * width), 1)}v{max(round(h * height), 1)}"
+        f"h-{max(round(w * width), 1)}z"
+        for x, y, w, h in rectangles
+    )
+
 
 MAP_HEIGHT: Final = 340
 """The height of the map in pixels, without the axis and the label of the peak."""
@@ -245,7 +372,7 @@ def treemap_row(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("wide", 900.0, 230, {key: TIERS_FULL[key] for key in ("t2", "t3", "t4")}),
         ("narrow", 330.0, 320, {key: TIERS_FULL[key] for key in ("t0", "t1")}),
     ):
-        places = treemap.squarify(sizes, width, height)
+        places = squarify(sizes, width, height)
         rows.append(
             {
                 "classes": classes,

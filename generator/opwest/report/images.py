@@ -13,12 +13,12 @@ from typing import Final
 
 from elftools.elf.elffile import ELFFile
 
-from opwest import nearby
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.c_names import CNames
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.model.types.c_names import CNames
 from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, Elf, parse_elf
 from opwest.objects.facts import ObjectError
-from opwest.objects.float_code import is_float_code
+from opwest.objects.library_symbols import is_float_code
 from opwest.report import data
 
 OWN: Final = "run, metadata, registry, runtime"
@@ -40,7 +40,10 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             name = _unused(_name(path), [image.source for model in found for image in model.images], path)
         except OSError as error:
             faults.error(
-                f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED, hint=nearby.hint_for(path)
+                f"cannot read the image: {error.strerror or error}",
+                at,
+                expected=_EXPECTED,
+                hint=path_suggestions.hint_for(path),
             )
             continue
         except ObjectError as error:

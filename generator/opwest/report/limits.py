@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from opwest.diagnostics import Diagnostics, Location, nearest
-from opwest.records import dataclass
+from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.frozen_dataclass import dataclass
 from opwest.report import data
 
 _FORM = re.compile(r"(?P<figure>[a-z]+)=(?P<sign>\+?)(?P<number>[0-9]{1,15}(?:\.[0-9]{1,6})?)(?P<percent>%?)")

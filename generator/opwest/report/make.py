@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from opwest import __version__, pipeline
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.host.project_data import project_record
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.project.lock import to_json
 from opwest.project.origin import ORIGIN, missing_manifests, read_origin
+from opwest.project.request import Examination, Request, of_variant
 from opwest.render.project_files import project_record as record_of
 from opwest.report import data
 from opwest.report.collect import collect
 from opwest.report.images import add_images
 from opwest.report.measured import add_measured
-from opwest.request import Examination, Request, of_variant
-from opwest.write.lock import to_json
-from opwest.zephyr.options import ZephyrOptions
+from opwest.runs.project_data import project_record
+from opwest.zephyr.workspace import ZephyrOptions
 
 _FROM_MANIFEST = "generate the report from the manifest: opwest report MANIFEST"
 

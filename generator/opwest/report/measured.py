@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from opwest import nearby
-from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.report import data
 
 PROFILE: Final = "opwest-profile"
@@ -28,7 +28,9 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
         try:
             name, profile, results = _read(path)
         except _UnusableError as error:
-            faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=nearby.hint_for(path))
+            faults.error(
+                f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=path_suggestions.hint_for(path)
+            )
             continue
         model = known.get(name)
         if model is None:
@@ -49,7 +51,7 @@ def read_profile(path: Path, faults: Diagnostics) -> tuple[str, data.Profile]:
     try:
         name, profile, _ = _read(path)
     except _UnusableError as error:
-        faults.error(f"cannot read the profile: {error}", at, expected=_EXPECTED, hint=nearby.hint_for(path))
+        faults.error(f"cannot read the profile: {error}", at, expected=_EXPECTED, hint=path_suggestions.hint_for(path))
     else:
         if profile is not None:
             return name, profile

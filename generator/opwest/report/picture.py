@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from opwest.report import data, palette, words
+from opwest.report import data, page, words
 from opwest.report.figures import LANE, LANE_GAP, map_row, timeline_row
 from opwest.report.files import DATA_ID, to_json
 from opwest.report.page import asset, environment
@@ -40,9 +40,9 @@ def picture(report: data.Report) -> str:
             part["legend_y"] += row["live_height"] + 8 if part["kind"] == "map" else 0
             part["legend"] = _legend([*row["legend"], *row.get("marks_legend", [])])
         models.append({"name": model.name, "description": model.description, "y": top, "parts": parts})
-    light, dark = palette.variables(dark=False), palette.variables(dark=True)
+    light, dark = page.variables(dark=False), page.variables(dark=True)
     schemes = f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    style = f"{schemes}{palette.classes()}{asset('figures.css')}"
+    style = f"{schemes}{page.classes()}{asset('figures.css')}"
     return (
         environment()
         .get_template("picture.svg.jinja")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, Literal
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 from opwest.report import data, words
 
 PROCESSOR: Final = "cpu"

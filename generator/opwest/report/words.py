@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.diagnostics import printable
+from opwest.base.diagnostics import printable
 from opwest.report import data
 
 

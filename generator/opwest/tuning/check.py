@@ -20,17 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from opwest.diagnostics import OpwestError
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.emit.plugins import load_plugins
-from opwest.importers.models.emit.registry import VARIANTS, candidates
-from opwest.importers.models.ir.program import Program
-from opwest.importers.models.processors import CORES
-from opwest.importers.models.request import LIBRARIES
-from opwest.records import dataclass
+from opwest.base.diagnostics import OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.registry import VARIANTS
+from opwest.compiler.ir.program import Program
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.output.variants import candidates, load_plugins
+from opwest.compiler.processors import CORES
+from opwest.compiler.request import LIBRARIES
 from opwest.tuning import random_layers
-from opwest.tuning.cmsis_nn import LIBRARY, compiled
-from opwest.tuning.emulator import EmulatorError, run
+from opwest.tuning.emulator import LIBRARY, EmulatorError, compiled, run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn

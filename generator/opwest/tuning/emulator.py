@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from opwest.activity import command
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.timing import command
+from opwest.compiler.ir.program import Operation
+from opwest.compiler.output.variants import candidates
+from opwest.compiler.processors import CORES
 from opwest.tuning.image import Candidate, Image
-from opwest.tuning.machines import Machine
+from opwest.tuning.machines import MACHINES, Machine
 from opwest.tuning.results import MeasurementError
+from opwest.zephyr.cmsis_nn import required_sources
 
 HERE = Path(__file__).resolve().parent / "qemu"
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
@@ -170,3 +176,78 @@ def execute(words: Sequence[str], folder: Path | None = None, given: str = "") -
     if done.returncode:
         raise EmulatorError(f"{' '.join(words)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
     return done.stdout + done.stderr
+
+
+def tools_of(machine: Machine) -> str:
+    """Return the programs with their versions, such as `qemu-system-arm 7.2.11, arm-none-eabi-gcc 12.2.1`."""
+    return ", ".join(named(name) for name in (machine.emulator[0], machine.compiler[0]))
+
+
+def named(program: str) -> str:
+    """Return the name of a program and its version. Raises EmulatorError."""
+    return f"{Path(program).name} {_version(program)}"
+
+
+def _version(program: str) -> str:
+    found = re.search(r"\d+\.\d+(\.\d+)?", execute([program, "--version"]).splitlines()[0].split("(")[0])
+    return found[0] if found else execute([program, "-dumpversion"]).strip()
+
+
+LIBRARY = "cmsis-nn"
+"""As in `libraries` of the options of an import."""
+_FLAGS = ("-std=c11", "-w", "-Ofast", "-ffunction-sections", "-fdata-sections")
+"""Zephyr optimises the module for speed in every application. Not freestanding: copies of 4 bytes are loads."""
+
+
+@dataclass(frozen=True, eq=False)
+class CmsisNn:
+    """CMSIS-NN, compiled for a core."""
+
+    machine: Machine
+    """The core's, with the headers and the library."""
+    functions: Mapping[str, int]
+    """The functions that candidates call, with the bytes of code that a link with each alone adds."""
+
+
+def compiled(root: Path, operations: Iterable[Operation], core: str, work: Path) -> CmsisNn:
+    """Compile what candidates of operations call, in a directory for intermediate files. Raises EmulatorError.
+
+    `root`: the directory of CMSIS-NN. Its sources that the candidates do not need are not compiled.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    machine = MACHINES[core]
+    called = {name: None for one in operations for name in functions_of(one, CORES[core])}
+    calls = work / "calls.txt"
+    calls.write_text("\n".join(called), encoding="utf-8")
+    words = [*machine.compiler, *_FLAGS, "-I", str(root / "Include")]
+    objects = []
+    for source in required_sources(root, [calls]):
+        objects.append(str(work / f"{source.stem}.o"))
+        execute([*words, "-c", str(source), "-o", objects[-1]])
+    archive = work / "libcmsis_nn.a"
+    execute([_tool(machine, "ar"), "rcs", str(archive), *objects])
+    extended = dataclasses.replace(
+        machine,
+        compiler=(*machine.compiler, "-I", str(root / "Include")),
+        libraries=(str(archive), *machine.libraries),
+    )
+    return CmsisNn(extended, {name: _code(name, archive, machine, work) for name in called})
+
+
+def functions_of(operation: Operation, processor: str) -> Sequence[str]:
+    """Return the functions of CMSIS-NN that its candidate for an operation calls; none without a candidate."""
+    calls = candidates(operation, processor, (LIBRARY,)).values()
+    return [name for call in calls for name in call.function.external]
+
+
+def _code(name: str, archive: Path, machine: Machine, work: Path) -> int:
+    """Return the bytes of code and constants of a function and of those that it calls, without the C library."""
+    image = work / f"{name}.elf"
+    link = ["-nostartfiles", "-nostdlib", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"]
+    execute([*machine.compiler, *link, f"-Wl,--entry={name}", f"-Wl,-u,{name}", str(archive), "-o", str(image)])
+    rows = execute([_tool(machine, "size"), str(image)]).splitlines()[1:]
+    return int(rows[0].split()[0])
+
+
+def _tool(machine: Machine, name: str) -> str:
+    return machine.compiler[0].removesuffix("gcc") + name

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from opwest.importers.models.emit.emit import Emitted
-from opwest.importers.models.ir.program import Program, Value
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir.program import Program, Value
+from opwest.compiler.output.emit import Emitted
 
 GUARD = 32
 """The bytes between blocks, as in image.h."""

@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from opwest.importers.models.choice.geometry import key_of
-from opwest.importers.models.emit.emit import emit_program
-from opwest.importers.models.emit.registry import candidates
-from opwest.importers.models.ir.program import Operation, Program, Value
-from opwest.importers.models.processors import CORES
-from opwest.records import dataclass
-from opwest.tuning.cmsis_nn import LIBRARY, CmsisNn
-from opwest.tuning.emulator import run
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir.program import Operation, Program, Value
+from opwest.compiler.output.emit import emit_program
+from opwest.compiler.output.variants import candidates
+from opwest.compiler.processors import CORES
+from opwest.compiler.selection.costs import key_of
+from opwest.tuning.emulator import LIBRARY, CmsisNn, run, tools_of
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
 from opwest.tuning.results import Measurements, Progress, Result, WrongResultError
-from opwest.tuning.tools import tools_of
 
 MOST_BYTES = 8 << 20
 """The bytes of inputs, constants and outputs in an image."""

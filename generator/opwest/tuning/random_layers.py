@@ -9,20 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from opwest.importers.models.ir.elements import Product
-from opwest.importers.models.ir.functions import AddQuantised
-from opwest.importers.models.ir.movement import Axis, Move, Region
-from opwest.importers.models.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
-from opwest.importers.models.ir.program import Operation, Program, Value
-from opwest.importers.models.operators.arithmetic import AddNumbers, ProductNumbers
-from opwest.importers.models.operators.fixed_point import (
-    RANGES,
-    Multiplier,
-    Requantisation,
-    Rounding,
-    quantize_multiplier,
-)
-from opwest.importers.models.operators.windows import Window
+from opwest.compiler.ir.elements import AddQuantised, Product
+from opwest.compiler.ir.movement import Axis, Move, Region
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
+from opwest.compiler.ir.program import Operation, Program, Value
+from opwest.compiler.semantics.arithmetic import AddNumbers, ProductNumbers
+from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Requantisation, Rounding, quantize_multiplier
+from opwest.compiler.semantics.windows import Window
 
 Random: TypeAlias = Any
 """numpy.random.Generator. Its stubs do not accept all lists that it chooses from."""

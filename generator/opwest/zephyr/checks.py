@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.model import Model
-from opwest.resources import resource
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.resources import resource
+from opwest.model.types.model import Model
 from opwest.zephyr.floats import check_floats
-from opwest.zephyr.modules import TF_M, cortex_m, full_libc, of_externals
-from opwest.zephyr.options import ZephyrOptions
 from opwest.zephyr.processors import known_configuration
 from opwest.zephyr.version import OLDEST, Version, board_fault, is_board_name
-from opwest.zephyr.workspace import Workspace
+from opwest.zephyr.west_manifest import TF_M, cortex_m, full_libc, of_externals
+from opwest.zephyr.workspace import Workspace, ZephyrOptions
 
 
 def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnostics) -> None:
@@ -29,7 +28,7 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
             faults.error(f"invalid --board {board!r}", expected="a board with its qualifiers, such as mps2/an385")
     requested, workspace = [board for board in zephyr.boards if is_board_name(board)], zephyr.workspace
     if requested:
-        from opwest.zephyr.choice import check_targets
+        from opwest.zephyr.board_targets import check_targets
     for board in requested:
         check_floats(models, board, workspace, faults)
     if workspace is None and zephyr.version is None:

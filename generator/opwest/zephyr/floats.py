@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.diagnostics import Diagnostics
-from opwest.model.builds import Target, TargetBuild
-from opwest.model.model import Model
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.types.builds import Target, TargetBuild
+from opwest.model.types.model import Model
 from opwest.zephyr.processors import fits_processor, has_options_of_fpu, processor_symbols
 from opwest.zephyr.workspace import Workspace
 

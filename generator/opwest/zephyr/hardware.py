@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 
 _GROUPS = ("family", "series", "socs")
-_DEEPEST = 4
+
+
+_MAX_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def read_socs(base: Path) -> dict[str, Soc]:
 def _entries(content: Any, depth: int) -> list[tuple[str, tuple[str, ...]]]:
     """Return the SoCs of a file, and those that it extends, each with its clusters."""
     found = []
-    if isinstance(content, dict) and depth < _DEEPEST:
+    if isinstance(content, dict) and depth < _MAX_DEPTH:
         for group in _GROUPS:
             for entry in content.get(group) or () if isinstance(content.get(group), list) else ():
                 if not isinstance(entry, dict):

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from opwest.model.builds import Target
+from opwest.model.types.builds import Target
 from opwest.objects.compat import isa_extensions
-from opwest.targets import named_targets
+from opwest.objects.targets import named_targets
 from opwest.zephyr.workspace import Workspace
 
 if TYPE_CHECKING:

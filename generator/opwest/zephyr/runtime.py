@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from opwest.model.conventions import MEMREF
-from opwest.model.model import Model
-from opwest.records import dataclass
-from opwest.resources import resource
-from opwest.system.paths import spelled
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import spelled
+from opwest.base.resources import resource
+from opwest.model.types.conventions import MEMREF
+from opwest.model.types.model import Model
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 
 NATIVE_SIM = (3, 5)
 """Introduced native_sim."""

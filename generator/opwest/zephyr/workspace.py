@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opwest.records import dataclass
+from opwest.base.frozen_dataclass import dataclass
 from opwest.zephyr.hardware import Soc, is_name, named, parse_yaml, read_socs, read_text, read_yaml
 from opwest.zephyr.version import QUALIFIERS, Version
 
@@ -276,3 +276,17 @@ def _projects(manifest: str) -> dict[str, str]:
     inner = content.get("manifest") if isinstance(content, dict) else None
     projects = named(inner.get("projects")) if isinstance(inner, dict) else []
     return {str(p["name"]): str(p["path"] if is_name(p.get("path")) else p["name"]) for p in projects}
+
+
+@dataclass(frozen=True, slots=True)
+class ZephyrOptions:
+    """The requested boards, and the version and workspace of Zephyr; None if unknown."""
+
+    boards: tuple[str, ...] = ()
+    version: Version | None = None
+    workspace: Workspace | None = None
+
+    @property
+    def known_version(self) -> Version | None:
+        """The requested version, else that of the workspace."""
+        return self.version or (self.workspace.version if self.workspace is not None else None)

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from opwest.board.link import LinkError
-from opwest.board.progress import Progress
+from opwest.runs.link import LinkError
+from opwest.runs.progress import StageProgress
 
 RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
-QUIET = Progress(None)
+QUIET = StageProgress(None)
 
 
 def failure(call, *arguments, kind=LinkError, **options):

@@ -26,8 +26,8 @@ def plug():
 
 @pytest.fixture
 def connect():
-    from opwest.board.shell_link import ShellLink
-    from opwest.board.smp_link import SmpLink
+    from opwest.runs.shell import ShellLink
+    from opwest.runs.smp import SmpLink
 
     links = []
 

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 from board_support import QUIET
-from opwest.board.bundle_client import BundleClient
-from opwest.board.bundle_link import Fields, Info, Job, Request, checksum, read_info
-from opwest.board.link import LinkError, LostError
+from opwest.bundles.client import BundleClient
+from opwest.bundles.link import Fields, Info, Job, Request, checksum, read_info
+from opwest.runs.link import LinkError, LostError
 
 ADDRESSES = (0x8000, 0x18000)
 SIZE = 1 << 16

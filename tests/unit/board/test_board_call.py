@@ -12,10 +12,9 @@ from requirements_support import need
 need("smpclient", "serial")
 
 from fake_board import Model, server  # noqa: E402
-from opwest.board.call import call_operator  # noqa: E402
-from opwest.board.call_arguments import Call, prepare_call  # noqa: E402
-from opwest.board.session import find_model  # noqa: E402
-from opwest.diagnostics import Diagnostics, OpwestError  # noqa: E402
+from opwest.base.diagnostics import Diagnostics, OpwestError  # noqa: E402
+from opwest.runs.call import Call, call_operator, prepare_call  # noqa: E402
+from opwest.runs.session import find_model  # noqa: E402
 
 X = np.arange(500, dtype=np.int16)
 

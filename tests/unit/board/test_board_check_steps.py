@@ -11,10 +11,10 @@ from requirements_support import need
 need("smpclient", "serial")
 
 from fake_board import SHAPE, Model, server  # noqa: E402
-from opwest.board.check_steps import Checked, Expected, check_steps, expected_results  # noqa: E402
-from opwest.board.session import check_tensors, find_model  # noqa: E402
-from opwest.diagnostics import OpwestError  # noqa: E402
-from opwest.host.compare import Tolerance, Tolerances  # noqa: E402
+from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.runs.check_steps import Checked, Expected, check_steps, expected_results  # noqa: E402
+from opwest.runs.compare import Tolerance, Tolerances  # noqa: E402
+from opwest.runs.session import check_tensors, find_model  # noqa: E402
 
 X = np.random.default_rng(7).integers(-8000, 8000, SHAPE, dtype=np.int16)
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from board_support import QUIET, failure, numbers
 from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, Model, ShellBoard, SmpBoard, server
-from opwest.board import link as links
-from opwest.board import smp_link
-from opwest.board.link import Action, StoppedError
-from opwest.board.progress import Progress
-from opwest.board.session import check_tensors, find_model, run_model
-from opwest.host.arrays import Runs
 from opwest.render import arguments
 from opwest.render.arguments import ENTRY
+from opwest.runs import link as links
+from opwest.runs import smp
+from opwest.runs.arrays import Runs
+from opwest.runs.link import Action, StoppedError
+from opwest.runs.progress import StageProgress
+from opwest.runs.session import check_tensors, find_model, run_model
 from requirements_support import need
 
 need("smpclient", "serial")
@@ -39,7 +39,7 @@ def test_tensors_larger_than_a_frame(plug, connect, kind):
     model = Model()
     shown = io.StringIO()
     link = connect(kind, plug(server(kind, model), b"*** Booting Zephyr OS ***\r\n"))
-    y = run_once(link, repeat=3, progress=Progress(shown))
+    y = run_once(link, repeat=3, progress=StageProgress(shown))
     assert y.dtype == np.int16 and y.shape == SHAPE
     np.testing.assert_array_equal(y, 2 * X)
     assert model.runs == 3 and not model.opened
@@ -197,7 +197,7 @@ def test_another_model_in_the_image(plug, connect):
 
 
 def test_service_of_another_version(plug, connect, kind, monkeypatch):
-    monkeypatch.setattr("opwest.board.link.VERSION", 2)
+    monkeypatch.setattr("opwest.runs.link.VERSION", 2)
     found = failure(connect(kind, plug(server(kind, Model()))).describe)
     assert "has version 1, expected 2" in found.message
 
@@ -232,13 +232,13 @@ def test_truncated_measures_are_requested_again(plug, connect):
 def test_numbers_are_those_of_the_runtime():
     commands = numbers("src/service_smp.c", r"COMMAND_(\w+) = (\d+),")
     names = ("MODEL", "TENSOR", "DATA", "ACTION", "MEASURES", "POINT", "UNTIL", "CALL")
-    assert commands == {name: vars(smp_link)[f"_{name}"] for name in names}
+    assert commands == {name: vars(smp)[f"_{name}"] for name in names}
     actions = numbers("src/service_internal.h", r"OPWEST_SERVICE_(OPEN|RUN|CLOSE) = (\d+),")
     assert actions == {action.name: int(action) for action in Action}
     version = numbers("include/opwest/service.h", r"#define OPWEST_SERVICE_(VERSION) (\d+)")
     assert version == {"VERSION": links.VERSION}
     group = numbers("Kconfig", r"config OPWEST_SERVICE_SMP_(GROUP)\n(?:\t.*\n)*?\tdefault (\d+)")
-    assert group == {"GROUP": smp_link.DEFAULT_GROUP}
+    assert group == {"GROUP": smp.DEFAULT_GROUP}
     assert numbers("src/service_call.c", r"(memory)\[(\d+)U \* index") == {"memory": ENTRY}
     # the line of an unknown cache
     lines = numbers("src/port_devices_zephyr.c", r"#define (LARGEST_LINE) (\d+)U")

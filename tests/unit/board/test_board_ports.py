@@ -15,7 +15,7 @@ from requirements_support import need
 need("serial")
 
 import serial  # noqa: E402
-from opwest.board import ports  # noqa: E402
+from opwest.runs import ports  # noqa: E402
 from serial import serialposix  # noqa: E402
 
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from board_support import failure
 from golden_support import generate_project
-from opwest.board.services import write_services
-from opwest.diagnostics import OpwestError
-from opwest.host.profile import make_measure, parse_measures
-from opwest.host.project_data import choose_model, project_record, selected_variant
+from opwest.base.diagnostics import OpwestError
+from opwest.runs.connection import write_services
+from opwest.runs.profile import make_measure, parse_measures
+from opwest.runs.project_data import choose_model, project_record, selected_variant
 from requirements_support import need
 
 # --- Invalid measurements from an image
@@ -62,8 +62,7 @@ def test_reasons_for_invalid_measures(measure, reason):
 
 def _link(answers):
     need("smpclient")
-    from opwest.board.smp_connection import Answer
-    from opwest.board.smp_link import SmpLink
+    from opwest.runs.smp import Answer, SmpLink
 
     link = SmpLink.__new__(SmpLink)
     link.device = "/dev/board"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from board_support import QUIET, failure
 from fake_west import DTS, NATIVE, SMP, FakeWest
-from opwest.board.image import RunningImage
-from opwest.board.progress import Progress
-from opwest.board.west import Build, SpaceError, brief, find_west
+from opwest.runs.images import RunningImage
+from opwest.runs.progress import StageProgress
+from opwest.runs.west import Build, SpaceError, brief, find_west
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_steps_of_ninja_are_shown_in_one_line_of_a_terminal(west, build, live):
     stream.isatty = lambda: live
     lines = ["-- other output", "[1/2] Building a\x1b[31m.c", "warning: [1/9]", "[2/2] Linking " + "x" * 300]
     west.tell(config=NATIVE, dts=DTS, build="\n".join(lines))
-    replace(build, progress=Progress(stream)).build()
+    replace(build, progress=StageProgress(stream)).build()
     stages = [f"== configuring for nucleo (log: {build.log})", "== building for nucleo"]
     shown = stream.getvalue().split("\n")
     assert build.log.read_text().count("[1/2] Building a\x1b[31m.c\n") == 1

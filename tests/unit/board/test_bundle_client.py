@@ -8,9 +8,9 @@ import pytest
 from board_support import failure
 from campaign import sized
 from fake_bundles import Bundles, FakeLink, Faults, client_of
-from opwest.board.bundle_client import BundleClient, ForgottenError
-from opwest.board.bundle_link import Job
-from opwest.board.progress import Progress
+from opwest.bundles.client import BundleClient, ForgottenError
+from opwest.bundles.link import Job
+from opwest.runs.progress import StageProgress
 
 DATA = random.Random(5).randbytes(7001)
 NONE = Faults()
@@ -35,8 +35,8 @@ def clock(monkeypatch):
     def sleep(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr("opwest.board.bundle_client.time.monotonic", monotonic)
-    monkeypatch.setattr("opwest.board.bundle_client.time.sleep", sleep)
+    monkeypatch.setattr("opwest.bundles.client.time.monotonic", monotonic)
+    monkeypatch.setattr("opwest.bundles.client.time.sleep", sleep)
     return now
 
 
@@ -71,7 +71,7 @@ def test_file_arrives_whole_in_a_bounded_number_of_parts(faults, space):
 
 def test_progress_is_shown():
     shown = io.StringIO()
-    BundleClient(link_to, session=1, timeout=5.0, progress=Progress(shown), reconnects=False).upload(DATA)
+    BundleClient(link_to, session=1, timeout=5.0, progress=StageProgress(shown), reconnects=False).upload(DATA)
     assert shown.getvalue() == f"== sending the bundle: {len(DATA)} of {len(DATA)} bytes\n"
 
 

@@ -10,16 +10,16 @@ from board_support import QUIET, failure
 from fake_bundles import EMPTY, GOOD, Bundles, FakeLink, Faults
 from fake_bundles import client_of as client_over
 from fake_bundles import verdict as fields_of
-from opwest.board.bundle_faults import Verdict
-from opwest.board.bundle_install import confirm, install, list_slots, roll_back
-from opwest.board.bundle_link import Job
-from opwest.board.bundle_slots import File
-from opwest.board.bundle_steps import Expected, check_own, check_sent, expected_steps
-from opwest.board.link import LinkError, ModelError
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.bundles.faults import Verdict
 from opwest.bundles.format import LINKED, LLEXT, AbiRecord, Content, Signature, pack, unpack, with_signatures
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.model.dtypes import DTYPES
+from opwest.bundles.install import confirm, install, list_slots, roll_back
+from opwest.bundles.link import Job
+from opwest.bundles.slots_of_board import File
+from opwest.bundles.steps import Expected, check_own, check_sent, expected_steps
+from opwest.model.types.dtypes import DTYPES
 from opwest.render.bundle import StepResult
+from opwest.runs.link import LinkError, ModelError
 
 SESSIONS = itertools.count(1)
 HARMLESS = Faults(lose=0.1, repeat=0.1, late=0.1)

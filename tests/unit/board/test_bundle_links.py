@@ -16,10 +16,11 @@ import serial  # noqa: E402
 from campaign import sized  # noqa: E402
 from fake_board import Model, SmpBoard  # noqa: E402
 from fake_bundles import Bundles, Faults, ShellBundles, client_of  # noqa: E402
-from opwest.board import bundle_faults, bundle_link, bundle_smp  # noqa: E402
-from opwest.board.bundle_link import Job, Request  # noqa: E402
-from opwest.board.bundle_shell import ShellBundleLink  # noqa: E402
-from opwest.board.bundle_smp import SmpBundleLink  # noqa: E402
+from opwest.bundles import faults as bundle_faults  # noqa: E402
+from opwest.bundles import link as bundle_link  # noqa: E402
+from opwest.bundles import transports  # noqa: E402
+from opwest.bundles.link import Job, Request  # noqa: E402
+from opwest.bundles.transports import ShellBundleLink, SmpBundleLink  # noqa: E402
 from smp import packet  # noqa: E402
 from smp.header import OP  # noqa: E402
 
@@ -206,13 +207,13 @@ def test_numbers_are_those_of_the_runtime():
     jobs = numbers(f"{folder}/service_internal.h", r"OPWEST_BUNDLE_JOB_(\w+) = (\d+),")
     assert jobs == {job.name: int(job) for job in Job}
     commands = numbers(f"{folder}/smp.c", r"COMMAND_(\w+) = (\d+),")
-    assert commands == {name: vars(bundle_smp)[f"_{name}"] for name in ("INFO", "JOB", "PART")}
+    assert commands == {name: vars(transports)[f"_{name}"] for name in ("INFO", "JOB", "PART")}
     states = numbers(f"{folder}/service.c", r"\t(RUNNING|DONE|REFUSED) = (\d+),")
     assert states == {name: vars(bundle_link)[name] for name in ("RUNNING", "DONE", "REFUSED")}
     version = numbers("include/opwest/bundle_service.h", r"#define OPWEST_BUNDLE_SERVICE_(VERSION) (\d+)")
     assert version == {"VERSION": bundle_link.VERSION}
     group = numbers(f"{folder}/Kconfig.sending", r"config OPWEST_BUNDLE_SMP_(GROUP)\n(?:\t.*\n)*?\tdefault (\d+)")
-    assert group == {"GROUP": bundle_smp.DEFAULT_GROUP}
+    assert group == {"GROUP": transports.DEFAULT_GROUP}
     checked = numbers(f"{folder}/service.c", r"#define (CHECKED_DIGEST) (\d+)U")
     assert checked == {"CHECKED_DIGEST": bundle_link.CHECKED_DIGEST}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 import yamlcore
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.drafting.draft import draft_manifest
 
 SOURCE = """

@@ -5,8 +5,8 @@ import pytest
 import yaml
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
-from opwest.diagnostics import OpwestError
-from opwest.model.targets import make_target, target_abi
+from opwest.base.diagnostics import OpwestError
+from opwest.model.inputs.targets import make_target, target_abi
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 from requirements_support import need
@@ -177,7 +177,7 @@ def test_functions_that_a_target_lacks(tmp_path):
 
 
 def test_unlinkable_object_causes_a_warning(tmp_path):
-    from opwest.diagnostics import Diagnostics
+    from opwest.base.diagnostics import Diagnostics
     from opwest.drafting.draft import draft_manifest
 
     path = compile_object(tmp_path, f"{F}\n__thread int t; int *g(void) {{ return &t; }}")

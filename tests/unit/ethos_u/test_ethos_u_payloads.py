@@ -22,8 +22,8 @@ from ethos_u_payloads import (
     payload,
     words_of,
 )
-from opwest.ethos_u.check import examine
-from opwest.ethos_u.npus import NPUS, npu_of_config
+from opwest.objects.ethos_u.payload import NPUS, npu_of_config
+from opwest.objects.ethos_u.stream import examine
 from requirements_support import need_compiler
 
 

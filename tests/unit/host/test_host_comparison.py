@@ -6,12 +6,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from opwest.diagnostics import Diagnostics, Location, OpwestError
-from opwest.host.compare import Tolerance, Tolerances, difference, read_tolerances
-from opwest.host.comparison import _difference
-from opwest.host.compile import HostCompiler
-from opwest.host.formats import Format, format_of, prefix_of, translated
-from opwest.host.labels import label_lines
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError
+from opwest.imports.comparison import _difference
+from opwest.runs.compare import Tolerance, Tolerances, difference, read_tolerances
+from opwest.runs.compile import HostCompiler
+from opwest.runs.labels import label_lines
+from opwest.runs.operators import Format, format_of, prefix_of, translated
 from requirements_support import need
 
 # --- The comparison of the operators of a model with those of a reference

@@ -6,15 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from opwest.importers.distances import distance, largest
-from opwest.importers.models.choice.choose import FLASH, RAM, SPEED, choose, constant_bytes
-from opwest.importers.models.choice.geometry import key_of
-from opwest.importers.models.choice.knapsack import MOST_SUMS, Option, solve
-from opwest.importers.models.choice.shared import Needing, solve_shared
-from opwest.importers.models.choice.table import Table
-from opwest.importers.models.emit.registry import candidates
-from opwest.importers.models.ir.program import Program
-from opwest.importers.models.operators.fixed_point import Multiplier, Rounding
+from opwest.compiler.ir.program import Program
+from opwest.compiler.output.variants import candidates
+from opwest.compiler.reference.distances import distance, largest
+from opwest.compiler.selection.choose import FLASH, RAM, SPEED, choose, constant_bytes
+from opwest.compiler.selection.costs import Table, key_of
+from opwest.compiler.selection.knapsack import MOST_SUMS, Needing, Option, solve, solve_shared
+from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
 from opwest.tuning import random_layers
 
 # --- The choice of variants: the knapsack against all combinations, limits of flash, objectives, costs

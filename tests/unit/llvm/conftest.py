@@ -2,8 +2,8 @@
 """One child process for the tests of a file; test_llvm_child.py tests the ends of children."""
 
 import pytest
-from opwest.llvm import api
-from opwest.llvm.child import _Child
+from opwest.objects.llvm import api
+from opwest.objects.llvm.child import _Child
 
 
 @pytest.fixture(scope="module")

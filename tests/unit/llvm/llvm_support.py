@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from opwest.llvm.api import compile_ir, compile_many
-from opwest.llvm.facts import CompileJob, CompileOptions
-from opwest.llvm.target import LlvmTarget
-from opwest.model.targets import make_target, target_abi
+from opwest.model.inputs.targets import make_target, target_abi
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
-from opwest.targets import named_targets
+from opwest.objects.llvm.api import compile_ir, compile_many
+from opwest.objects.llvm.facts import CompileJob, CompileOptions, LlvmTarget
+from opwest.objects.targets import named_targets
 from requirements_support import need
 from session_support import made_once
 

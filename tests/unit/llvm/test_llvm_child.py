@@ -9,9 +9,9 @@ import time
 import pytest
 from campaign import sized
 from llvm_support import ADD, EVERYTHING, bitcode, needs_llvmlite, target
-from opwest.llvm.api import compile_many, read_many
-from opwest.llvm.child import useful_line
-from opwest.llvm.facts import CompileJob, CompileOptions, IrModule, Limits, LlvmError
+from opwest.objects.llvm.api import compile_many, read_many
+from opwest.objects.llvm.child import useful_line
+from opwest.objects.llvm.facts import CompileJob, CompileOptions, IrModule, Limits, LlvmError
 
 # LLVM has no instruction for this: `Cannot select`, and abort.
 ABORTS = target("cortex-m55f-mvei", name="odd", features="-vfp2sp,-mve.fp", triple="thumbv8.1m.main-unknown-none-eabi",
@@ -65,7 +65,7 @@ def test_timeout():
 def test_limits_are_set_in_the_child():
     script = (
         "import resource, sys; sys.argv=['x'];"
-        "from opwest.system.limits import limit_process, limit_next_request;"
+        "from opwest.base.processes import limit_process, limit_next_request;"
         "limit_process(1 << 32); limit_next_request(7);"
         "print([resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CORE)],"
         "resource.getrlimit(resource.RLIMIT_CPU)[0])"
@@ -118,7 +118,7 @@ def test_many_jobs_share_one_process(monkeypatch):
         starts.append(arguments)
         return start(*arguments, **options)
 
-    monkeypatch.setattr("opwest.llvm.child.subprocess.Popen", counted)
+    monkeypatch.setattr("opwest.objects.llvm.child.subprocess.Popen", counted)
     results = compile_many([job()] * 50)
     assert all(r == results[0] for r in results) and isinstance(results[0], bytes)
     assert len(starts) == 1
@@ -133,7 +133,7 @@ def test_useful_lines_of_error_output():
 
 
 def test_importing_the_interface_does_not_import_llvmlite():
-    script = "import sys, opwest.llvm.api; print('llvmlite' in sys.modules)"
+    script = "import sys, opwest.objects.llvm.api; print('llvmlite' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "False\n"
     )

@@ -10,11 +10,11 @@ import subprocess
 import pytest
 from campaign import sized
 from llvm_support import ADD, EVERYTHING, NAMES, abi, bitcode, compiled, everything, needs_llvmlite, target, tool
-from opwest.llvm.api import compile_ir, compile_many, data_layout_of
-from opwest.llvm.facts import CompileJob, CompileOptions, LlvmError
 from opwest.objects.compat import abi_faults
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import inspect_object
+from opwest.objects.llvm.api import compile_ir, compile_many, data_layout_of
+from opwest.objects.llvm.facts import CompileJob, CompileOptions, LlvmError
 
 pytestmark = [needs_llvmlite, pytest.mark.usefixtures("one_child")]
 

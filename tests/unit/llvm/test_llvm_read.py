@@ -5,8 +5,8 @@ import struct
 
 import pytest
 from llvm_support import ADD, bitcode, needs_llvmlite
-from opwest.llvm.api import looks_like_ir, read_ir, read_many
-from opwest.llvm.facts import IrModule, IrParameter, LlvmError
+from opwest.objects.llvm.api import looks_like_ir, read_ir, read_many
+from opwest.objects.llvm.facts import IrModule, IrParameter, LlvmError
 
 MODULE = """
 target datalayout = "e-m:e-p:32:32-Fi8-i64:64-v128:64:128-a:0:32-n32-S64"

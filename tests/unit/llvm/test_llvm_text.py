@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from llvm_support import NAMES, target
-from opwest.llvm import text as ir
-from opwest.llvm.contradictions import contradictions, parse_triple
-from opwest.llvm.facts import IrModule
+from opwest.objects.llvm import text as ir
+from opwest.objects.llvm.contradictions import contradictions, parse_triple
+from opwest.objects.llvm.facts import IrModule
 
 
 @pytest.mark.parametrize(

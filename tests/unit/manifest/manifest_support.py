@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.located import Mapping
 from opwest.manifest.yaml_reader import read_yaml
 

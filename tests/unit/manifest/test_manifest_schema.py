@@ -8,18 +8,18 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from manifest_support import DIGITS, ROOT, read
+from opwest.base.diagnostics import Diagnostics, Location
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest import writer
+from opwest.manifest.error_recovery import READINGS, readings_of
 from opwest.manifest.load import load_manifest
 from opwest.manifest.located import lookup
-from opwest.manifest.readings import READINGS, readings_of
 from opwest.manifest.schema import OF_C, check_schema, check_version, schema_path, violations
 from opwest.manifest.variants import split_variants
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.context import size_in_bytes
-from opwest.model.dtypes import DTYPES, dtype_of_c
-from opwest.targets import named_targets
+from opwest.model.inputs.context import size_in_bytes
+from opwest.model.types.dtypes import DTYPES, dtype_of_c
+from opwest.objects.targets import named_targets
 
 # --- The JSON Schema and the messages for its findings
 

@@ -9,7 +9,7 @@ import yamlcore
 from hypothesis import given
 from hypothesis import strategies as st
 from manifest_support import faults_of, param, read
-from opwest.diagnostics import Location
+from opwest.base.diagnostics import Location
 from opwest.manifest import writer
 from opwest.manifest.located import Items, Mapping, locate
 from opwest.manifest.yaml_reader import MAX_DEPTH, MAX_EXPANSION

@@ -3,11 +3,11 @@
 
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.context import Context
-from opwest.model.dataflow import Flow, resolve_steps
-from opwest.model.declared_names import declared_names
+from opwest.model.inputs.context import Context
+from opwest.model.readers.dataflow import Flow, resolve_steps
+from opwest.model.readers.resolve import declared_names
 
 MARK = "§"
 """Marks the positions in the YAML text where a diagnostic is expected."""

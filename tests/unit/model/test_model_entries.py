@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 from golden_support import copy_project
-from opwest.diagnostics import Diagnostics
-from opwest.model.application_places import places
-from opwest.model.counts import check_counts
-from opwest.model.licences import identifiers, known, normal
-from opwest.model.model import Model
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.checks.limits import check_counts
+from opwest.model.inputs.headers import places
+from opwest.model.readers.licences import identifiers, known, normal
+from opwest.model.types.model import Model
 from projects import check
 
 # --- Licence expressions: the grammar of SPDX 2.3, annex D, the spelling of the list, faults with hints

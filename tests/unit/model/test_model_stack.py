@@ -8,12 +8,12 @@ import pytest
 from c_support import compile_all, golden_app, includes
 from campaign import sized
 from objects_factory import compile_object
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.cli.summary import summary, summary_json
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.model.fingerprint import model_hash
-from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
+from opwest.model.checks.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
+from opwest.model.readers.fingerprint import model_hash
 from opwest.objects.stack import read_su
-from opwest.render.stacks import stack_reason, stack_size
+from opwest.render.boards import stack_reason, stack_size
 from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from dataflow_support import DEVICES, MARK, OPERATORS, X, Y, manifest, resolved, types
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.context import Context
-from opwest.model.coverage import Coverage
-from opwest.model.dataflow import Flow
-from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Binding
-from opwest.model.states import states
+from opwest.model.checks.coverage import Coverage
+from opwest.model.inputs.context import Context
+from opwest.model.readers.dataflow import Flow
+from opwest.model.readers.states import states
+from opwest.model.types.dtypes import DTYPES, TensorType
+from opwest.model.types.model import Binding
 
 X8 = "x: {dtype: int8, shape: [8]}"
 

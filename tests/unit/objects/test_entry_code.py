@@ -8,15 +8,14 @@ from types import SimpleNamespace
 import pytest
 from campaign import sized
 from objects_factory import compile_object
-from opwest.objects.call_registers import call_registers
-from opwest.objects.dwarf import DeclaredParameter, compare, signatures
-from opwest.objects.entry_code import EntryCode, Finding
+from opwest.objects.c_source import conventions_of
+from opwest.objects.compilers import abi_options
+from opwest.objects.dwarf_signatures import DeclaredParameter, compare, signatures
+from opwest.objects.entry_code import EntryCode, Finding, call_registers
 from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.judgement import judge_file, records_conventions, unrecorded_options
-from opwest.objects.producers import abi_options
+from opwest.objects.linkability import judge_file, records_conventions, unrecorded_options
 from opwest.objects.report import as_json, as_text
-from opwest.objects.source_attributes import conventions_of
 from requirements_support import need, need_compiler
 
 # --- Calling conventions from instructions: attributes are refused, and no function of the C convention is

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
-from opwest.write.writer import write_dependencies
+from opwest.project.writer import write_dependencies
 
 MANIFEST = """version: 1
 model: tiny

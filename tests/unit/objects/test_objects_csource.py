@@ -9,7 +9,7 @@ import time
 import pytest
 from campaign import sized
 from objects_factory import compile_object
-from opwest.objects.cppsource import needs_library, read_cpp_source, with_headers
+from opwest.objects.cpp_source import needs_library, read_cpp_source, with_headers
 from opwest.objects.facts import CFunction, CSource, ObjectError
 from opwest.objects.inspect import inspect_object
 from requirements_support import need

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from campaign import sized
 from objects_factory import compile_object
-from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, compare, signatures
+from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, DeclaredParameter, compare, signatures
 from opwest.objects.dwarf_types import POINTER_TO_CONST
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectFile

@@ -7,7 +7,7 @@ import time
 import pytest
 from elf_writer import archive_of, arm_object, build_elf
 from objects_factory import compile_object
-from opwest.objects.dwarf import signatures
+from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import inspect_object, read_member

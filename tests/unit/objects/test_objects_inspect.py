@@ -15,7 +15,7 @@ from judgements import compare_judgements
 from objects_factory import compile_object, make_archive
 from opwest.objects.facts import Abi, ObjectError, ObjectFile, Sizes
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.judgement import state_of
+from opwest.objects.linkability import state_of
 from requirements_support import need
 from tracing import untraced
 

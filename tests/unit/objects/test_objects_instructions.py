@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from objects_factory import compile_object
-from opwest.objects.csource import read_c_source
+from opwest.objects.c_source import read_c_source
 from opwest.objects.inspect import read_member
 from opwest.objects.instructions import hidden_instructions, instruction_effects
 from requirements_support import need

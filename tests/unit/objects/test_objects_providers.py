@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from elf_writer import build_elf
 from objects_factory import compile_object, make_archive
-from opwest.objects.closure import needed_members
+from opwest.objects.archives import needed_members
 from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.providers import LIBCS, provider_of, providers, uses_libm
+from opwest.objects.library_symbols import LIBCS, provider_of, providers, uses_libm
 from requirements_support import absent, need
 
 # --- Providers of undefined symbols; the lists agree with the installed toolchains

@@ -10,10 +10,10 @@ import pytest
 from elf_writer import build_elf
 from objects_factory import compile_object
 from opwest.objects.calls import UndecodedError, functions
-from opwest.objects.exidx import frame_size
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import read_member
 from opwest.objects.stack import StackUse, read_su, stack_usage
+from opwest.objects.unwind_tables import frame_size
 from requirements_support import need
 from scaling import check_linear
 

@@ -8,13 +8,12 @@ import itertools
 import random
 import re
 
-from opwest.diagnostics import Location
-from opwest.model.application import Application
-from opwest.model.devices import Device, Program
-from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
-from opwest.model.suite import Suite
-from opwest.packing.problem import Block
+from opwest.base.diagnostics import Location
+from opwest.model.types.devices import Device, Program
+from opwest.model.types.dtypes import DTYPES, TensorType
+from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
+from opwest.model.types.sections import Application, Suite
+from opwest.plan.problem import Block
 
 HERE = Location("m.yaml", 1, 1)
 _STEP = re.compile(

@@ -6,11 +6,10 @@ import random
 import sys
 
 import pytest
-from opwest.packing import canonical
-from opwest.packing.canonical import Outcome, _moments, _recursion, pack
-from opwest.packing.component import Component
-from opwest.packing.problem import Block
-from opwest.packing.verify import verify
+from opwest.plan import exact_search
+from opwest.plan.exact_search import Component, Outcome, _moments, _recursion, pack
+from opwest.plan.problem import Block
+from opwest.plan.verify import verify
 from plan_support import HARD, least
 
 
@@ -48,7 +47,7 @@ def test_few_blocks(aligns):
 def limit_runs(monkeypatch, nodes):
     """Limit every run of the search, the first as well, to a number of nodes."""
     for name, value in (("FIRST_RUN", nodes), ("RUN", nodes), ("RUN_OF_A_BLOCK", 0)):
-        monkeypatch.setattr(canonical, name, value)
+        monkeypatch.setattr(exact_search, name, value)
 
 
 @pytest.mark.parametrize("run", [1, 2, 3, 3000])
@@ -74,7 +73,7 @@ def test_problems_without_search():
 
 
 def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
-    monkeypatch.setattr(canonical, "MOST_BLOCKS", 7)
+    monkeypatch.setattr(exact_search, "MOST_BLOCKS", 7)
     assert pack(HARD, 13, 10_000).offsets is not None
     assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
 
@@ -191,9 +190,9 @@ def test_lengths_of_runs(monkeypatch):
     def solve(search):
         lengths.append(search.left)
         search.left = 0
-        raise canonical._OutOfNodesError
+        raise exact_search._OutOfNodesError
 
-    monkeypatch.setattr(canonical._Search, "_solve", solve)
+    monkeypatch.setattr(exact_search._Search, "_solve", solve)
     assert pack(HARD, 13, 5500) == Outcome(None, False, 5500)
     assert lengths == [3000, 800, 800, 800, 100]
     lengths.clear()

@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
-from opwest.packing import greedy
-from opwest.packing.greedy import _place, plan_pool
-from opwest.packing.problem import Block, Peak, PoolPlan, Share, peak
-from opwest.packing.verify import PlanError, verify
+from opwest.plan import greedy
+from opwest.plan.greedy import _place, plan_pool
+from opwest.plan.problem import Block, Peak, PoolPlan, Share, peak
+from opwest.plan.verify import PlanError, verify
 
 
 def random_blocks(seed, most=10):

@@ -5,14 +5,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from opwest.diagnostics import Diagnostics
-from opwest.packing.problem import Block, PoolPlan
-from opwest.packing.verify import PlanError
+from opwest.base.diagnostics import Diagnostics
 from opwest.plan import memory
-from opwest.plan.blocks import reserved_bytes
+from opwest.plan.fixed import reserved_bytes
 from opwest.plan.frames import Frames, frames_of, joined, verify_frames
 from opwest.plan.memory import plan_memory, plan_model
+from opwest.plan.problem import Block, PoolPlan
 from opwest.plan.schedule import Life, Schedule, plan_schedule
+from opwest.plan.verify import PlanError
 from plan_support import HARD, buffer, model_of, pool
 
 BOTH = ("fast", "slow")

@@ -4,8 +4,8 @@
 import random
 
 import pytest
-from opwest.packing.problem import Block, Share
 from opwest.plan.access import Accessed, Pending, access_of
+from opwest.plan.problem import Block, Share
 from opwest.plan.schedule import plan_schedule
 from opwest.plan.sharing import find_shares, merged
 from plan_support import buffer, device, model_of, pool, step_of

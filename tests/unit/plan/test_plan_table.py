@@ -2,13 +2,13 @@
 """Tables in MiniMalloc's format, and plans that the manifest gives."""
 
 import pytest
-from opwest.diagnostics import Diagnostics, Location
-from opwest.model.fixed_plan import FixedOffset, FixedPlan, FixedPool
-from opwest.packing import table
-from opwest.packing.problem import Block
-from opwest.packing.table import Row, blocks_of, read_table, written_table
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.cli.plan import pool_rows
+from opwest.model.types.model import FixedOffset, FixedPlan, FixedPool
+from opwest.plan import tables as table
 from opwest.plan.memory import plan_model
-from opwest.plan.table import pool_rows
+from opwest.plan.problem import Block
+from opwest.plan.tables import Row, blocks_of, read_table, written_table
 from plan_support import buffer, model_of, pool
 
 HEADER = "id,lower,upper,size\n"

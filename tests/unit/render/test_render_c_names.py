@@ -11,11 +11,11 @@ import pytest
 import yaml
 from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.host.own_templates import own_renderer
+from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.render.c.header import board_kconfig
 from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
+from opwest.runs.harness import own_renderer
 from requirements_support import need, need_compiler
 
 SOURCE = """#include <stdint.h>

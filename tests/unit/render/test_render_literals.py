@@ -14,7 +14,7 @@ import yaml
 from c_support import run
 from hypothesis import given
 from hypothesis import strategies as st
-from opwest.model.dtypes import DTYPES
+from opwest.model.types.dtypes import DTYPES
 from opwest.render.literals import (
     c_comment,
     c_float,
@@ -25,7 +25,7 @@ from opwest.render.literals import (
     kconfig_string,
     yaml_string,
 )
-from opwest.render.templates.c_layout import WIDTH, fit
+from opwest.render.templates.renderer import WIDTH, fit
 from requirements_support import need, need_compiler
 
 FLT_MAX = 3.4028234663852886e38

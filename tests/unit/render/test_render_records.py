@@ -8,23 +8,23 @@ import pytest
 from golden_support import copy_project, generate_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics
-from opwest.model.dtypes import DTYPES
-from opwest.model.model import Model
-from opwest.objects.image import NOTE_SHAPE
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.model import Model
+from opwest.objects.images import NOTE_SHAPE
 from opwest.plan.memory import MemoryPlan
+from opwest.project.writer import read_record
 from opwest.render.actions import Cache, Call, Wait, measured
 from opwest.render.arguments import argument_memory, operator_rows
+from opwest.render.breakpoints import stops
 from opwest.render.c.printer import c_definitions, c_layout
 from opwest.render.llvm.printer import Printer, ir_member, ir_struct_type
 from opwest.render.note import note_record
 from opwest.render.perfect_hash import find, perfect_hash
-from opwest.render.records import layout
-from opwest.render.records.types import Abi, Field, Nested, Scalar, Struct, Table, offsets, size_and_alignment
-from opwest.render.records.values import NULL, Definition, Number, Record, Reference, Text
-from opwest.render.stops import stops
-from opwest.write.writer import read_record
+from opwest.render.tables import layout
+from opwest.render.tables.types import Abi, Field, Nested, Scalar, Struct, Table, offsets, size_and_alignment
+from opwest.render.tables.values import NULL, Definition, Number, Record, Reference, Text
 from projects import check
 
 # --- Records check their values; both printers print the same record

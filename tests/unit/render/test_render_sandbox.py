@@ -4,11 +4,11 @@
 import resource as limits
 
 import pytest
-from opwest.diagnostics import Diagnostics
-from opwest.render.templates import sandbox
+from opwest.base.diagnostics import Diagnostics
+from opwest.project.templates import read_own_templates
+from opwest.render.templates import user
+from opwest.render.templates.files import UserTemplates
 from opwest.render.templates.user import UserRenderer
-from opwest.resources.templates import read_own_templates
-from opwest.templates import UserTemplates
 
 NAME = "src/main.c.jinja"
 MUCH = "a result of more than 1048576 elements"
@@ -28,7 +28,7 @@ def render(text, monkeypatch=None):
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """A low limit on loop passes, and a limit on memory."""
-    monkeypatch.setattr(sandbox, "MAX_PASSES", 20_000)
+    monkeypatch.setattr(user, "MAX_PASSES", 20_000)
     before = limits.getrlimit(limits.RLIMIT_AS)
     limits.setrlimit(limits.RLIMIT_AS, (8 << 30, before[1]))
     yield

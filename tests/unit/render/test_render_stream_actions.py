@@ -4,8 +4,8 @@
 from dataclasses import replace
 
 import pytest
-from opwest.diagnostics import Diagnostics
-from opwest.model.model import Binding, Interface, State
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.types.model import Binding, Interface, State
 from opwest.plan.memory import plan_model
 from opwest.render.actions import uses
 from opwest.render.stream_actions import frame_actions, launch_count

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from opwest.resources import compiled
+from opwest.project import templates
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def new_process(monkeypatch, tmp_path):
 
 
 def forget(monkeypatch):
-    monkeypatch.setattr(compiled, "_COMPILED", {})
+    monkeypatch.setattr(templates, "_COMPILED", {})
 
 
 def render(monkeypatch, text="{{ a }}"):
@@ -33,7 +33,7 @@ def render(monkeypatch, text="{{ a }}"):
 
     with monkeypatch.context() as patch:
         patch.setattr(jinja2.Environment, "compile", compile_)
-        cache = compiled.CompiledTemplates(Path("templates"))
+        cache = templates.CompiledTemplates(Path("templates"))
         environment = jinja2.Environment(loader=jinja2.DictLoader({"x": text}), bytecode_cache=cache)
         return environment.get_template("x").render(a=3), count
 

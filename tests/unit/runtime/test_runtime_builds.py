@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from golden_support import copy_project
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
 from opwest.zephyr.runtime import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
 from projects import check
 from requirements_support import need

@@ -12,8 +12,8 @@ import yaml
 import yamlcore
 from c_support import SANITIZED, build, execute, read_record
 from golden_support import PROJECTS, copy_project, generate_quickly
-from opwest.diagnostics import Diagnostics
-from opwest.render.records.layout import METADATA_VERSION
+from opwest.base.diagnostics import Diagnostics
+from opwest.render.tables.layout import METADATA_VERSION
 from requirements_support import need_compiler
 from runtime_support import PROGRAMS, build_with_runtime
 

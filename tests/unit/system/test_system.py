@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from opwest.base import commands, open_files, processes
+from opwest.base.commands import module
 from opwest.bundles import zephyr_build
-from opwest.importers import child as importing
-from opwest.system import commands, files, limits, locks, module, processes
+from opwest.compiler import child as importing
 from requirements_support import skip_here
 
 
@@ -44,8 +45,8 @@ class Msvcrt:
 @pytest.fixture(params=["fcntl", "msvcrt"])
 def implementation(request, monkeypatch):
     if request.param == "msvcrt":
-        monkeypatch.setattr(locks, "_fcntl", None)
-        monkeypatch.setattr(locks, "_msvcrt", Msvcrt())
+        monkeypatch.setattr(open_files, "_fcntl", None)
+        monkeypatch.setattr(open_files, "_msvcrt", Msvcrt())
     elif module("fcntl") is None:
         skip_here("not a POSIX system")
     return str(request.param)
@@ -55,13 +56,13 @@ def test_lock_is_exclusive(implementation, tmp_path):
     first = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     second = os.open(tmp_path / "mutex", os.O_RDWR)
     try:
-        assert locks.lock(first)
-        assert not locks.lock(second)
-        locks.unlock(first)
+        assert open_files.lock(first)
+        assert not open_files.lock(second)
+        open_files.unlock(first)
         os.close(first)
-        assert locks.lock(second)
-        locks.unlock(second)
-        locks.unlock(second)  # nothing to release
+        assert open_files.lock(second)
+        open_files.unlock(second)
+        open_files.unlock(second)  # nothing to release
     finally:
         os.close(second)
 
@@ -70,7 +71,7 @@ def test_other_error_of_a_lock(implementation, tmp_path):
     file = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     os.close(file)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        locks.lock(file)
+        open_files.lock(file)
 
 
 def test_module_that_the_system_lacks():
@@ -145,23 +146,23 @@ def test_file_that_another_program_has_open(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
 
     with pytest.raises(PermissionError):
-        files.retried(busy)
+        open_files.retried(busy)
     assert len(attempts) == 1, "other systems do not refuse it: the error is final"
     attempts.clear()
-    monkeypatch.setattr(files, "_CAN_BE_IN_USE", True)
-    files.retried(busy)
+    monkeypatch.setattr(open_files, "_CAN_BE_IN_USE", True)
+    open_files.retried(busy)
     assert len(attempts) == 3
-    monkeypatch.setattr(files, "_PAUSES", (0.0,))
+    monkeypatch.setattr(open_files, "_PAUSES", (0.0,))
     attempts.clear()
     with pytest.raises(PermissionError):
-        files.retried(busy)
+        open_files.retried(busy)
 
 
 def test_limits_without_the_module(monkeypatch):
-    monkeypatch.setattr(limits, "_resource", None)
-    assert not limits.limits_time()
-    limits.limit_process(1)
-    limits.limit_next_request(0.0)
+    monkeypatch.setattr(processes, "_resource", None)
+    assert not processes.limits_time()
+    processes.limit_process(1)
+    processes.limit_next_request(0.0)
 
 
 def test_import_is_ended_by_its_parent_where_it_cannot_limit_itself(monkeypatch):
@@ -252,7 +253,7 @@ WORDS_OF_ONE_SYSTEM = re.compile(
     r"\b(?:sudo|apt|brew|dnf|yum|choco|winget|export|activate|rm|mkdir|chmod|ln)\b|/usr/|pip install '"
 )
 """Each file with such a string has one of these words."""
-HOMES = {"doctor/system.py", "doctor/toolchains.py", "system/commands.py"}
+HOMES = {"doctor/system.py", "doctor/toolchains.py", "base/commands.py"}
 
 
 def test_messages_name_no_command_of_one_system():

@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from opwest.base import paths
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.base.paths import fault_on_windows
+from opwest.base.project_files import ProjectFile
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.files import ProjectFile
-from opwest.importers.folder import _check_names, write_folder
-from opwest.importers.models import record
-from opwest.importers.models.request import Options
+from opwest.compiler.folder import _check_names, write_folder
+from opwest.compiler.request import Options
+from opwest.imports import import_json
+from opwest.project import writer
 from opwest.project.origin import Origin
-from opwest.project.portable import check_portable
+from opwest.project.store import check_portable
 from opwest.render.literals import c_string, cmake_string, yaml_string
 from opwest.render.tensors import manifest_name
-from opwest.report.sbom import zephyr_documents
-from opwest.system import paths
-from opwest.system.paths import fault_on_windows
-from opwest.write import writer
+from opwest.report.sbom import collect
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = ROOT / "generator" / "opwest"
@@ -122,9 +122,9 @@ def test_origin(target, folder, text, on_windows, monkeypatch):
 
 @pytest.mark.parametrize(("target", "folder", "text"), RELATIVE)
 def test_record_of_an_import(target, folder, text, on_windows, monkeypatch):
-    monkeypatch.setattr(record, "Path", WindowsPath)
+    monkeypatch.setattr(import_json, "Path", WindowsPath)
     given: Any = WindowsPath(folder)
-    content = record.record_text(WindowsPath(target), b"", given, Options(tuning=[target]))
+    content = import_json.record_text(WindowsPath(target), b"", given, Options(tuning=[target]))
     monkeypatch.undo()
     value = json.loads(content)
     assert value["model"] == text and value["options"]["tuning"] == [text]
@@ -167,15 +167,15 @@ def test_document_of_west_spdx_on_windows(name, tmp_path):
     place = tmp_path / "build.spdx"
     lines = ["SPDXVersion: SPDX-2.3", "DocumentNamespace: http://x", f"FileName: {name}", "SPDXID: SPDXRef-zephyr.elf"]
     place.write_text("\n".join(lines), encoding="utf-8")
-    assert zephyr_documents.read_build(place).image == "SPDXRef-zephyr.elf"
+    assert collect.read_build(place).image == "SPDXRef-zephyr.elf"
 
 
 HOST_PATHS = re.compile(r"\.as_posix\(\)|os\.path\.relpath\(|os\.sep\b|import shlex|[^.]shlex\.")
-HOMES = {"system/paths.py", "system/commands.py", "project/origin.py"}
+HOMES = {"base/paths.py", "base/commands.py", "project/origin.py"}
 
 
 def test_spelling_has_one_home():
-    """Only system/ spells paths and commands; project/origin.py shortens a path for messages."""
+    """Only base/ spells paths and commands; project/origin.py shortens a path for messages."""
     found = {
         path.relative_to(GENERATOR).as_posix()
         for path in GENERATOR.rglob("*.py")
@@ -293,7 +293,7 @@ def test_directory_that_ends_with_a_dot_or_a_space(source, folder, tmp_path, cap
     text = f"Windows does not permit the file name 'models/minimal/objects/any/{folder}': its last character is a "
     assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 0
     assert f"warning: {text}space or a dot" in capsys.readouterr().err
-    monkeypatch.setattr("opwest.project.portable.os.name", "nt")
+    monkeypatch.setattr("opwest.project.store.os.name", "nt")
     faults = Diagnostics()
     check_portable(project_files(f"models/{folder}/x.c"), faults)
     monkeypatch.undo()
@@ -314,7 +314,7 @@ def test_directory_of_an_importer(tmp_path, monkeypatch):
     with pytest.raises(OpwestError, match=r"the files 'operators/Conv\.c' and 'operators/conv\.c' differ only in case"):
         write_folder(tmp_path / "new", {"operators/conv.c": b"", "operators/Conv.c": b""})
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("opwest.importers.folder.os.name", "nt")
+    monkeypatch.setattr("opwest.compiler.folder.os.name", "nt")
     with pytest.raises(OpwestError) as caught:
         _check_names(tmp_path, ["operators/aux.c"])
     monkeypatch.undo()

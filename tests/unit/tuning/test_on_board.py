@@ -9,29 +9,28 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from in_process import succeed
-from opwest.board.candidates import BoardRunner
-from opwest.board.progress import Progress
-from opwest.importers.folder import write_folder
-from opwest.importers.models.choice.geometry import key_of
-from opwest.importers.models.choice.table import Table
-from opwest.importers.models.choice.tables import Tables, text_of
-from opwest.importers.models.emit.function import c_type
-from opwest.importers.models.emit.registry import VARIANTS, Variant, candidates
-from opwest.importers.models.ir.program import Value
-from opwest.objects.code_size import code_size
+from opwest.compiler.emission.function import c_type
+from opwest.compiler.emission.registry import VARIANTS, Variant
+from opwest.compiler.folder import write_folder
+from opwest.compiler.ir.program import Value
+from opwest.compiler.output.variants import candidates
+from opwest.compiler.selection.costs import Table, key_of
+from opwest.compiler.selection.tuning_files import Tables, text_of
+from opwest.objects.sections import code_size
+from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
-from opwest.tuning.candidates_model import DIFFERENCES, Piece, candidates_model
+from opwest.tuning.candidates_model import DIFFERENCES, Piece, candidates_model, compare, fill
 from opwest.tuning.on_board import (
     MOST_CANDIDATES,
     MOST_CONSTANTS,
     BoardRun,
+    BoardRunner,
     TooLargeError,
     batches,
     halves,
     measure_on_board,
 )
 from opwest.tuning.results import MeasurementError
-from opwest.tuning.steps import compare, fill
 from requirements_support import need
 
 # --- `opwest tune --serial` without a board: models of candidates run on this machine, images are divided and left out
@@ -282,4 +281,4 @@ def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path):
     # Two inputs of 2000 bytes; the result replaces one of them.
     message = r"the data of the layers need 4\d\d\d bytes, the board has 3072 bytes of RAM"
     with pytest.raises(TooLargeError, match=message):
-        BoardRunner(tmp_path, options, Progress(None))(model)
+        BoardRunner(tmp_path, options, StageProgress(None))(model)

@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 import yaml
+from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.diagnostics import Diagnostics
 from opwest.manifest import schema
+from opwest.project import migrations
+from opwest.project.migrations import Migration, migrate, replace_value
 from opwest.project.origin import Origin, read_origin
-from opwest.update import migrations
-from opwest.update.migrations import Migration, migrate, replace_value
 from update_support import change, source_and_app, update
 from write_support import refusal, tree
 

@@ -6,8 +6,8 @@ import shutil
 
 import projects
 import pytest
-from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.resources import resource
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.base.resources import resource
 from update_support import change, source_and_app, update
 from write_support import refusal, tree
 

@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.diagnostics import OpwestError
-from opwest.files import ProjectFile
-from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
-from opwest.update.diffs import unified
-from opwest.write import FileChange, Merged, preview_project
+from opwest.base.diagnostics import OpwestError
+from opwest.base.project_files import ProjectFile
+from opwest.project.changes import Merged
+from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text, unified
+from opwest.project.writer import FileChange, preview_project
 from requirements_support import need
 from update_support import MERGING, RECORD, merge, remarks
 from write_support import gen, refusal, times, tree, user, write

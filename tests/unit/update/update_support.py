@@ -5,11 +5,11 @@ from pathlib import Path
 
 import projects
 from golden_support import copy_project
-from opwest.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics
+from opwest.cli.regenerate import UpdateRequest, update_project
 from opwest.project.merge import MERGING
-from opwest.update.regenerate import UpdateRequest, update_project
-from opwest.write import write_project
-from opwest.zephyr.options import ZephyrOptions
+from opwest.project.writer import write_project
+from opwest.zephyr.workspace import ZephyrOptions
 from write_support import RECORD
 
 

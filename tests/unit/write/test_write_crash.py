@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from opwest.write import disk, read_record, recover
+from opwest.project import disk
+from opwest.project.writer import read_record, recover
 from requirements_support import need, skip_here
 from write_support import (
     NEW_RECORD,

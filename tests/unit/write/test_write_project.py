@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from opwest import __version__
-from opwest.write import read_record
+from opwest.project.writer import read_record
 from write_support import RECORD, gen, mode, refusal, times, tree, user, write
 
 # --- the first generation, and the lock

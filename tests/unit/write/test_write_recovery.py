@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from opwest.write import disk, mutex, read_record, recover
+from opwest.project import disk, journal
+from opwest.project.writer import read_record, recover
 from write_support import (
     NEW_RECORD,
     OLD,
@@ -219,9 +220,9 @@ def test_file_too_large(tmp_path):
 def test_concurrent_opwest_process(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
-    monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(journal, "WAIT_SECONDS", 0.2)
     before = times(app)
-    with mutex.held(app):
+    with journal.held(app):
         start = time.monotonic()
         assert refusal(generate_new, app) == (
             f"opwest: error: another opwest process is writing {app}\n  hint: wait for it to finish"

@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 from opwest import __version__
-from opwest.diagnostics import OpwestError
-from opwest.files import is_inside
-from opwest.write import read_record, recover
-from opwest.write.lock import FORMAT, Lock, is_digest, read_lock
+from opwest.base.diagnostics import OpwestError
+from opwest.base.project_files import is_inside
+from opwest.project.lock import FORMAT, Lock, is_digest, read_lock
+from opwest.project.writer import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
 # --- existing files

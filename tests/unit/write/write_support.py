@@ -11,9 +11,10 @@ import warnings
 from pathlib import Path, PurePosixPath
 
 from campaign import sized
-from opwest.diagnostics import OpwestError
-from opwest.files import ProjectFile
-from opwest.write import WriteResult, disk, recover, write_project
+from opwest.base.diagnostics import OpwestError
+from opwest.base.project_files import ProjectFile
+from opwest.project import disk
+from opwest.project.writer import WriteResult, recover, write_project
 
 RECORD = {"manifests": {"models/digits.yaml": "aa"}, "options": {"runtime": "vendored"}}
 

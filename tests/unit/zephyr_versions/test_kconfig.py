@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import projects
 import pytest
-from opwest.diagnostics import Diagnostics
-from opwest.model.builds import Target, TargetBuild
-from opwest.objects.providers import is_soft_float
-from opwest.targets import named_targets
+from opwest.base.diagnostics import Diagnostics
+from opwest.model.types.builds import Target, TargetBuild
+from opwest.objects.library_symbols import is_soft_float
+from opwest.objects.targets import named_targets
 from opwest.zephyr.checks import _note_full_libc
 from opwest.zephyr.floats import board_options, check_floats, fpu_conditions
-from opwest.zephyr.kconfig import NEVER, KconfigFiles, expression
-from opwest.zephyr.kconfig_values import KconfigValues, holds
+from opwest.zephyr.kconfig import NEVER, KconfigFiles, KconfigValues, expression, holds
 
 
 def true(text, *forced, **assigned):

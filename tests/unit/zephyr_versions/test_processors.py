@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from opwest.cli.main import main
-from opwest.targets import named_targets
+from opwest.objects.targets import named_targets
 from opwest.zephyr.processors import processor_symbols, selected_targets
 from opwest.zephyr.workspace import Workspace
 from requirements_support import need

@@ -20,7 +20,7 @@ from requirements_support import need, skip_here
 ROOT = Path(__file__).resolve().parents[3]
 
 
-FOLDERS = ("zephyr_module", "project_template", "examples", "generator/opwest/new_driver/templates")
+FOLDERS = ("zephyr_module", "project_template", "examples", "generator/opwest/drafting/templates")
 PROGRAMS = "tests/zephyr/programs"
 SUFFIXES = {".c", ".h", ".S", ".cpp", ".hpp", ".ld", ".jinja", ".inc"}
 GENERATED = re.compile(

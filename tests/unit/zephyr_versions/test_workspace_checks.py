@@ -4,10 +4,10 @@
 import json
 
 import pytest
+from opwest.base.resources import resource
 from opwest.cli.main import main
-from opwest.resources import resource
-from opwest.zephyr.modules import cortex_m
 from opwest.zephyr.version import BOARD_NAME, Version, board_fault, parse_version
+from opwest.zephyr.west_manifest import cortex_m
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 BOARDS = {

@@ -6,19 +6,18 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH
-from opwest.model.model import Model, Pool
+from opwest.model.types.c_names import CNames
+from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.model.types.model import Model, Pool
 from opwest.plan.latency import EXCLUDED
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
-from opwest.render.records.details import optional_parts
-from opwest.render.records.points import points
-from opwest.render.records.states import resets_after_failure, saved_size
-from opwest.render.records.workspace import used_pools
 from opwest.render.stream_actions import launch_count
+from opwest.render.tables.details import optional_parts
+from opwest.render.tables.model import points
+from opwest.render.tables.states import resets_after_failure, saved_size, used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 

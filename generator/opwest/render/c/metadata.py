@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET
-from opwest.model.c_names import CNames
-from opwest.model.model import Model, Operator
-from opwest.render.c.printer import c_definitions
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.builds import ANY_TARGET
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model, Operator
+from opwest.plan.memory import MemoryPlan
+from opwest.render.c.printer import c_definitions, c_layout
 from opwest.render.c.run import call_text
-from opwest.render.records.details import TARGET_OF_C
-from opwest.render.records.model_records import ModelRecords, callable_by_name
+from opwest.render.tables import layout
+from opwest.render.tables.details import TARGET_OF_C
+from opwest.render.tables.model import ModelRecords, callable_by_name
+from opwest.render.tables.states import workspace_struct
+from opwest.render.tables.types import Struct
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
@@ -58,3 +64,50 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         "has_status": operator.returns_status,
         "unused_device": not operator.takes_device,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChecks:
+    """The checks, and the headers that they need besides the model's."""
+
+    headers: tuple[str, ...]
+    asserts: tuple[str, ...]
+
+
+def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
+    """Return the checks of every structure that the model's object defines or accesses."""
+    always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
+    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
+    if model.devices:
+        structs += [*_OF_DEVICES, layout.LAUNCH, layout.SLOT]
+    if model.states:
+        structs += _OF_STATE
+    if any(operator.workspace for operator in model.operators):
+        structs.append(layout.TVM_WORKSPACE)
+    asserts = [_assert("OPWEST_METADATA_VERSION", str(layout.METADATA_VERSION), _VERSION_FAULT)]
+    for struct in structs:
+        asserts += _checks(struct)
+    workspace = workspace_struct(model, plan)
+    places = c_layout(workspace)
+    asserts += [_offset(workspace, field.name, places) for field in workspace.fields]
+    return LayoutChecks(tuple(sorted({s.header for s in structs})), tuple(asserts))
+
+
+_OF_DEVICES = (layout.PROGRAM, layout.DEVICE_USE, layout.DEVICE_SET)
+_OF_STATE = (layout.STATE_TENSOR, layout.STATE)
+_VERSION_FAULT = "generated for another opwest runtime: generate again"
+
+
+def _checks(struct: Struct) -> Iterator[str]:
+    """Yield the checks of the size and of the last field: one of them fails with different layout rules."""
+    places = c_layout(struct)
+    yield _assert(f"sizeof({struct.c_type})", places[""], struct.c_type)
+    yield _offset(struct, struct.fields[-1].name, places)
+
+
+def _offset(struct: Struct, field: str, places: dict[str, str]) -> str:
+    return _assert(f"offsetof({struct.c_type}, {field})", places[field], f"{struct.c_type}: {field}")
+
+
+def _assert(found: str, expected: str, fault: str) -> str:
+    return f'BUILD_ASSERT({found} == {expected}, "{fault}");'

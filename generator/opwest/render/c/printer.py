@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from opwest.render.literals import c_float, c_integer, c_string
-from opwest.render.records.types import (
+from opwest.render.tables.types import (
     Abi,
     Constant,
     Enumeration,
@@ -27,7 +27,7 @@ from opwest.render.records.types import (
     offsets,
     size_and_alignment,
 )
-from opwest.render.records.values import (
+from opwest.render.tables.values import (
     RUN,
     Definition,
     Expression,

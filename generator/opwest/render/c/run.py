@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.checks import checked_steps
-from opwest.model.devices import STRUCT_DEVICE, STRUCT_LAUNCH
-from opwest.model.identifiers import member_name
-from opwest.model.model import Argument, Binding, Buffer, Model, Operator
+from opwest.model.checks.firmware import checked_steps
+from opwest.model.types.c_names import CNames
+from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.model.types.identifiers import member_name
+from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import copied_at_end
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
@@ -28,9 +28,9 @@ from opwest.render.overlaps import (
     table,
     tensor_memory,
 )
-from opwest.render.records.layout import METADATA_VERSION
-from opwest.render.records.model_records import ModelRecords
-from opwest.render.records.states import resets_after_failure, saved_size
+from opwest.render.tables.layout import METADATA_VERSION
+from opwest.render.tables.model import ModelRecords
+from opwest.render.tables.states import resets_after_failure, saved_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from opwest.model.c_names import CNames
-from opwest.model.devices import STRUCT_LAUNCH
-from opwest.model.identifiers import member_name
-from opwest.model.model import Binding, Model
+from opwest.model.types.c_names import CNames
+from opwest.model.types.devices import STRUCT_LAUNCH
+from opwest.model.types.identifiers import member_name
+from opwest.model.types.model import Binding, Model
 from opwest.plan.frames import shared_by_frames
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, Call, Copy, Measured, Wait

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.model.c_names import CNames
-from opwest.model.checks import checked_steps
-from opwest.model.model import Buffer, Model
+from opwest.model.checks.firmware import checked_steps
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.devices import first_incoherent
-from opwest.render.llvm.printer import Printer, ir_member, ir_struct
-from opwest.render.llvm.tables import model_name
-from opwest.render.llvm.text import ir_copy, ir_integer
+from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, ir_struct, model_name
 from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
-from opwest.render.records import layout
-from opwest.render.records.states import resets_after_failure, saved_size
-from opwest.render.records.values import Number, Record
-from opwest.render.records.workspace import used_pools, workspace_struct
+from opwest.render.tables import layout
+from opwest.render.tables.states import resets_after_failure, saved_size, used_pools, workspace_struct
+from opwest.render.tables.values import Number, Record
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.

@@ -6,24 +6,30 @@ Its calls equal those of the C templates, so that the public header and main.c a
 
 from __future__ import annotations
 
-from opwest.model.builds import Target
-from opwest.model.c_names import CNames
-from opwest.model.checks import checked_steps
-from opwest.model.crt_table import Library
-from opwest.model.model import Model, Operator
+from opwest.model.checks.firmware import checked_steps
+from opwest.model.readers.tvmgen import Library
+from opwest.model.types.builds import Target
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
 from opwest.render.llvm.lifecycle import Lifecycle
-from opwest.render.llvm.printer import ir_struct, ir_struct_type
+from opwest.render.llvm.printer import (
+    Tables,
+    ir_entry_result,
+    ir_extension,
+    ir_result,
+    ir_struct,
+    ir_struct_type,
+    ir_type,
+)
 from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
-from opwest.render.llvm.tables import Tables
-from opwest.render.llvm.text import ir_entry_result, ir_extension, ir_result, ir_type
 from opwest.render.overlaps import is_inline, pool_memory, run_overlaps, table, tensor_memory
-from opwest.render.records import layout
-from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
-from opwest.render.records.workspace import workspace_struct
+from opwest.render.tables import layout
+from opwest.render.tables.model import DEVICE_CALL, callable_by_name
+from opwest.render.tables.states import workspace_struct
 from opwest.render.tensors import interface_rows
 
 

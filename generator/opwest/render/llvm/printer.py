@@ -3,12 +3,105 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import assert_never
 
-from opwest.render.llvm.text import ir_float, ir_integer, ir_type
-from opwest.render.records.types import FieldType, Index, Nested, Pointer, Scalar, Size, Struct, Table, Union
-from opwest.render.records.values import Definition, Expression, Null, Number, Numbers, Record, Reference, Text, Value
+from opwest.model.types.builds import Target
+from opwest.model.types.c_names import CNames
+from opwest.model.types.dtypes import DType, round_to_float32
+from opwest.model.types.model import Argument, Model, Operator
+from opwest.plan.memory import MemoryPlan
+from opwest.render.tables.model import model_records
+from opwest.render.tables.types import FieldType, Index, Nested, Pointer, Scalar, Size, Struct, Table, Union
+from opwest.render.tables.values import (
+    RUN,
+    Definition,
+    Expression,
+    Null,
+    Number,
+    Numbers,
+    Record,
+    Reference,
+    Text,
+    Value,
+)
+
+
+def ir_bytes(content: bytes) -> str:
+    """Return a constant of bytes: printable ones unchanged, others as two hexadecimal digits."""
+    return 'c"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:02X}" for b in content) + '"'
+
+
+def ir_float(value: float, dtype: DType) -> str:
+    """Return a floating constant: the bits of the double with exactly the value in the type."""
+    exact = round_to_float32(value) if dtype.size == 4 else value
+    if dtype.size == 4:
+        exact = struct.unpack("<f", struct.pack("<f", exact))[0]
+    return f"0x{struct.pack('>d', exact).hex().upper()}"
+
+
+def ir_integer(value: int, size: int) -> str:
+    """Return an integer constant of `size` bytes: IR has no unsigned types."""
+    bits = 8 * size
+    return str(value - (1 << bits) if value >> bits - 1 == 1 else value)
+
+
+def ir_type(dtype: DType) -> str:
+    """Return the type of a scalar."""
+    return dtype.llvm
+
+
+def ir_extension(dtype: DType) -> str:
+    """Return the attribute by which C's calling conventions extend an integer, after a blank; "" if there is none.
+
+    Integers below 32 bits are extended by their sign; 32 bits are signed, for 64-bit RISC-V only (its ABI sign-extends
+    even unsigned int).
+    """
+    if dtype.is_float or dtype.size == 8:
+        return ""
+    if dtype.size == 4 or dtype.is_signed:
+        return " signext"
+    return " zeroext"
+
+
+def ir_parameter(argument: Argument) -> str:
+    """Return the type of an operator's parameter with its attributes."""
+    if not argument.scalar:
+        return "ptr"
+    return ir_type(argument.type.dtype) + ir_extension(argument.type.dtype)
+
+
+def ir_entry_result(operator: Operator) -> str:
+    """Return the return type of a compiled function, with its attributes before it."""
+    if operator.result is not None:
+        dtype = operator.result.type.dtype
+        return f"{ir_extension(dtype).strip()} {ir_type(dtype)}".strip()
+    return ir_result(operator)
+
+
+def ir_result(operator: Operator) -> str:
+    """Return the return type of an operator as run calls it."""
+    return "signext i32" if operator.returns_status else "void"
+
+
+def ir_parameters(operator: Operator) -> list[str]:
+    """Return the types of an operator's parameters."""
+    return [ir_parameter(a) for a in operator.args] + (["ptr"] if operator.takes_device else [])
+
+
+def ir_copy(result: str, to: str, source: str, size: str, pointer_bits: int) -> str:
+    """Return a call of memcpy. Not llvm.memcpy: for Arm it becomes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
+
+    `result` is a register for the result, which nothing uses; `size` in bytes, a number or a constant expression.
+    """
+    return f"  {result} = call ptr @memcpy(ptr {to}, ptr {source}, i{pointer_bits} {size}) nobuiltin"
+
+
+def ir_number(value: int | float, dtype: DType) -> str:
+    """Return a scalar constant."""
+    return ir_float(float(value), dtype) if dtype.is_float else str(int(value))
+
 
 PRIVATE = "private unnamed_addr constant"
 
@@ -117,3 +210,68 @@ class Printer:
                 raise AssertionError(f"the C expression {text} has no value in LLVM IR")
             case _ as never:
                 assert_never(never)
+
+
+def model_name(names: CNames) -> str:
+    """Return the symbol of the model's name, which run needs."""
+    return _string_of(names, RUN, 0)
+
+
+def _string_of(names: CNames, part: str, index: int) -> str:
+    return f"@{names.function(part)}_string_{index}"
+
+
+class Tables:
+    """Collects the definitions; equal strings are defined once."""
+
+    def __init__(self, model: Model, plan: MemoryPlan, target: Target) -> None:
+        self.model = model
+        self.plan = plan
+        self.target = target
+        self.names = CNames(model.name)
+        self.lines: list[str] = []
+        self._strings: dict[str | None, dict[str, str]] = {}
+
+    def define(self) -> list[str]:
+        """Return the definitions of constants, metadata and registry."""
+        self._string(self.model.name, RUN)
+        self._constants()
+        self._programs()
+        records = model_records(self.model, self.plan, self.target)
+        printer = Printer(self._string)
+        for definition in (
+            *(*records.devices, *records.states, *records.metadata, *records.details, *records.registry),
+            records.points,
+        ):
+            self.lines.append(printer.definition(definition))
+        return self.lines
+
+    def _string(self, text: str, part: str | None) -> str:
+        """Return the symbol of a C string. Strings of `run` and of optional parts are in separate sections.
+
+        The linker keeps or drops all mergeable strings together: run would keep those of the metadata.
+        """
+        known = self._strings.setdefault(part, {})
+        if text not in known:
+            symbol = f"@string_{len(known)}" if part is None else _string_of(self.names, part, len(known))
+            content = text.encode() + b"\0"
+            kind, section = (PRIVATE, "") if part is None else ("private constant", f', section ".rodata.{symbol[1:]}"')
+            self.lines.append(f"{symbol} = {kind} [{len(content)} x i8] {ir_bytes(content)}{section}, align 1")
+            known[text] = symbol
+        return known[text]
+
+    def _constants(self) -> None:
+        for constant in self.model.constants:
+            symbol = f"@{self.names.constant(constant.name)}"
+            size = len(constant.content)
+            self.lines.append(f"{symbol} = constant [{size} x i8] {ir_bytes(constant.content)}, align {constant.align}")
+
+    def _programs(self) -> None:
+        """Define the contents of programs, each once in an image."""
+        for program in self.model.programs:
+            symbol = self.names.program(program.content)
+            size = len(program.content)
+            self.lines += [
+                f"${symbol} = comdat any",
+                f"@{symbol} = weak_odr constant [{size} x i8] {ir_bytes(program.content)}, comdat, align 16",
+            ]

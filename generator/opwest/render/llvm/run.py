@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opwest.model.model import Binding
+from opwest.model.types.model import Binding
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
 from opwest.render.llvm.lifecycle import EPERM, Code, hook
-from opwest.render.llvm.printer import ir_member
-from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
+from opwest.render.llvm.printer import ir_copy, ir_integer, ir_member, ir_number, ir_parameter, ir_result
 from opwest.render.overlaps import is_inline, run_overlaps
-from opwest.render.records.layout import SLOT
-from opwest.render.records.states import resets_after_failure
-from opwest.render.records.workspace import workspace_struct
+from opwest.render.tables.layout import SLOT
+from opwest.render.tables.states import resets_after_failure, workspace_struct
 
 
 class Run(Code):

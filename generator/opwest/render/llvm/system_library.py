@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from opwest.model.c_names import CNames
-from opwest.model.crt_table import Library, adapted
-from opwest.model.model import Model, Operator
-from opwest.render.c.system_library import TYPE_CODES, entry_kinds, names_size
-from opwest.render.llvm.printer import PRIVATE, ir_member
-from opwest.render.llvm.text import ir_bytes, ir_extension, ir_result, ir_type
-from opwest.render.records import layout
+from opwest.model.readers.tvmgen import Library, adapted
+from opwest.model.types.c_names import CNames
+from opwest.model.types.model import Model, Operator
+from opwest.render.c.tvm import TYPE_CODES, entry_kinds, names_size
+from opwest.render.llvm.printer import PRIVATE, ir_bytes, ir_extension, ir_member, ir_result, ir_type
+from opwest.render.tables import layout
 
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 

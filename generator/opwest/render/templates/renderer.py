@@ -3,13 +3,164 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import jinja2
 
-from opwest.diagnostics import Diagnostics
-from opwest.render.templates.c_layout import fit
-from opwest.templates import SUFFIX, Templates
+from opwest.base.diagnostics import Diagnostics
+from opwest.render.templates.files import SUFFIX, Templates
+
+WIDTH: Final = 100
+
+_TOKEN: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|\s+|\w+|&&|\|\||[=<>!]=|.', re.DOTALL)
+_PROSE: Final = re.compile(r"(\s*\* )(\w.*)")
+"""A line of text in a comment: no Doxygen command, and not the comment's end."""
+_BLANK: Final = re.compile(r"(?<=[^\\]) (?=[^\s\"])")
+_AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">=": 2, "<=": 2, "+": 2, "*": 2, "{": 2}
+"""Tokens after which a line may be broken at white space, with the rank of the break: 0 is best."""
+
+
+def fit(text: str) -> str:
+    """Return C source text with lines of at most 100 columns, if its tokens allow it."""
+    lines: list[str] = []
+    in_comment = in_macro = False
+    carried = carried_prefix = ""
+    for line in text.split("\n"):
+        continues_macro, in_macro = in_macro, line.endswith("\\")
+        prose = _PROSE.fullmatch(line) if in_comment else None
+        if carried and prose:
+            line = f"{prose[1]}{carried} {prose[2]}"
+        elif carried:
+            lines.append(carried_prefix + carried)
+        carried = ""
+        was_in_comment = in_comment
+        in_comment = _ends_in_comment(line, in_comment)
+        if _columns(line) <= WIDTH:
+            lines.append(line)
+        elif was_in_comment and prose:
+            *full, rest = _comment(line)
+            lines += full
+            carried_prefix, carried = prose[1], rest.removeprefix(prose[1])
+        elif was_in_comment:
+            lines += _comment(line)
+        else:
+            lines += _line(line, continues_macro)
+    return "\n".join(lines)
+
+
+def _ends_in_comment(line: str, in_comment: bool) -> bool:
+    if in_comment:
+        return "*/" not in line
+    if "/*" not in line:
+        return False
+    code = "".join(token for token in _TOKEN.findall(line) if not token.startswith(('"', "'", "/*")))
+    return "/*" in code
+
+
+def _line(line: str, continues_macro: bool) -> list[str]:
+    """Break a line of code. `continues_macro`: the line before it ends with a backslash."""
+    body = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    if body.startswith("/*") and body.endswith("*/") and body.count("/*") == 1:
+        return _one_line_comment(indent, body)
+    if body.startswith("/*"):
+        mark = "/**" if body.startswith("/**") else "/*"
+        return [f"{indent}{mark}", *_comment(f"{indent} * {body.removeprefix(mark).strip()}")]
+    if body.startswith(("#include", "#error", "#warning")):
+        return [line]
+    if body.startswith("#") or body.endswith("\\") or continues_macro:
+        return _broken(indent, body.removesuffix("\\").rstrip(), " \\", last=" \\" if body.endswith("\\") else "")
+    return _broken(indent, body, "")
+
+
+def _comment(line: str) -> list[str]:
+    """Wrap one line of a comment that has several."""
+    match = re.match(r"(\s*\* ?)(\s*)(.*)", line)
+    if match is None:
+        return [line]
+    prefix, inner, words = match.groups()
+    return _wrapped(words, prefix + inner, prefix + inner)
+
+
+def _one_line_comment(indent: str, body: str) -> list[str]:
+    mark = "/**" if body.startswith("/**") else "/*"
+    words = body.removeprefix(mark).removesuffix("*/").strip()
+    return [f"{indent}{mark}", *_wrapped(words, f"{indent} * ", f"{indent} * "), f"{indent} */"]
+
+
+def _wrapped(words: str, first: str, following: str) -> list[str]:
+    width = WIDTH - len(following.expandtabs(8)) + len(following)
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(words, width, initial_indent=first, subsequent_indent=following, **options)  # type: ignore[arg-type]
+
+
+def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:
+    """Break a line of code; `end` follows every line but the last, which `last` follows."""
+    places = list(_places(body))
+    lines: list[str] = []
+    start, opening, first = 0, "", 0
+    while _columns(indent) + len(opening) + len(body) - start + len(last) > WIDTH:
+        while first < len(places) and places[first].next <= start:
+            first += 1
+        place = _best(places[first : first + WIDTH], start, WIDTH - _columns(indent) - len(opening) - len(end))
+        if place is None:
+            break
+        lines.append(f"{indent}{opening}{body[start : place.end]}{place.closing}{end}")
+        start, opening = place.next, place.opening
+        indent = indent if len(lines) > 1 else f"{indent}\t"
+    return [*lines, f"{indent}{opening}{body[start:]}{last}"]
+
+
+class _Break(NamedTuple):
+    """A possible line break: its first part ends at `end`, the second begins at `next`."""
+
+    end: int
+    next: int
+    rank: int
+    depth: int
+    """The number of open parentheses."""
+    closing: str = ""
+    opening: str = ""
+    """Quotes around the break of a string literal."""
+
+
+def _best(places: list[_Break], start: int, width: int) -> _Break | None:
+    """Return the best break that leaves at most `width` columns after `start`, or the first one.
+
+    Outer parentheses are broken before inner ones, unless that leaves most of the line empty.
+    """
+    good = [place for place in places if place.end + len(place.closing) - start <= width]
+    if not good:
+        return places[0] if places else None
+    return max(good, key=lambda place: (-place.rank, place.end - start >= width // 4, -place.depth, place.end))
+
+
+def _places(body: str) -> Iterator[_Break]:
+    at = depth = behind = 0
+    previous = ""
+    for token in _TOKEN.findall(body):
+        if token.startswith('"'):
+            if previous.endswith('"') or previous.isidentifier():
+                yield _Break(behind, at, 0 if previous.endswith('"') else 1, depth)
+            for match in _BLANK.finditer(token):
+                yield _Break(at + match.end(), at + match.end(), 3, depth, '"', '"')
+        elif token.startswith("/*") and at:
+            yield _Break(behind, at, 1, depth)
+        elif token.isspace() and previous in _AFTER:
+            yield _Break(behind, at + len(token), _AFTER[previous], depth)
+        at += len(token)
+        depth += (token in "([") - (token in ")]")
+        if token == "(" and not body.startswith(")", at):
+            yield _Break(at, at, 2, depth)
+        if not token.isspace():
+            previous, behind = token, at
+
+
+def _columns(line: str) -> int:
+    return len(line.expandtabs(8)) if "\t" in line else len(line)
 
 
 class Renderer:

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
-from opwest.records import dataclass
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.readers.licences import identifiers, normal
 
 NOASSERTION: Final = "NOASSERTION"
 DOCUMENT: Final = "SPDXRef-DOCUMENT"
@@ -103,3 +107,91 @@ class Document:
     externals: tuple[ExternalDocument, ...]
     own_licences: tuple[str, ...]
     """The LicenseRef- identifiers of the document."""
+
+
+_LARGEST: Final = 1 << 30
+_SOURCES: Final = frozenset({".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".inc", ".s", ".ll"})
+_TEXTS: Final = frozenset(
+    {".cmake", ".conf", ".json", ".ld", ".md", ".overlay", ".py", ".txt", ".yaml", ".yml", ".csv"}
+)
+_OBJECTS: Final = frozenset({".o", ".a", ".elf", ".bc"})
+_TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([A-Za-z0-9.+() \t-]{1,200})")
+_HEAD: Final = 4096
+"""Bytes of a file in which the tag is searched."""
+
+
+class Elements:
+    """The identifiers of a document: each is used once."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self.own_licences: set[str] = set()
+
+    def id(self, kind: str, name: str) -> str:
+        """Return a new identifier: letters, digits, '.' and '-' (SPDX 2.3, clause 3.2)."""
+        stem = f"SPDXRef-{kind}-{re.sub(r'[^A-Za-z0-9.]+', '-', name).strip('-') or 'unnamed'}"
+        found, number = stem, 1
+        while found in self._used:
+            number += 1
+            found = f"{stem}-{number}"
+        self._used.add(found)
+        return found
+
+    def file(self, path: Path, name: str, licence: str | None = None, comment: str | None = None) -> File:
+        """Return a file. `licence` applies where its text has no tag. Raises OpwestError."""
+        content = _content(path)
+        declared = self._declared(content)
+        concluded = declared or licence or NOASSERTION
+        self.note(concluded)
+        return File(
+            self.id("File", name),
+            f"./{name}",
+            _kind(name),
+            hashlib.sha1(content).hexdigest(),
+            hashlib.sha256(content).hexdigest(),
+            concluded,
+            declared,
+            comment,
+        )
+
+    def note(self, expression: str) -> None:
+        """Record the licences of an expression that are not those of SPDX's list."""
+        self.own_licences.update(one for one in identifiers(expression) if one.startswith("LicenseRef-"))
+
+    def _declared(self, content: bytes) -> str | None:
+        """Return the expression of a file's tag; an unknown licence becomes a LicenseRef-."""
+        found = _TAG.search(content[:_HEAD])
+        if found is None:
+            return None
+        text = found[1].decode("ascii").strip(" \t-")  # of comments that end in the same line
+        try:
+            return normal(text)
+        except ValueError:
+            name = re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
+            return f"LicenseRef-{name}" if name else None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise _unreadable(path, f"more than {_LARGEST} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+
+
+def _unreadable(path: Path, reason: str) -> OpwestError:
+    hint = "restore the file, or run 'opwest update' or 'opwest generate'"
+    return OpwestError(
+        [Diagnostic("error", f"cannot read a file of the bill of materials: {reason}", Location(str(path)), hint=hint)]
+    )
+
+
+def _kind(name: str) -> FileType:
+    path = PurePosixPath(name)
+    suffix = path.suffix.lower()
+    if suffix in _SOURCES:
+        return "SOURCE"
+    if suffix in _OBJECTS:
+        return "BINARY"
+    return "TEXT" if suffix in _TEXTS or path.name == "Kconfig" else "OTHER"

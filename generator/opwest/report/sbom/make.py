@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.project.lock import read_lock
+from opwest.project.request import of_variant
 from opwest.report.collect import collect
 from opwest.report.files import write_own
 from opwest.report.images import add_images
 from opwest.report.make import Inputs
-from opwest.report.sbom.collect import CREATOR, bill_of_materials
+from opwest.report.sbom.collect import CREATOR, bill_of_materials, check_images, read_build
 from opwest.report.sbom.document import Document
-from opwest.report.sbom.spdx_json import spdx_json
-from opwest.report.sbom.tag_value import tag_value
-from opwest.report.sbom.zephyr_documents import check_images, read_build
-from opwest.request import of_variant
-from opwest.write.lock import read_lock
+from opwest.report.sbom.writers import spdx_json, tag_value
 
 _MARK = CREATOR.partition("-")[0]
 

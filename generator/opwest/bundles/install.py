@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest bundle --install`, `--list`, `--confirm`, `--roll-back`, `--check-steps`: what the host asks of a board."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.result import Result
+from opwest.bundles.client import BundleClient, ForgottenError
+from opwest.bundles.faults import Verdict, read_verdict, version_text
+from opwest.bundles.format import LLEXT, read_bundle
+from opwest.bundles.link import NO_SLOT, BundleLink, Job
+from opwest.bundles.slots_of_board import File, Slot, State, check, choose, read_slots, read_state
+from opwest.runs.connection import Running, need_smpclient, prepare, running
+from opwest.runs.link import LinkError, ModelError
+from opwest.runs.ports import check_device, need_serial
+from opwest.runs.progress import StageProgress, make_progress
+
+_UPLOADS = 3
+"""How often a file is sent: the board may restart between the upload and the installation."""
+
+
+def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Do what the options request of a board."""
+    files = _read_files(options.install or (), faults)
+    expected = None
+    if options.check_steps and options.file is not None:
+        from opwest.bundles.steps import expected_steps  # imports the generator
+
+        expected = expected_steps(options.file, options.variant, faults)
+    progress = make_progress(quiet=options.json or options.quiet)
+    try:
+        with _connected(options, progress, faults) as client:
+            if files:
+                return install(client, files, progress)
+            if options.confirm:
+                return confirm(client)
+            if options.roll_back:
+                return roll_back(client, progress)
+            if options.check_steps:
+                from opwest.bundles.steps import check_own, check_sent
+
+                found = check_own(client) if expected is None else check_sent(client, expected, progress)
+                status = int(found.step is not None)
+                return Result(found.as_text(), {"device": client.device, "check": found.as_json()}, status=status)
+            return list_slots(client)
+    except LinkError as error:
+        progress.end()
+        raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
+
+
+def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
+    """Return the bundles of the command line. Raises OpwestError with all faults."""
+    files: list[File] = []
+    places: dict[int, Path] = {}
+    for path in paths:
+        try:
+            bundle = read_bundle(path)
+        except OpwestError as error:
+            for diagnostic in error.diagnostics:
+                faults.add(diagnostic)
+            continue
+        where = Location(str(path))
+        if not bundle.signatures:
+            faults.error(
+                "the bundle has no signature: every firmware refuses it",
+                where,
+                hint="sign it: opwest bundle FILE --key KEY -o FILE",
+            )
+        content = bundle.content
+        address = -1 if content.kind == LLEXT else content.slot_address
+        if address in places:
+            place = "for LLEXT" if content.kind == LLEXT else f"for the slot at 0x{address:x}"
+            faults.error(f"two bundles {place}: '{places[address]}' and '{path}'", expected="one file for each slot")
+        places[address] = path
+        files.append(File(path, bundle))
+    faults.raise_if_errors()
+    return files
+
+
+@contextlib.contextmanager
+def _connected(options: argparse.Namespace, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
+    """Start or flash an image with --board, or use the one behind --serial."""
+    is_native = options.board is not None and options.board.startswith("native_")
+    is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
+    if not is_shell:
+        need_smpclient()
+    with contextlib.ExitStack() as stack:
+        if options.board is not None:
+            values = {"check_steps": False, "operator": None, "profile": False, "output_profile": None}
+            given = argparse.Namespace(**{**vars(options), **values, "directory": options.application})
+            build = prepare(given, None, progress, faults, bundles=True)
+            image = stack.enter_context(running(given, build, progress))
+        else:
+            need_serial()
+            check_device(options.serial)
+            image = Running({}, options.serial, native=False, started=False)
+        progress.show(f"waiting for the image on {image.device}")
+        client = BundleClient(
+            _opener(options, image, is_shell=is_shell),
+            session=secrets.randbits(32),
+            timeout=options.timeout,
+            progress=progress,
+            reconnects=not image.started,
+        )
+        stack.callback(client.disconnect)
+        yield client
+
+
+def _opener(options: argparse.Namespace, image: Running, *, is_shell: bool) -> Callable[[], BundleLink]:
+    def connect() -> BundleLink:
+        if is_shell:
+            from opwest.bundles.transports import ShellBundleLink
+
+            return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
+        from opwest.bundles.transports import DEFAULT_GROUP, SmpBundleLink
+
+        group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))
+        return SmpBundleLink(image.device, options.baud, options.timeout, group)
+
+    return connect
+
+
+def install(client: BundleClient, files: Sequence[File], progress: StageProgress) -> Result:
+    """Send the file for the next slot, and make it the current model. Raises ModelError if it is refused."""
+    slots = read_slots(client)
+    file, target = choose(files, slots, client.info.format, client.device)
+    content = file.bundle.content
+    what = f"{content.name} {'.'.join(map(str, content.version))}"
+    for _ in range(_UPLOADS):
+        progress.show(f"sending {file.path} to slot {target.index}")
+        client.upload(file.bundle.data, target.index)
+        progress.show(f"installing {what} in slot {target.index}")
+        try:
+            done = client.do(Job.INSTALL, "the end of the installation")
+        except ForgottenError as error:
+            return _after_restart(client, what, target, error)
+        if done.error != "EPERM":
+            break
+    if done.error == "EBADMSG" or (done.result != 0 and read_verdict(done.fields).fault != 0):
+        raise _refused(f"the board refuses {what}", read_verdict(done.fields), client.device)
+    if done.error == "EBUSY":
+        raise ModelError(
+            f"{client.device}: the board installs nothing: a model is not confirmed",
+            "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)",
+        )
+    check(done, f"cannot install {what}", client.device)
+    return _installed(client, what, target)
+
+
+def _refused(what: str, verdict: Verdict, device: str) -> ModelError:
+    return ModelError(f"{device}: {what} ({verdict.name}): {verdict.reason}", verdict.hint)
+
+
+def _after_restart(client: BundleClient, what: str, target: Slot, error: ForgottenError) -> Result:
+    """Report an installation whose result is lost: by the state of the board."""
+    state = read_state(client)
+    if target.index in (state.active, state.trying):
+        return _installed(client, what, target)
+    raise ModelError(
+        f"{error.message}; {what} is not installed{_trial(state)}",
+        "if the board restarted, the model may have stopped it: run it with 'opwest run --board' first",
+    ) from error
+
+
+def _installed(client: BundleClient, what: str, target: Slot) -> Result:
+    state = read_state(client)
+    is_trying = state.trying == target.index
+    lines = [f"{what} runs from slot {target.index} at 0x{target.address:x} of {client.device}"]
+    if is_trying:
+        lines.append("it is not confirmed: opwest bundle --confirm keeps it, a restart or --roll-back ends it")
+    slots = read_slots(client)
+    before = state.active if is_trying else state.previous
+    if before != NO_SLOT and before < len(slots):
+        model = slots[before].model
+        if model is not None:
+            lines.append(f"before: {model.name} {version_text(model.version)} in slot {before}")
+    return Result("\n".join(lines), _state_json(client, state, slots))
+
+
+def confirm(client: BundleClient) -> Result:
+    """Confirm the model that is being tried."""
+    before = read_state(client)
+    try:
+        done = client.do(Job.CONFIRM, "the confirmation")
+    except ForgottenError as error:
+        state, slots = read_state(client), read_slots(client)
+        if before.trying == NO_SLOT or state.active != before.trying:
+            raise _forgotten(error, "the model is not confirmed", state, slots) from error
+        return _confirmed(client, state, slots)
+    if done.error == "EPERM":
+        raise ModelError(f"{client.device}: no model waits for its confirmation")
+    check(done, "cannot confirm the model", client.device)
+    return _confirmed(client, read_state(client), read_slots(client))
+
+
+def _confirmed(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
+    return Result(f"confirmed: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+
+
+def roll_back(client: BundleClient, progress: StageProgress) -> Result:
+    """Return to the previous model."""
+    progress.show("returning to the previous model")
+    before = read_state(client)
+    is_trial = before.trying != NO_SLOT  # a restart ends a trial, too
+    try:
+        # With the slot of the current model, the same request after a restart does not return to this model.
+        done = client.do(Job.ROLL_BACK, "the end of the roll-back", slot=before.trying if is_trial else before.active)
+        if done.error == "EALREADY":
+            raise client.forgotten(Job.ROLL_BACK)
+    except ForgottenError as error:
+        state, slots = read_state(client), read_slots(client)
+        expected = before.active if is_trial else before.previous
+        if expected == NO_SLOT or (state.active, state.trying) != (expected, NO_SLOT):
+            raise _forgotten(error, "the previous model does not run", state, slots) from error
+        return _rolled_back(client, state, slots)
+    if done.error == "ENOENT":
+        raise ModelError(f"{client.device}: the board has no previous model")
+    if done.error == "EBADMSG":
+        raise _refused("the board refuses the previous model", read_verdict(done.fields), client.device)
+    check(done, "cannot return to the previous model", client.device)
+    return _rolled_back(client, read_state(client), read_slots(client))
+
+
+def _rolled_back(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
+    return Result(f"current: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+
+
+def _trial(state: State) -> str:
+    return f"; the latest trial ended with: {state.fault_name}" if state.fault else ""
+
+
+def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[Slot]) -> ModelError:
+    """Return the error for a command whose result is lost, and that had no effect by the state of the board."""
+    return ModelError(
+        f"{error.message}; {what}{_trial(state)}; current: {_model_text(slots, state.active)}", error.hint
+    )
+
+
+def list_slots(client: BundleClient) -> Result:
+    """Describe the slots and the state of the board."""
+    state, slots = read_state(client), read_slots(client)
+    lines = [f"{client.device}: {len(slots)} slots, format version {client.info.format}"]
+    lines += [slot.as_text() for slot in slots]
+    if state.crashes:
+        lines.append(f"starts since the application was healthy: {state.crashes}")
+    if state.fault:
+        verdict = Verdict(state.fault, state.fault_name, 0, 0, 0)
+        lines.append(f"the latest trial ended with: {verdict.name}")
+    return Result("\n".join(lines), _state_json(client, state, slots))
+
+
+def _model_text(slots: Sequence[Slot], index: int) -> str:
+    if index >= len(slots) or (model := slots[index].model) is None:
+        return "no model"
+    return f"{model.name} {version_text(model.version)} in slot {index}"
+
+
+def _state_json(client: BundleClient, state: State, slots: Sequence[Slot]) -> dict[str, Any]:
+    numbers = {"active": state.active, "trying": state.trying, "previous": state.previous}
+    return {
+        "device": client.device,
+        "format": client.info.format,
+        **{key: None if value == NO_SLOT else value for key, value in numbers.items()},
+        "crashes": state.crashes,
+        "fault": state.fault_name if state.fault else None,
+        "slots": [slot.as_json() for slot in slots],
+    }

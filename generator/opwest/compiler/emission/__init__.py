@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations as portable C functions: shapes and numbers folded. `registry.py` has the variants."""
+
+from opwest.compiler.emission import (
+    convolution,
+    depthwise,
+    elementwise,
+    expressions,
+    hybrid,
+    lstm,
+    lstm_integer,
+    matrix,
+    movement,
+    rows,
+    user,
+)
+
+__all__ = [
+    "convolution",
+    "depthwise",
+    "elementwise",
+    "expressions",
+    "hybrid",
+    "lstm",
+    "lstm_integer",
+    "matrix",
+    "movement",
+    "rows",
+    "user",
+]

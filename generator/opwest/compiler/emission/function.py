@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C functions and their calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.user import UserOperator
+from opwest.compiler.ir.program import Value
+
+
+class Lines:
+    """The body of a function."""
+
+    def __init__(self, depth: int = 1) -> None:
+        self._lines: list[str] = []
+        self._depth = depth
+
+    def add(self, *lines: str) -> None:
+        """Append lines at the current depth; an empty one separates."""
+        self._lines.extend("\t" * self._depth + line if line else "" for line in lines)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Append a block; its lines are added inside of the context. `else` continues the block before it."""
+        if head == "else":
+            self._lines.pop()
+            head = "} else"
+        self.add(f"{head} {{" if head else "{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.add("}")
+
+    @contextmanager
+    def loop(self, variable: str, count: int, step: int = 1) -> Iterator[None]:
+        """Append a loop from 0."""
+        increment = f"{variable}++" if step == 1 else f"{variable} += {step}"
+        with self.block(f"for (int {variable} = 0; {variable} < {count}; {increment})"):
+            yield
+
+    def __str__(self) -> str:
+        return "".join(f"{line}\n" for line in self._lines)
+
+
+def number(value: float, dtype: str) -> str:
+    """Return a literal of C."""
+    if dtype in ("float32", "float64"):
+        if not math.isfinite(value):
+            return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        return float(value).hex() + ("f" if dtype == "float32" else "")
+    whole = int(value)
+    if dtype == "uint64":
+        return f"UINT64_C({whole})"
+    if dtype == "int64":
+        return "INT64_MIN" if whole == -(2**63) else f"INT64_C({whole})"
+    return "INT32_MIN" if whole == -(2**31) else str(whole)
+
+
+C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}
+"""The C types of dtypes; those of integers have the suffix _t."""
+
+
+def c_type(dtype: str) -> str:
+    """Return the C type of an element."""
+    return C_TYPES.get(dtype, f"{dtype}_t")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A pointer parameter."""
+
+    name: str
+    dtype: str
+    direction: str = "in"
+    """in, out, inout, scratch."""
+    in_place: tuple[str, ...] = ()
+    """The inputs whose memory a result may reuse."""
+    elements: int = 0
+    """The size of scratch memory."""
+    align: int = 0
+    """The alignment in bytes that the function requires; 0: that of the element."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A C function without its name. Operations with equal functions share one."""
+
+    base: str
+    """The start of its name."""
+    parameters: tuple[Parameter, ...]
+    body: str
+    """The lines between the braces."""
+    helpers: tuple[str, ...] = ()
+    """Names of `helpers.py` that the body calls."""
+    headers: tuple[str, ...] = ()
+    """Standard headers that the body requires, such as math.h."""
+    has_status: bool = False
+    """Whether it returns 0 or a negative errno."""
+    check: str = ""
+    """The body of the function that the model's open calls; empty: none. It returns 0 or a negative errno."""
+    external: tuple[str, ...] = ()
+    """The functions of CMSIS-NN that it calls, or that those call."""
+    user: UserOperator | None = None
+    """The operator of the user that it is; its definition is in a file of the user."""
+    definitions: tuple[str, ...] = ()
+    """Static functions and types that the body uses, in the order of their uses. Equal texts are emitted once."""
+
+    def text(self, symbol: str, specifiers: str = "") -> str:
+        """Return the definition. `specifiers`: text before it, such as `static`."""
+        aliased = {name for one in self.parameters for name in one.in_place}
+        listed = []
+        for one in self.parameters:
+            constant = "const " if one.direction == "in" else ""
+            restrict = "" if one.in_place or one.name in aliased else "restrict "
+            listed.append(f"{constant}{c_type(one.dtype)} *{restrict}{one.name}")
+        kind = "int32_t" if self.has_status else "void"
+        text = f"{_folded(f'{specifiers}{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
+        return text + (f"\nint32_t {check_of(symbol)}(void)\n{{\n{self.check}}}\n" if self.check else "")
+
+
+def check_of(symbol: str) -> str:
+    """Return the symbol of the function that checks an operator when the model is opened."""
+    return f"{symbol}_check"
+
+
+def _folded(start: str, items: list[str]) -> str:
+    """Return a parameter list, at most 100 columns wide."""
+    lines, line = [], start
+    for number, item in enumerate(items):
+        text = item + (")" if number == len(items) - 1 else ",")
+        if number and len(line.expandtabs(8)) + 1 + len(text) > 100:
+            lines.append(line)
+            line = "\t" + text
+        else:
+            line += text if number == 0 else f" {text}"
+    return "\n".join([*lines, line])
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function with its arguments, one per parameter except scratch memory. Arrays become constants."""
+
+    function: Function
+    arguments: tuple[Value | Any, ...]
+    label: str
+    scalars: tuple[int | float | bool, ...] = ()
+    """The scalars of an operator of the user, in order."""

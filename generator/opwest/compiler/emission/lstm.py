@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LSTMs with float32 data, whose states their functions change in place."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.epilogue import ending
+from opwest.compiler.emission.expressions import plus, scale_twice, wrapped
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, number
+from opwest.compiler.emission.registry import emits
+from opwest.compiler.ir.recurrent import Filter, FloatMemory, HybridFeature, Memory
+
+
+@emits(Filter)
+def svdf(operation: Filter) -> Call:
+    """Return the call."""
+    data, state = operation.inputs
+    result = operation.results[0]
+    (filters, memory), (batch, length) = operation.time.shape, data.shape
+    units, rank, inner = filters // operation.rank, operation.rank, operation.inner
+    hybrid = operation.hybrid
+    end = ending(operation.finish, units, result=result.dtype)
+    kind = "float" if inner is None else "int32_t"
+    lines, helpers = Lines(), list(end.helpers)
+    bias = [] if operation.bias is None else [operation.bias]
+    lines.add(f"{c_type(state.dtype)} *s = state;", f"{c_type(result.dtype)} *y = result;", "")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lines.loop("n", batch))
+        if hybrid is not None:
+            _quantise_feature(lines, hybrid, length)
+        stack.enter_context(lines.loop("u", units))
+        lines.add(f"{kind} sum = {'bias[u]' if bias else '0'};", "")
+        with lines.block(f"for (int f = u * {rank}; f < (u + 1) * {rank}; f++, s += {memory})"):
+            lines.add(f"{'int32_t' if hybrid is not None else kind} dot = 0;", "")
+            with lines.loop("k", length):
+                element = f"(data[n * {length} + k]{plus(-operation.zeros[0])})"
+                if hybrid is not None:
+                    element = "(quantised[k] - zero)" if hybrid.is_asymmetric else "quantised[k]"
+                lines.add(f"dot += {element} * feature[f * {length} + k];")
+            if memory > 1:
+                lines.add(f"memmove(s, s + 1, {memory - 1} * sizeof(*s));")
+            if inner is None:
+                value = "dot" if hybrid is None else f"(float)dot * (scale * {number(hybrid.scale, 'float32')})"
+                lines.add(f"s[{memory - 1}] = {value};")
+            else:
+                text, helper = scale_twice("dot", inner.multipliers[0])
+                helpers += [helper, "clamp"]
+                moved = f"clamp({text}, {inner.low}, {inner.high}){plus(operation.zeros[1])}"
+                lines.add(f"s[{memory - 1}] = ({c_type(state.dtype)})({moved});")
+            with lines.loop("k", memory):
+                product = f"time[f * {memory} + k] * (s[k]{plus(-operation.zeros[1])})"
+                # The sum of 16-bit products may exceed 32 bits. It wraps, as in the reference.
+                total = wrapped("+", "int32").format("sum", f"({product})")
+                lines.add(f"sum += {product};" if inner is None else f"sum = {total};")
+        lines.add(f"*y++ = {end.result('sum')};")
+    parameters = (
+        Parameter("data", data.dtype),
+        Parameter("state", state.dtype, "inout"),
+        Parameter("feature", str(operation.feature.dtype)),
+        Parameter("time", str(operation.time.dtype)),
+        *(Parameter("bias", str(one.dtype)) for one in bias),
+        Parameter("result", result.dtype, "out"),
+        *([] if hybrid is None else [Parameter("quantised", "int8", "scratch", (), length)]),
+    )
+    if hybrid is not None:
+        helpers += ["clamp", "quantise_row_with_zero" if hybrid.is_asymmetric else "quantise_row"]
+    function = Function(
+        "svdf",
+        parameters,
+        str(lines),
+        tuple(sorted(set(helpers))),
+        (*end.headers, *([] if hybrid is None else ["math.h"]), "string.h"),
+    )
+    return Call(function, (data, state, operation.feature, operation.time, *bias, result), operation.label)
+
+
+def _quantise_feature(lines: Lines, hybrid: HybridFeature, length: int) -> None:
+    """Append the quantisation of the data of batch n."""
+    row = f"data + n * {length}, quantised, {length}"
+    if hybrid.is_asymmetric:
+        lines.add("int32_t zero;", f"const float scale = quantise_row_with_zero({row}, &zero);", "")
+    else:
+        lines.add(f"const float scale = quantise_row({row});", "")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a layer, and the indices of its gates."""
+
+    batch: int
+    steps: int
+    length: int
+    cells: int
+    units: int
+    gates: int
+    is_time_major: bool
+
+    @property
+    def forget(self) -> int:
+        """The index of the forget gate; the input gate, if it exists, is before it."""
+        return self.gates - 3
+
+    @property
+    def cell(self) -> int:
+        """The index of the gate of new cells; the output gate is after it."""
+        return self.gates - 2
+
+    def row(self, length: int) -> str:
+        """Return the place of a step's data or results."""
+        batch, steps = self.batch, self.steps
+        return f"(t * {batch} + n) * {length}" if self.is_time_major else f"(n * {steps} + t) * {length}"
+
+
+def sizes_of(operation: Memory) -> Sizes:
+    """Return the sizes of a layer."""
+    data, (gates, cells, _) = operation.inputs[0].shape, operation.weights.shape
+    steps, batch = data[:2] if operation.is_time_major else data[1::-1]
+    units = operation.results[0].shape[2]
+    return Sizes(batch, steps, data[2], cells, units, gates, operation.is_time_major)
+
+
+class Operands:
+    """The parameters of a function with their arguments."""
+
+    def __init__(self) -> None:
+        self.parameters: list[Parameter] = []
+        self.arguments: list[Any] = []
+
+    def add(self, name: str, argument: Any, direction: str = "in") -> None:
+        """Add a parameter for a value, or an array unless it is None."""
+        if argument is not None:
+            self.parameters.append(Parameter(name, str(argument.dtype), direction))
+            self.arguments.append(argument)
+
+    def scratch(self, name: str, dtype: str, elements: int) -> None:
+        """Add memory for one call."""
+        self.parameters.append(Parameter(name, dtype, "scratch", (), elements))
+
+
+def operands_of(operation: Memory, size: Sizes, gate_dtype: str, hidden_dtype: str) -> Operands:
+    """Return the parameters that all kinds of data have."""
+    operands = Operands()
+    data, last, cells = operation.inputs
+    operands.add("data", data)
+    operands.add("last", last, "inout")
+    operands.add("cell", cells, "inout")
+    for name in ("weights", "bias", "peepholes", "norms", "projection", "projection_bias"):
+        operands.add(name, getattr(operation, name))
+    operands.add("result", operation.results[0], "out")
+    if operation.norms is not None:
+        operands.scratch("gates", gate_dtype, size.gates * size.cells)
+    if operation.projection is not None:
+        operands.scratch("hidden", hidden_dtype, size.cells)
+    return operands
+
+
+_ACTIVATIONS = {
+    "TANH": "tanhf({})",
+    "RELU": "fmaxf({}, 0.0f)",
+    "RELU6": "clampf({}, 0.0f, 6.0f)",
+    "RELU_N1_TO_1": "clampf({}, -1.0f, 1.0f)",
+}
+
+
+@emits(FloatMemory)
+def lstm(operation: FloatMemory) -> Call:
+    """Return the call."""
+    size = sizes_of(operation)
+    operands = operands_of(operation, size, "float32", "float32")
+    helpers = {"sigmoidf"}
+    if operation.norms is not None:
+        helpers.add("normalisef")
+    if operation.hybrid is not None:
+        longest = max(size.length + size.units, 0 if operation.projection is None else size.cells)
+        operands.add("scales", operation.hybrid.scales)
+        operands.scratch("quantised", "int8", longest)
+        helpers |= {"clamp", "quantise_row_with_zero" if operation.hybrid.is_asymmetric else "quantise_row"}
+    lines = Lines()
+    with lines.loop("n", size.batch), lines.loop("t", size.steps):
+        lines.add(f"const float *x = data + {size.row(size.length)};", f"float *h = last + n * {size.units};")
+        lines.add(f"float *c = cell + n * {size.cells};", f"float *y = result + {size.row(size.units)};", "")
+        if operation.hybrid is not None:
+            _quantise(lines, operation, "x", "x", "quantised", size.length)
+            _quantise(lines, operation, "h", "h", f"quantised + {size.length}", size.units)
+            lines.add("")
+        _cells(lines, operation, size)
+        if operation.projection is not None:
+            _project(lines, operation, size)
+        lines.add(f"memcpy(h, y, {size.units} * sizeof(float));")
+    body = str(lines)
+    if "clampf(" in body:
+        helpers.add("clampf")
+    function = Function("lstm", tuple(operands.parameters), body, tuple(sorted(helpers)), ("math.h", "string.h"))
+    return Call(function, tuple(operands.arguments), operation.label)
+
+
+def _quantise(lines: Lines, operation: FloatMemory, name: str, row: str, to: str, length: int) -> None:
+    """Append the quantisation of a row."""
+    assert operation.hybrid is not None
+    if operation.hybrid.is_asymmetric:
+        lines.add(f"int32_t {name}_zero;")
+        lines.add(f"const float {name}_scale = quantise_row_with_zero({row}, {to}, {length}, &{name}_zero);")
+    else:
+        lines.add(f"const float {name}_scale = quantise_row({row}, {to}, {length});")
+
+
+def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
+    """Append the computation of the cells and of their products with the output gate."""
+    peepholes, cells = operation.peepholes is not None, size.cells
+    if operation.norms is None:
+        with lines.loop("i", cells):
+            _sums(lines, operation, size)
+            if peepholes:
+                _peep(lines, size, "s{g}", range(size.cell))
+            _cell(lines, operation, size, "s{g}")
+            if peepholes:
+                _peep(lines, size, "s{g}", [size.gates - 1])
+            _result(lines, operation, f"s{size.gates - 1}")
+        return
+    at = f"gates[{{g}} * {cells} + i]"
+    with lines.loop("i", cells):
+        _sums(lines, operation, size)
+        if peepholes:
+            _peep(lines, size, "s{g}", range(size.cell))
+        lines.add(*(f"{at.format(g=g)} = s{g};" for g in range(size.gates)))
+    place = f"{{0}} + g * {cells}"
+    with lines.loop("g", size.gates - 1):
+        lines.add(f"normalisef({', '.join(place.format(name) for name in ('gates', 'norms', 'bias'))}, {cells});")
+    with lines.loop("i", cells):
+        _cell(lines, operation, size, at)
+        if peepholes:
+            _peep(lines, size, at, [size.gates - 1])
+    first = (size.gates - 1) * cells
+    lines.add(f"normalisef(gates + {first}, norms + {first}, bias + {first}, {cells});")
+    with lines.loop("i", cells):
+        _result(lines, operation, at.format(g=size.gates - 1))
+
+
+def products(lines: Lines, size: Sizes, sums: str, row: tuple[str, int, int], kind: str) -> None:
+    """Append the products of a row, (element, length, first weight), with the weights of all gates of cell i."""
+    name, length, first = row
+    stride = size.cells * (size.length + size.units)
+    with lines.loop("k", length):
+        lines.add(f"const {kind} v = {name};", "")
+        for g in range(size.gates):
+            place = g * stride + first
+            lines.add(f"{sums}{g} += v * w[{f'{place} + ' if place else ''}k];")
+    lines.add("")
+
+
+def _sums(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
+    """Append the sums s0, s1, ... of the gates of cell i."""
+    cells, gates, hybrid = size.cells, range(size.gates), operation.hybrid
+    starts = ["0.0f" if operation.norms is not None else f"bias[{g * cells} + i]" for g in gates]
+    kind = "float" if hybrid is None else "int8_t"
+    lines.add(f"const {kind} *w = weights + i * {size.length + size.units};")
+    lines.add(f"float {', '.join(f's{g} = {start}' for g, start in enumerate(starts))};")
+    if hybrid is None:
+        lines.add("")
+        products(lines, size, "s", ("x[k]", size.length, 0), "float")
+        products(lines, size, "s", ("h[k]", size.units, size.length), "float")
+        return
+    for row in ("x", "h"):
+        lines.add(f"int32_t {', '.join(f'{row}{g} = 0' for g in gates)};")
+    lines.add("")
+    zeros = [f" - {row}_zero" if hybrid.is_asymmetric else "" for row in ("x", "h")]
+    products(lines, size, "x", (f"quantised[k]{zeros[0]}", size.length, 0), "int32_t")
+    products(lines, size, "h", (f"quantised[{size.length} + k]{zeros[1]}", size.units, size.length), "int32_t")
+    for g in gates:
+        lines.add(f"s{g} += (float)x{g} * (scales[{2 * g}] * x_scale);")
+        lines.add(f"s{g} += (float)h{g} * (scales[{2 * g + 1}] * h_scale);")
+
+
+def _peep(lines: Lines, size: Sizes, at: str, gates: Any) -> None:
+    """Append the products of cells with the weights of some gates."""
+    for g in gates:
+        place = g if g < size.cell else g - 1
+        lines.add(f"{at.format(g=g)} += peepholes[{place} * {size.cells} + i] * c[i];")
+
+
+def _cell(lines: Lines, operation: FloatMemory, size: Sizes, at: str) -> None:
+    """Append the new value of a cell."""
+    activation = _ACTIVATIONS[operation.activation].format(at.format(g=size.cell))
+    lines.add(f"const float forget = sigmoidf({at.format(g=size.forget)});")
+    enter = "(1.0f - forget)" if size.gates == 3 else f"sigmoidf({at.format(g=0)})"
+    lines.add("", f"c[i] = c[i] * forget + {enter} * {activation};")
+    if operation.clip > 0:
+        limit = number(operation.clip, "float32")
+        lines.add(f"c[i] = clampf(c[i], -{limit}, {limit});")
+
+
+def _result(lines: Lines, operation: FloatMemory, gate: str) -> None:
+    target = "y" if operation.projection is None else "hidden"
+    lines.add(f"{target}[i] = sigmoidf({gate}) * {_ACTIVATIONS[operation.activation].format('c[i]')};")
+
+
+def _project(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
+    """Append the projection of a step."""
+    hybrid, cells = operation.hybrid, size.cells
+    if hybrid is not None:
+        _quantise(lines, operation, "hidden", "hidden", "quantised", cells)
+        lines.add("")
+    with lines.loop("o", size.units):
+        start = "0.0f" if operation.projection_bias is None else "projection_bias[o]"
+        lines.add(f"float sum = {start};", "")
+        if hybrid is None:
+            with lines.loop("k", cells):
+                lines.add(f"sum += hidden[k] * projection[o * {cells} + k];")
+        else:
+            element = "(quantised[k] - hidden_zero)" if hybrid.is_asymmetric else "quantised[k]"
+            lines.add("int32_t dot = 0;", "")
+            with lines.loop("k", cells):
+                lines.add(f"dot += {element} * projection[o * {cells} + k];")
+            lines.add(f"sum += (float)dot * ({number(hybrid.projection, 'float32')} * hidden_scale);")
+        limit = number(operation.projection_clip, "float32")
+        lines.add(f"y[o] = clampf(sum, -{limit}, {limit});" if operation.projection_clip > 0 else "y[o] = sum;")

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of the user: what a snippet declares, and how its arguments are bound to a node of the model.
+
+Arguments that are read are bound to the inputs of the node in order, those that are written to its results. A scalar is
+the option of its name. `options` is the array of TFLite's custom options, `options_NAME` the array of the option NAME.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from opwest.base.diagnostics import Location
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
+
+KIND = "USER_OPERATOR"
+"""The kind of nodes that are operators of the user."""
+OPTIONS = "options"
+_SMALL = 6
+"""The most tensors in a message."""
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """One argument of an operator of the user."""
+
+    name: str
+    dtype: str
+    shape: Shape | None
+    """None: that of the tensor."""
+    direction: str
+    """in, out, inout, scratch."""
+    is_scalar: bool
+    location: Location
+    keys: Mapping[str, Any]
+    """The keys in the snippet."""
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it is an array of options."""
+        is_named = self.name == OPTIONS or self.name.startswith(f"{OPTIONS}_")
+        return is_named and self.direction == "in" and not self.is_scalar
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is bound to an input of the node."""
+        return self.direction in ("in", "inout") and not self.is_scalar and not self.is_option
+
+
+@dataclass(frozen=True, eq=False)
+class UserOperator:
+    """An operator of the user, with the files that it needs."""
+
+    name: str
+    location: Location
+    arguments: tuple[Argument, ...]
+    """The value that it returns is the last one, with the direction out."""
+    returns_value: bool
+    keys: Mapping[str, Any]
+    """The other keys in the snippet."""
+    device: str | None
+    """The device of its steps."""
+    sections: Mapping[str, Any] = field(default_factory=dict)
+    """objects, externals, targets, devices of the snippet, with the paths of the imported directory."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The files by their paths in the imported directory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """The options of a node that is an operator of the user."""
+
+    operator: UserOperator
+    values: Mapping[str, Any]
+    """Numbers, and lists of numbers, by the name of the option."""
+    content: bytes | None = None
+    """TFLite's custom options; None: the operator cannot have any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A node as a call."""
+
+    reads: tuple[tuple[Argument, Tensor | Any], ...]
+    """Tensors, and arrays of options."""
+    writes: tuple[tuple[Argument, Tensor, Shape], ...]
+    scalars: tuple[int | float | bool, ...]
+
+
+def bind(node: Node) -> Bound:
+    """Return the call. Raises Unsupported, with the location in the snippet."""
+    use: Use = node.options["use"]
+    arguments = use.operator.arguments
+    inputs = [one for one in node.inputs if one is not None]
+    _check_count(use.operator, "input", [one for one in arguments if one.is_read], inputs)
+    _check_count(use.operator, "result", [one for one in arguments if one.direction == "out"], node.outputs)
+    reads: list[tuple[Argument, Tensor | Any]] = []
+    writes: list[tuple[Argument, Tensor, Shape]] = []
+    scalars: list[int | float | bool] = []
+    given, results = iter(inputs), iter(node.outputs)
+    for one in arguments:
+        if one.is_scalar:
+            scalars.append(_number(one, use))
+        elif one.is_option:
+            reads.append((one, _array(one, use)))
+        elif one.is_read:
+            tensor = next(given)
+            _check_tensor(one, tensor, "input", tensor.shape)
+            if one.direction == "inout" and not tensor.is_state:
+                text = f"argument '{one.name}' is inout, input '{tensor.name}' is no variable"
+                raise Unsupported(text, "direction: in", location=one.location)
+            reads.append((one, tensor))
+        elif one.direction == "out":
+            result = next(results)
+            # Files can lack the shape of a result: it is then empty, or has a size of 0.
+            shape = result.shape if result.shape and all(result.shape) else one.shape
+            if shape is None:
+                text = f"the file does not contain the shape of the result '{result.name}'"
+                expected = f"shape: [...] in the argument '{one.name}'"
+                raise Unsupported(text, expected, location=one.location)
+            _check_tensor(one, result, "result", shape)
+            writes.append((one, result, shape))
+    return Bound(tuple(reads), tuple(writes), tuple(scalars))
+
+
+def _check_count(operator: UserOperator, role: str, arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> None:
+    if len(arguments) == len(tensors):
+        return
+    shown = ", ".join(f"'{one.name}' {one.dtype} {list(one.shape)}" for one in tensors[:_SMALL])
+    what = "no arguments" if not tensors else f"{len(tensors)} argument{'s' if len(tensors) > 1 else ''}"
+    text = f"expected {what} of '{operator.name}' for the {role}s of the node, found {len(arguments)}"
+    more = ", ..." if len(tensors) > _SMALL else ""
+    raise Unsupported(text, f"{role}s: {shown}{more}" if tensors else None, location=operator.location)
+
+
+def _check_tensor(argument: Argument, tensor: Tensor, role: str, shape: Shape) -> None:
+    if argument.dtype != tensor.dtype:
+        text = f"argument '{argument.name}' is {argument.dtype}, {role} '{tensor.name}' is {tensor.dtype}"
+        raise Unsupported(text, f"dtype: {tensor.dtype}", location=argument.location)
+    if argument.shape is not None and argument.shape != shape:
+        text = (
+            f"argument '{argument.name}' has the shape {list(argument.shape)}, "
+            f"{role} '{tensor.name}' has the shape {list(shape)}"
+        )
+        expected = f"shape: {list(shape)}, or no shape"
+        raise Unsupported(text, expected, location=argument.location)
+
+
+def _value(argument: Argument, name: str, use: Use) -> Any:
+    if name not in use.values:
+        names = ", ".join(f"'{one}'" for one in sorted(use.values)[:30])
+        text = f"argument '{argument.name}': the node has no option '{name}'"
+        raise Unsupported(text, f"one of {names}" if names else "an operator with options", location=argument.location)
+    return use.values[name]
+
+
+def _number(argument: Argument, use: Use) -> int | float | bool:
+    value = _value(argument, argument.name, use)
+    if not isinstance(value, (int, float)):
+        text = f"argument '{argument.name}': the option '{argument.name}' is not a number"
+        raise Unsupported(text, f"an array argument '{OPTIONS}_{argument.name}'", location=argument.location)
+    if argument.dtype == "bool":
+        return bool(value)
+    if not argument.dtype.startswith(("float", "bfloat")):
+        if value != int(value):
+            text = f"argument '{argument.name}' is {argument.dtype}, the option is {value!r}"
+            raise Unsupported(text, "dtype: float32", location=argument.location)
+        return int(value)
+    return float(value)
+
+
+def _array(argument: Argument, use: Use) -> Any:
+    """Return the content of an array of options."""
+    import numpy as np
+
+    if argument.name == OPTIONS:
+        if use.content is None:
+            text = "argument 'options': only custom operators of TFLite have custom options"
+            raise Unsupported(
+                text, f"{OPTIONS}_NAME, or a scalar with the name of an option", location=argument.location
+            )
+        found = np.frombuffer(use.content, np.uint8)
+        if argument.dtype != "uint8":
+            raise Unsupported(f"argument 'options' is {argument.dtype}", "dtype: uint8", location=argument.location)
+    else:
+        name = argument.name.removeprefix(f"{OPTIONS}_")
+        try:
+            found = np.atleast_1d(np.asarray(_value(argument, name, use))).astype(argument.dtype)
+        except (TypeError, ValueError, OverflowError):
+            text = f"argument '{argument.name}': the option '{name}' is no list of numbers"
+            raise Unsupported(text, "a list of numbers", location=argument.location) from None
+    if not found.size:
+        raise Unsupported(f"argument '{argument.name}': the option is empty", "an option", location=argument.location)
+    if argument.shape is not None:
+        if found.size != int(np.prod(argument.shape, dtype=np.int64)):
+            text = f"argument '{argument.name}' has the shape {list(argument.shape)}, the option {found.size} elements"
+            raise Unsupported(text, f"shape: [{found.size}], or no shape", location=argument.location)
+        found = found.reshape(argument.shape)
+    return found
+
+
+def opaque_results(name: str, arrays: Sequence[Any], results: Sequence[tuple[str, Shape]]) -> tuple[Any, ...]:
+    """Return results that depend on all bytes of the inputs, for a proof: what the operator computes is unknown."""
+    import hashlib
+
+    import numpy as np
+
+    digest = hashlib.sha256(name.encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    random = np.random.default_rng(int.from_bytes(digest.digest()[:8], "little"))
+    return tuple(random.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype) for dtype, shape in results)
+
+
+def uses_of(nodes: Sequence[Node]) -> Iterator[Use]:
+    """Yield the operators of the user among nodes."""
+    for node in nodes:
+        if node.kind == KIND:
+            yield node.options["use"]

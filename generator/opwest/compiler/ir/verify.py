@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verify a program: the rules that hold after lowering and after each pass, as a table.
+
+RULES has the rules of a whole program, SHAPES those of each type of operation. The shapes of an operation agree with
+its numbers; memory is compared by elements: each element that is read was written before, each is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir.movement import RESULT, Move, places_of
+from opwest.compiler.ir.operations import (
+    Convolution,
+    ConvolutionSum,
+    Copy,
+    Depthwise,
+    DirectConvolution,
+    Elementwise,
+    HybridConvolution,
+    HybridProduct,
+    MatrixProduct,
+    Pool,
+    QuantiseRows,
+)
+from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
+from opwest.compiler.ir.rows import (
+    LogSoftmaxFloat,
+    LogSoftmaxTable,
+    Reduce,
+    Softmax16,
+    SoftmaxFloat,
+    SoftmaxTable,
+    UnitLength,
+)
+from opwest.compiler.ir.stripes import ALIGN, Striped
+from opwest.compiler.semantics.fixed_point import Requantisation
+
+
+class Broken(Exception):  # noqa: N818 - a finding, which the caller adds the pass to
+    """A rule that a program breaks, and the operation; None: the program as a whole."""
+
+    def __init__(self, reason: str, operation: Operation | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.operation = operation
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of programs."""
+
+    text: str
+    check: Callable[[Program], None]
+    """Raises Broken."""
+
+
+def verify(program: Program) -> None:
+    """Raise Broken for the first rule that a program breaks."""
+    for rule in RULES:
+        rule.check(program)
+
+
+def _require(condition: object, reason: str, operation: Operation | None = None) -> None:
+    if not condition:
+        raise Broken(reason, operation)
+
+
+def _values(program: Program) -> None:
+    for operation in program.operations:
+        for value in (*operation.inputs, *operation.results):
+            _value(value, operation)
+    for value in (*program.inputs, *program.outputs, *program.states):
+        _require(value.root is None, f"'{value.name}' is a view")
+    for role, values in (("input", program.inputs), ("output", program.outputs), ("state", program.states)):
+        for value in values:
+            _require(value.role == role, f"'{value.name}' has the role {value.role}, not {role}")
+        _require(len({*values}) == len(values), f"two {role}s are one value")
+
+
+def _value(value: Value, operation: Operation) -> None:
+    name = f"'{value.name}'"
+    _require(min(value.shape, default=1) > 0, f"{name} has the shape {list(value.shape)}", operation)
+    if value.content is not None:
+        same = (str(value.content.dtype), value.content.shape) == (value.dtype, value.shape)
+        _require(same, f"the content of {name} has another shape or dtype", operation)
+    _require(value.role != "constant" or value.base.content is not None, f"{name} has no content", operation)
+    root = value.root
+    if root is None:
+        _require(value.pitch == 0, f"{name} has a pitch, and is no view", operation)
+        return
+    _require(root.root is None or root.base.role == "arena", f"{name} is a view of a view", operation)
+    _require(root.dtype == value.dtype or root.base.role == "arena", f"{name} is a view in another dtype", operation)
+    if root.base.role == "arena":
+        return
+    inside = value.offset >= 0 and value.offset + extent_of(value) <= root.size
+    _require(inside, f"view {name} is not inside of '{root.name}'", operation)
+    _require(not value.pitch or value.pitch >= value.shape[-1], f"rows of {name} overlap", operation)
+
+
+class _Written:
+    """The elements of each root that were written."""
+
+    def __init__(self, program: Program) -> None:
+        self._masks: dict[Value, Any] = {}
+        self._given = {*program.inputs, *program.states}
+
+    def _mask(self, value: Value) -> Any:
+        base = value.base
+        if base not in self._masks:
+            self._masks[base] = np.full(base.size, base in self._given or base.role == "constant")
+        mask = self._masks[base]
+        return mask if value.root is None else mask[value.offset : value.offset + extent_of(value)]
+
+    def all_of(self, value: Value) -> bool:
+        """Whether all elements of a value were written."""
+        return bool(rows_of(self._mask(value), value).all())
+
+    def any_of(self, value: Value) -> bool:
+        """Whether one element of a value was written."""
+        return bool(rows_of(self._mask(value), value).any())
+
+    def write(self, value: Value) -> None:
+        """Mark the elements of a value."""
+        rows_of(self._mask(value), value)[...] = True
+
+
+def _flow(program: Program) -> None:
+    written = _Written(program)
+    for operation in program.operations:
+        for value in operation.inputs:
+            if value.base.role != "arena":
+                _require(written.all_of(value), f"'{value.name}' is read before it is written", operation)
+        for value in operation.results:
+            base = value.base
+            if base.role == "arena":
+                continue
+            _require(base.role in ("intermediate", "output"), f"'{value.name}', {base.role}, is written", operation)
+            _require(not written.any_of(value), f"'{value.name}' is written twice", operation)
+            written.write(value)
+    for value in program.outputs:
+        _require(written.all_of(value), f"output '{value.name}' has elements that nothing writes")
+    for value in program.states:
+        if value.next is not None:
+            _require(written.all_of(value.next), f"the new content of '{value.name}' has elements that nothing writes")
+
+
+def _tensors(program: Program) -> None:
+    for value, tensor in program.tensors.items():
+        channels = program.channels.get(value)
+        shape = tensor.shape if channels is None else (*tensor.shape[:-1], len(channels))
+        same = value.dtype == tensor.dtype and value.size == prod(shape)
+        _require(same or value.base.role == "arena", f"'{value.name}' has not the shape of tensor '{tensor.name}'")
+
+
+def _shapes(program: Program) -> None:
+    for operation in program.operations:
+        for kind, check in SHAPES.items():
+            if isinstance(operation, kind):
+                check(operation)
+
+
+RULES = (
+    Rule("Views are inside of their roots, which are no views; constants have content.", _values),
+    Rule("Each element that is read was written before, and each element is written once.", _flow),
+    Rule("The numbers of an operation agree with the shapes of its operands.", _shapes),
+    Rule("A value that is a tensor of the graph has its dtype and its size, but for removed channels.", _tensors),
+)
+
+
+def _ending(operation: Any, results: int) -> None:
+    bias, finish = operation.bias, operation.finish
+    _require(bias is None or bias.size == results, f"{results} results, and another number of biases", operation)
+    if isinstance(finish, Requantisation):
+        count = len(finish.multipliers or finish.scales)
+        _require(count in (1, results), f"{results} results, and {count} multipliers", operation)
+
+
+def _window(operation: Any, shape: Sequence[int], results: int) -> None:
+    window, result = operation.window, operation.results[0]
+    _require(len(shape) == 4, f"data of shape {list(shape)}", operation)
+    size = shape[0] * prod(window.result) * results
+    _require(result.size == size and result.shape[-1] == results, "the result has another shape", operation)
+
+
+def _convolution(operation: Convolution) -> None:
+    shape, weights = operation.inputs[0].shape, operation.weights
+    results, rows, columns, inner = weights.shape
+    _require(operation.window.size == (rows, columns), "the window is not that of the weights", operation)
+    fits = shape[-1] == inner * operation.groups and results % operation.groups == 0
+    _require(fits, f"weights {list(weights.shape)} for data {list(shape)}", operation)
+    _window(operation, shape, results)
+    _ending(operation, results)
+    if isinstance(operation, ConvolutionSum):
+        same = operation.inputs[1].shape == operation.results[0].shape and operation.place in (0, 1)
+        _require(same, "the other operand of the sum has another shape", operation)
+
+
+def _depthwise(operation: Depthwise) -> None:
+    shape, (rows, columns, results) = operation.inputs[0].shape, operation.weights.shape
+    _require(operation.window.size == (rows, columns), "the window is not that of the weights", operation)
+    fits = results % shape[-1] == 0
+    _require(fits, f"weights {list(operation.weights.shape)} for data {list(shape)}", operation)
+    _window(operation, shape, results)
+    _ending(operation, results)
+
+
+def _pool(operation: Pool) -> None:
+    shape = operation.inputs[0].shape
+    _window(operation, shape, shape[-1])
+
+
+def _elementwise(operation: Elementwise) -> None:
+    [result] = operation.results
+    try:
+        shape = np.broadcast_shapes(*(one.shape for one in operation.inputs), result.shape)
+    except ValueError:
+        shape = ()
+    shown = ", ".join(str(list(one.shape)) for one in operation.inputs)
+    _require(shape == result.shape, f"operands {shown} for a result {list(result.shape)}", operation)
+
+
+def _copy(operation: Copy) -> None:
+    [data], [result] = operation.inputs, operation.results
+    _require(data.size == result.size and data.dtype == result.dtype, "a copy of another size or dtype", operation)
+
+
+def _move(operation: Move) -> None:
+    [result] = operation.results
+    mask = np.zeros(extent_of(result), bool)
+    for one in operation.regions:
+        sources, places = places_of(one)
+        _require(places.min() >= 0 and places.max() < len(mask), "a region outside of the result", operation)
+        if one.source == RESULT:
+            inside = sources.min() >= 0 and sources.max() < len(mask)
+            _require(inside and mask[sources].all(), "a region reads elements of the result too early", operation)
+        elif one.source is not None:
+            _require(0 <= one.source < len(operation.inputs), "a region of an operand that does not exist", operation)
+            data = operation.inputs[one.source]
+            inside = sources.min() >= 0 and sources.max() < data.size
+            _require(inside, f"a region outside of '{data.name}'", operation)
+            same = data.dtype == result.dtype and not data.pitch
+            _require(same, f"'{data.name}' has another dtype than the result, or a pitch", operation)
+        mask[places] = True
+    _require(rows_of(mask, result).all(), "the regions leave elements of the result", operation)
+    if result.pitch:
+        whole = int(mask.sum())
+        _require(whole == result.size, "a region writes between the rows of the result", operation)
+
+
+def _product(operation: MatrixProduct) -> None:
+    one, other = (
+        (*value.shape[:-2], value.shape[-1], value.shape[-2]) if swaps else value.shape
+        for value, swaps in zip(operation.inputs, operation.swaps, strict=False)
+    )
+    _require(one[-1] == other[-2], f"a product of {list(one)} and {list(other)}", operation)
+    size = prod(np.broadcast_shapes(one[:-2], other[:-2])) * one[-2] * other[-1]
+    _require(operation.results[0].size == size, "the result has another shape", operation)
+
+
+def _direct(operation: DirectConvolution) -> None:
+    weights = operation.inputs[1].shape
+    results = weights[3] if operation.groups == 0 else weights[0]
+    _window(operation, operation.inputs[0].shape, results)
+    bias = operation.inputs[2].size if len(operation.inputs) > 2 else results
+    _require(bias == results, f"{results} results, and {bias} biases", operation)
+
+
+def _same(operation: Operation) -> None:
+    same = operation.inputs[0].shape == operation.results[0].shape
+    _require(same, "the result has another shape than the data", operation)
+
+
+def _reduce(operation: Reduce) -> None:
+    shape = operation.inputs[0].shape
+    _require(all(0 <= axis < len(shape) for axis in operation.axes), f"axes {operation.axes}", operation)
+    kept = prod(n for axis, n in enumerate(shape) if axis not in operation.axes)
+    _require(operation.results[0].size == kept, "the result has another shape", operation)
+
+
+def _rows(operation: QuantiseRows) -> None:
+    count = operation.inputs[0].shape[0]
+    same = operation.results[0].size == operation.inputs[0].size
+    _require(same and all(one.size == count for one in operation.results[1:]), "other rows than the data", operation)
+
+
+def _hybrid(operation: HybridConvolution) -> None:
+    weights = operation.weights.shape
+    results = weights[2] if operation.is_depthwise else weights[0]
+    _window(operation, operation.inputs[0].shape, results)
+    _require(operation.scales.size in (1, results), f"{operation.scales.size} scales of weights", operation)
+
+
+def _hybrid_product(operation: HybridProduct) -> None:
+    _require(operation.data[-1] == operation.weights.shape[-1], "other weights than the data", operation)
+    _require(prod(operation.data) == operation.inputs[0].size, "another shape than the data", operation)
+
+
+def _striped(operation: Striped) -> None:
+    buffers = sorted(operation.buffers, key=lambda one: one.offset)
+    places = (*(one.offset for one in buffers), operation.work)
+    _require(all(one % ALIGN == 0 for one in places), f"memory of rows is not aligned to {ALIGN} bytes", operation)
+    for one, other in pairwise(buffers):
+        _require(one.offset + one.rows * one.pitch <= other.offset, "two buffers of rows overlap", operation)
+    if buffers:
+        end = buffers[-1].offset + buffers[-1].rows * buffers[-1].pitch
+        _require(end <= operation.work <= operation.scratch, "a buffer of rows is outside of its memory", operation)
+    for layer in operation.layers:
+        _require(layer.height % layer.count == 0, "a call of a layer writes rows that do not exist", operation)
+        for kind, check in SHAPES.items():
+            if isinstance(layer.operation, kind):
+                check(layer.operation)
+    last, [result] = operation.layers[-1], operation.results
+    _require(last.height == result.shape[1], "the last layer has another number of rows", operation)
+    inputs = len(operation.inputs)
+    known = all(0 <= source.input < inputs for layer in operation.layers for source in layer.sources)
+    _require(known, "a layer reads an operand that does not exist", operation)
+
+
+SHAPES: dict[type[Operation], Callable[[Any], None]] = {
+    Convolution: _convolution,
+    Depthwise: _depthwise,
+    Pool: _pool,
+    Elementwise: _elementwise,
+    Copy: _copy,
+    Move: _move,
+    MatrixProduct: _product,
+    DirectConvolution: _direct,
+    Reduce: _reduce,
+    QuantiseRows: _rows,
+    HybridConvolution: _hybrid,
+    HybridProduct: _hybrid_product,
+    Striped: _striped,
+    **dict.fromkeys((SoftmaxFloat, SoftmaxTable, Softmax16, LogSoftmaxTable, LogSoftmaxFloat, UnitLength), _same),
+}
+"""The checks of the shapes of operations; those that are absent have no shapes besides those of the graph."""

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants for classes of processors: their instructions, weights packed in the order of use, calls of CMSIS-NN."""
+
+from opwest.compiler.kernels import cmsis_nn, dsp, mla, mve
+
+__all__ = ["cmsis_nn", "dsp", "mla", "mve"]

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiles of sums in registers: 2 pixels by 4 channels of int8 weights, or 4 pixels by 2 channels of int16 weights.
+
+The tile reads a block of widened data, [step][pixel] words of two taps, and a stream of constants: for each group of
+channels the first sums, the weights [step][word], and multiplier, addend and shift of each channel.
+
+With int8 weights, a halfword contains two channels: 256 * second + first. SMLAD with the word gives 256 * second sum +
+first sum, and with its low bytes (SXTB16) the first sum. The difference, shifted by 8, is the second sum: exact if its
+magnitude is below 2**23, because all other bits wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.kernels.assembly import naked, repeated
+from opwest.compiler.kernels.scaling import Scaling
+
+UNROLLED = 32
+"""The most steps without a branch."""
+_DATA, _STREAM = "r0", "r1"
+_SUMS = [f"r{number}" for number in range(2, 10)]
+_A, _B, _X, _Y = "r10", "r11", "r12", "lr"
+_FRAME = 48
+"""The saved registers: the data, the result and the step at its start."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The form of the end of a layer: what differs between functions."""
+
+    is_doubled: bool
+    is_signed: bool
+    is_mixed: bool
+    """Whether some channels of a signed layer have no shift."""
+    low: int
+    high: int
+    bits: int = 8
+    """Of a result."""
+    is_long: bool = False
+    """Whether the numbers are those of the long form of a scaling."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether results have the whole range of their type."""
+        return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+
+    @property
+    def kind(self) -> str:
+        """The C type of a result."""
+        return f"int{self.bits}_t"
+
+    @property
+    def store(self) -> str:
+        """The instruction that stores a result."""
+        return "strb" if self.bits == 8 else "strh"
+
+    @property
+    def name(self) -> str:
+        """Return a suffix for names of functions."""
+        form = "long" if self.is_long else "twice" if self.is_doubled else "once"
+        form += "_signed" if self.is_signed else ""
+        form += "_mixed" if self.is_mixed else ""
+        form += "" if self.bits == 8 else f"_{self.bits}"
+        if self.is_full:
+            return form
+        return f"{form}_{self.low}_{self.high}".replace("-", "m")
+
+
+def ending_of(scaling: Scaling, bits: int = 8) -> Ending:
+    """Return the form of a layer's end."""
+    is_mixed = scaling.is_signed and bool((scaling.shifts == 0).any())
+    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A function for all groups of channels of a block of pixels."""
+
+    pixels: int
+    """2 or 4."""
+    channels: int
+    """The channels of a group: 2 or 4; at most 8 sums."""
+    stored: int
+    """The channels of a group that are results; the others pad the stream."""
+    steps: int
+    """Pairs of taps."""
+    is_wide: bool
+    """Whether weights are int16."""
+    ending: Ending
+
+    @property
+    def name(self) -> str:
+        """The name of the C function."""
+        kind = "halves" if self.is_wide else "bytes"
+        part = "" if self.stored == self.channels else f"_of_{self.stored}"
+        return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}_{self.ending.name}"
+
+    def definition(self) -> str:
+        """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
+        parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
+        return naked("void", self.name, (*parameters, "const int32_t *end"), self._lines())
+
+    def _sum(self, pixel: int, channel: int) -> str:
+        return _SUMS[pixel * self.channels + channel]
+
+    def _lines(self) -> Iterator[str]:
+        yield "push {r0, r2-r11, lr}"
+        yield "1:"
+        for pixel in range(self.pixels):
+            last = "!" if pixel == self.pixels - 1 else ""
+            names = ", ".join(self._sum(pixel, channel) for channel in range(self.channels))
+            yield f"ldm r1{last}, {{{names}}}"
+        turns, rest = divmod(self.steps, UNROLLED)
+        one = list(self._step())
+        if turns > 1:
+            # The end of the loop is below the saved registers.
+            size = turns * UNROLLED * self.pixels * 4
+            yield f"movw {_A}, #{size}"
+            yield f"add {_A}, {_A}, {_DATA}"
+            yield f"str {_A}, [sp, #-8]!"
+            yield "2:"
+            yield from repeated(UNROLLED, one)
+            yield f"ldr {_A}, [sp]"
+            yield f"cmp {_DATA}, {_A}"
+            yield "bne 2b"
+            yield "add sp, sp, #8"
+        else:
+            yield from repeated(turns * UNROLLED, one)
+        yield from repeated(rest, one)
+        yield from self._end()
+
+    def _step(self) -> Iterator[str]:
+        """Yield the products of one pair of taps."""
+        if self.is_wide:
+            yield f"ldrd {_A}, {_B}, [{_STREAM}], #8"
+            for pixel in range(0, self.pixels, 2):
+                more = f"], #{self.pixels * 4}" if pixel == 0 else f", #{pixel * 4 - self.pixels * 4}]"
+                yield f"ldrd {_X}, {_Y}, [{_DATA}{more}"
+                for data, number in ((_X, pixel), (_Y, pixel + 1)):
+                    for weight, channel in ((_A, 0), (_B, 1)):
+                        yield _product(self._sum(number, channel), data, weight)
+            return
+        words = (_A, _B)[: self.channels // 2]
+        yield f"ldrd {_A}, {_B}, [{_STREAM}], #8" if len(words) == 2 else f"ldr {_A}, [{_STREAM}], #4"
+        yield f"ldrd {_X}, {_Y}, [{_DATA}], #8"
+        for offset in (1, 0):
+            if offset == 0:
+                yield from (f"sxtb16 {word}, {word}" for word in words)
+            for place, word in enumerate(words):
+                for data, pixel in ((_X, 0), (_Y, 1)):
+                    yield _product(self._sum(pixel, 2 * place + offset), data, word)
+
+    def _end(self) -> Iterator[str]:
+        """Yield the results of a group and the branch to the next one."""
+        yield f"ldrd {_DATA}, {_Y}, [sp, #4]"
+        for channel in range(self.channels):
+            if channel >= self.stored:
+                yield f"adds {_STREAM}, {_STREAM}, #12"
+                continue
+            yield f"ldm {_STREAM}!, {{{_A}, {_B}, {_X}}}"
+            sums = [self._sum(pixel, channel) for pixel in range(self.pixels)]
+            yield from self._separated(channel, sums)
+            yield from results(sums, self.ending, (_A, _B, _X))
+            yield from self._stores(sums)
+        yield f"str {_DATA}, [sp, #4]"
+        yield f"ldr {_A}, [sp, #{_FRAME}]"
+        yield f"ldr {_DATA}, [sp]"
+        yield f"cmp {_STREAM}, {_A}"
+        yield "bne 1b"
+        yield "pop {r0, r2-r11, pc}"
+
+    def _separated(self, channel: int, sums: list[str]) -> Iterator[str]:
+        """Yield the sums of a channel, doubled if the ending needs it."""
+        if self.is_wide:
+            return  # The stream has doubled weights and sums.
+        places = 7 if self.ending.is_doubled else 8
+        if channel % 2 == 0:
+            # The second channel needs the first sum: it is subtracted here.
+            for pixel, one in enumerate(sums):
+                other = self._sum(pixel, channel + 1)
+                yield f"sub {other}, {other}, {one}"
+                if self.ending.is_doubled:
+                    yield f"lsl {one}, {one}, #1"
+        else:
+            yield from (f"asr {one}, {one}, #{places}" for one in sums)
+
+    def _stores(self, sums: list[str]) -> Iterator[str]:
+        store = self.ending.store
+        if self.pixels == 4:
+            yield f"add {_A}, {_DATA}, {_Y}"
+            yield f"{store} {sums[3]}, [{_A}, {_Y}, lsl #1]"
+            yield f"{store} {sums[2]}, [{_A}, {_Y}]"
+            yield f"{store} {sums[1]}, [{_A}]"
+        else:
+            yield f"{store} {sums[1]}, [{_DATA}, {_Y}]"
+        yield f"{store} {sums[0]}, [{_DATA}], #{self.ending.bits // 8}"
+
+
+def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> Iterator[str]:
+    """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
+    multiplier, addend, shift = numbers
+    rounded = "r" if ending.is_doubled else ""
+    for one in sums:
+        if ending.is_signed:
+            yield f"smmul{rounded} {one}, {one}, {multiplier}"
+        else:
+            yield f"smmla{rounded} {one}, {one}, {multiplier}, {addend}"
+    for one in sums:
+        if ending.is_mixed:
+            # The multiplier is used; the shift has its sign bit set unless it is 0.
+            yield f"and {multiplier}, {one}, {shift}"
+            yield f"add {one}, {one}, {multiplier}, asr #31"
+        elif ending.is_signed:
+            yield f"add {one}, {one}, {one}, asr #31"
+        if ending.is_signed:
+            yield f"add {one}, {one}, {addend}"
+        yield f"asr {one}, {one}, {shift}"
+    yield from clamped(sums, ending, multiplier)
+
+
+def clamped(sums: list[str], ending: Ending, free: str) -> Iterator[str]:
+    """Yield the clamps of results; `free` is a register for limits of 16 bits. Only the low bits are results."""
+    low, high = ending.low, ending.high
+    for one in sums:
+        if ending.is_full:
+            yield f"ssat {one}, #{ending.bits}, {one}"
+        elif low == 0 and high & (high + 1) == 0:
+            yield f"usat {one}, #{high.bit_length()}, {one}"
+        elif ending.bits == 8:
+            yield from _limited(one, "lt", f"#{low}")
+            yield from _limited(one, "gt", f"#{high}")
+        else:
+            yield f"usat {one}, #15, {one}" if low == 0 else f"ssat {one}, #16, {one}"
+    if ending.bits == 8 or ending.is_full or (low == 0 and high & (high + 1) == 0):
+        return
+    if low not in (0, -32768):
+        yield f"movw {free}, #{low & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "lt", free)
+    if high < 0:
+        yield f"movw {free}, #{high & 0xFFFF}"
+        yield f"sxth {free}, {free}"
+        for one in sums:
+            yield from _limited(one, "gt", free)
+    elif high < 32767:
+        # The addition saturates where the limit is exceeded.
+        yield f"movw {free}, #{32767 - high}"
+        yield from (f"qadd16 {one}, {one}, {free}" for one in sums)
+        yield from (f"sub {one}, {one}, {free}" for one in sums)
+
+
+def _limited(register: str, condition: str, limit: str) -> Iterator[str]:
+    yield f"cmp {register}, {limit}"
+    yield f"it {condition}"
+    yield f"mov{condition} {register}, {limit}"
+
+
+def _product(sums: str, data: str, weights: str) -> str:
+    return f"smlad {sums}, {data}, {weights}, {sums}"

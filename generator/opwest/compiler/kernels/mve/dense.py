@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of a single row: each vector of the data is multiplied by those of 8 channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter
+from opwest.compiler.emission.registry import emits
+from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly, Ending, limits, narrow, scale
+from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
+
+SUMS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr")
+WIDE = len(SUMS)
+UNROLLED = 8
+"""Rows of more vectors are loops."""
+SAVED = 16
+"""Bytes of the stack: the data, the zero point, the end of the results."""
+
+
+@emits(Convolution, "mve-dense")
+def render(operation: Convolution) -> Call | None:
+    """Return the call; None for several rows, other dtypes, and ends that differ."""
+    data, result = operation.inputs[0], operation.results[0]
+    if not is_single(operation):
+        return None
+    results, length = len(operation.weights), data.size
+    layer = layer_of(operation)
+    if layer is None:
+        return None
+    weights, bias, ending = layer
+    item = ITEMS[data.dtype]
+    name, text = _function(length, results, ending, item)
+    lines = Lines()
+    lines.add(f"{name}(data, numbers, result);")
+    parameters = (Parameter("data", data.dtype), Parameter("numbers", "int32"), Parameter("result", data.dtype, "out"))
+    function = Function("dense", parameters, str(lines), definitions=(NAKED, text))
+    content = _packed(weights.reshape(results, length), bias, ending, item)
+    return Call(function, (data, content, result), operation.label)
+
+
+def _packed(weights: Any, bias: Any, ending: Ending, item: int) -> Any:
+    """Return numbers, then for each 8 channels weights [step][channel][lane], and numbers of even and odd channels."""
+    results, length = weights.shape
+    wide = np.zeros((results, padded(length * item) // item), np.int8)
+    wide[:, :length] = weights
+    parts = [ending.numbers(0).view(np.int8)]
+    for start in range(0, results, WIDE):
+        chosen = wide[start : start + WIDE]
+        parts.append(chosen.reshape(len(chosen), -1, 16 // item).transpose(1, 0, 2).reshape(-1))
+        for first in range(2):
+            places = [start + first + 2 * one for one in range(4)]
+            parts.append(ending.group(bias, [one if one < results else -1 for one in places]))
+    return np.concatenate(parts).view(np.int32)
+
+
+def _function(length: int, results: int, ending: Ending, item: int) -> tuple[str, str]:
+    """Return the name and the definition of void f(data, numbers, result)."""
+    name = f"mve_dense_{length}x{results}_{ending.name}{'_16' if item == 2 else ''}"
+    size = length * item
+    is_loop = padded(size) // 16 > UNROLLED
+    code = Assembly()
+    code.add("push {r4-r11, lr}")
+    if ending.has_clamp:
+        code.add("vpush {d8-d11}")
+    code.add(f"sub sp, #{SAVED}", "mov r5, r1", "mov r7, r2", "mov r1, r0", "ldr r3, [r5]", "str r1, [sp]")
+    limits(code, ending, "r5", item)
+    code.add("adds r5, #16")
+    if size % 16:
+        code.add(f"movs r0, #{size % 16}", "vctp.8 r0")
+    whole, rest = results // WIDE, results % WIDE
+    if whole:
+        if whole > 1:
+            code.add("mov r9, r7")
+            code.plus("r9", whole * WIDE * item)
+            code.add("2:")
+        _block(code, (size, WIDE, is_loop), ending, item)
+        code.add("vstrb.16 q0, [r7], #8" if item == 1 else "vstrh.16 q0, [r7], #16")
+        if whole > 1:
+            code.add("cmp r7, r9", "bne 2b")
+    if rest:
+        _block(code, (size, rest, is_loop), ending, item)
+        code.add(f"movs r0, #{rest}", "vctp.16 r0", "vpst", f"vstr{'b' if item == 1 else 'h'}t.16 q0, [r7]")
+    code.add(f"add sp, #{SAVED}")
+    if ending.has_clamp:
+        code.add("vpop {d8-d11}")
+    code.add("pop {r4-r11, pc}")
+    kind = f"int{8 * item}_t"
+    parameters = [f"const {kind} *data", "const int32_t *numbers", f"{kind} *result"]
+    return name, code.function(name, parameters, f"A row of {length} elements times {results} channels.")
+
+
+def _block(code: Assembly, shape: tuple[int, int, bool], ending: Ending, item: int) -> None:
+    """Append the results of some channels, in the even bytes of q0 or in all lanes."""
+    size, channels, is_loop = shape
+    whole, rest = divmod(size, 16)
+    if not is_loop:
+        for step in range(whole):
+            _step(code, (channels, item), f"vldrb.8 q0, [r1, #{16 * step}]", step == 0)
+        if rest:
+            _step(code, (channels, item), f"vldrbt.u8 q0, [r1, #{16 * whole}]", whole == 0)
+    else:
+        load = "vldrb.8 q0, [r1], #16"
+        most = min(
+            range(2, 9), key=lambda one: 16 * ((whole - 1) // one) + (2 * channels + 1) * ((whole - 1) % one + one)
+        )
+        turns, more = divmod(whole - 1, most)
+        _step(code, (channels, item), load, True)
+        for _ in range(more):
+            _step(code, (channels, item), load, False)
+        code.constant("r11", turns)
+        code.add("5:")
+        for _ in range(most):
+            _step(code, (channels, item), load, False)
+        code.add("subs r11, #1", "bne 5b")
+        if rest:
+            _step(code, (channels, item), "vldrbt.u8 q0, [r1]", False)
+        code.add("ldr r1, [sp]")
+    code.add("vmov q0[2], q0[0], r0, r8", "vmov q1[2], q1[0], r2, r10")
+    code.add("vmov q0[3], q0[1], r4, r12", "vmov q1[3], q1[1], r6, lr")
+    scale(code, ending, ["q0"], "r5", ("q2", "q3"))
+    scale(code, ending, ["q1"], "r5", ("q2", "q3"))
+    code.add("vqmovnb.s32 q0, q0", "vqmovnt.s32 q0, q1")
+    narrow(code, ending, "q0", "r3", item)
+
+
+def _step(code: Assembly, shape: tuple[int, int], load: str, is_first: bool) -> None:
+    """Append a vector of the data times those of the channels."""
+    channels, item = shape
+    weights = "vldrw.32 {}, [r5], #16" if item == 1 else "vldrb.s16 {}, [r5], #8"
+    if load.startswith("vldrbt"):
+        code.add("vpst")
+    name = f"vmladav{'' if is_first else 'a'}.s{8 * item}"
+    code.add(load, weights.format("q1"))
+    for channel in range(channels):
+        vector, other = ("q1", "q2") if channel % 2 == 0 else ("q2", "q1")
+        if channel + 1 < channels:
+            code.add(weights.format(other))
+        code.add(f"{name} {SUMS[channel]}, q0, {vector}")

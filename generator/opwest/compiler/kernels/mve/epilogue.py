@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static functions of assembly: a compiler neither allocates their registers nor moves their instructions.
+
+The functions are naked, hence equal at every level of optimisation and with every calling convention that has the
+vector registers (-mfloat-abi=hard or softfp). They keep r4 to r11 and, where they use them, q4 to q7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.function import Lines
+from opwest.compiler.ir.operations import Finish
+from opwest.compiler.semantics.fixed_point import RANGES, Requantisation, Rounding
+
+NAKED = """\
+/* Functions of assembly only. GCC must neither clone them nor derive from their C what they change. */
+#if defined(__clang__)
+#define MVE_NAKED static __attribute__((naked, noinline))
+#else
+#define MVE_NAKED static __attribute__((naked, noinline, noipa))
+#endif
+"""
+COPY = """\
+/* Copies of a few bytes: calls of memcpy() cost more than they do. */
+static inline void mve_copy(int8_t *to, const int8_t *from, int count)
+{
+	__asm__ volatile("wlstp.8 lr, %[n], 2f\\n"
+			 "1: vldrb.8 q0, [%[from]], #16\\n\\t"
+			 "vstrb.8 q0, [%[to]], #16\\n\\t"
+			 "letp lr, 1b\\n"
+			 "2:"
+			 : [to] "+r"(to), [from] "+r"(from)
+			 : [n] "r"(count)
+			 : "q0", "lr", "memory");
+}
+"""
+FILL = """\
+static inline void mve_fill(int8_t *to, int value, int count)
+{
+	__asm__ volatile("vdup.8 q0, %[value]\\n\\t"
+			 "wlstp.8 lr, %[n], 2f\\n"
+			 "1: vstrb.8 q0, [%[to]], #16\\n\\t"
+			 "letp lr, 1b\\n"
+			 "2:"
+			 : [to] "+r"(to)
+			 : [value] "r"(value), [n] "r"(count)
+			 : "q0", "lr", "memory");
+}
+"""
+
+
+class Assembly:
+    """The instructions of a function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, *lines: str) -> None:
+        """Append instructions, or a label with its colon."""
+        self.lines.extend(lines)
+
+    def plus(self, register: str, amount: int, scratch: str = "r0") -> None:
+        """Append the addition of a constant; `scratch` is overwritten for large ones."""
+        if amount == 0:
+            return
+        name, size = ("add" if amount > 0 else "sub"), abs(amount)
+        if size <= 4095:
+            self.add(f"{name} {register}, {register}, #{size}")
+            return
+        self.constant(scratch, size)
+        self.add(f"{name} {register}, {register}, {scratch}")
+
+    def constant(self, register: str, value: int) -> None:
+        """Append the load of a constant."""
+        self.add(f"movw {register}, #{value & 0xFFFF}")
+        if (value >> 16) & 0xFFFF:
+            self.add(f"movt {register}, #{(value >> 16) & 0xFFFF}")
+
+    def function(self, name: str, parameters: Sequence[str], comment: str) -> str:
+        """Return the definition."""
+        lines = Lines()
+        for number, line in enumerate(self.lines):
+            text = f"{line}\\n" if line.endswith(":") else f"\\t{line}\\n"
+            lines.add(("__asm__ volatile(" if number == 0 else "\t\t ") + f'"{text}"')
+        body = str(lines)[:-1] + ");\n"
+        # The instructions read the parameters from their registers.
+        listed = ", ".join(f"{one} __attribute__((unused))" for one in parameters)
+        return f"/* {comment} */\nMVE_NAKED void {name}({listed})\n{{\n{body}}}\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """The numbers of each channel, int32 [channels], and what the instructions depend on."""
+
+    multipliers: Any
+    lefts: Any
+    rights: Any
+    """At most 0: the places of vrshl."""
+    is_doubled: bool
+    fix: str
+    """How halves of negative values are moved: "" for not at all, sign, or masked where some shifts are 0."""
+    has_left: bool
+    has_clamp: bool
+    zero: int
+    low: int
+    high: int
+
+    @property
+    def name(self) -> str:
+        """The part of a function's name that stands for the instructions."""
+        parts = ["twice" if self.is_doubled else "once", self.fix, "left" * self.has_left, "clamp" * self.has_clamp]
+        return "_".join(part for part in parts if part)
+
+    def numbers(self, fill: int) -> Any:
+        """Return the numbers of the layer that functions read: NUMBERS."""
+        return np.asarray([self.zero, self.low, self.high, fill], np.int32)
+
+    def group(self, bias: Any, places: list[int]) -> Any:
+        """Return the bytes of some channels: biases, shifts to the left, multipliers, shifts; a place of -1 pads."""
+
+        def chosen(values: Any, dtype: str) -> Any:
+            return np.asarray([values[one] if one >= 0 else 0 for one in places], dtype).view(np.int8)
+
+        parts = [chosen(bias, "int32")]
+        if self.has_left:
+            parts.append(chosen(self.lefts, "int8"))
+        return np.concatenate([*parts, chosen(self.multipliers, "int32"), chosen(self.rights, "int8")])
+
+
+NUMBERS = ("zero", "low", "high", "fill")
+"""The int32 numbers before the packed weights."""
+
+
+def ending_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Ending | None:
+    """Return the end of a layer whose sums have magnitudes up to `bounds` [channels]; None: another form of end."""
+    if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
+        return None
+    if (finish.rounding is Rounding.SIXTEEN) != (dtype == "int16"):
+        return None
+    given = finish.multipliers if len(finish.multipliers) == channels else finish.multipliers * channels
+    fixed = np.asarray([one.fixed for one in given], np.int64)
+    shifts = np.asarray([one.shift for one in given], np.int64)
+    is_doubled = finish.rounding is Rounding.TWICE
+    if finish.rounding is Rounding.SIXTEEN:
+        fixed = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF) << 16
+    if is_doubled:
+        shifts = np.where(fixed == 0, -1, shifts)
+        lefts, rights = np.maximum(shifts, 0), np.minimum(shifts, 0)
+    else:
+        # The high word is followed by a rounded shift of at least one place.
+        shifts = np.where(fixed == 0, -2, shifts)
+        lefts = np.maximum(shifts + 2, 0)
+        rights = shifts + 1 - lefts
+        if np.any(np.asarray(bounds, np.float64) * 2.0**lefts >= 2**31):
+            return None
+    fix = ""
+    if is_doubled and finish.low < finish.zero:
+        fix = "masked" if rights.max() == 0 else "sign"
+    clamp = (finish.low, finish.high) != RANGES[dtype]
+    left = bool(lefts.max() > 0)
+    return Ending(fixed, lefts, rights, is_doubled, fix, left, clamp, finish.zero, finish.low, finish.high)
+
+
+def scale(code: Assembly, ending: Ending, vectors: list[str], stream: str, free: tuple[str, str]) -> None:
+    """Append instructions from sums to rounded int32 values: one group of numbers for all vectors; `free` is changed.
+
+    `stream` is the register that points to the numbers and moves past them.
+    """
+    one, other = free
+    code.add(f"vldrw.32 {one}, [{stream}], #16", *(f"vadd.i32 {q}, {q}, {one}" for q in vectors))
+    if ending.has_left:
+        code.add(f"vldrb.s32 {one}, [{stream}], #4", *(f"vshl.s32 {q}, {q}, {one}" for q in vectors))
+    multiply = "vqrdmulh" if ending.is_doubled else "vmulh"
+    code.add(f"vldrw.32 {one}, [{stream}], #16", f"vldrb.s32 {other}, [{stream}], #4")
+    code.add(*(f"{multiply}.s32 {q}, {q}, {one}" for q in vectors))
+    for q in vectors:
+        if ending.fix == "masked":
+            code.add(f"vand {one}, {q}, {other}", f"vshr.s32 {one}, {one}, #31", f"vadd.i32 {q}, {q}, {one}")
+        elif ending.fix:
+            code.add(f"vshr.s32 {one}, {q}, #31", f"vadd.i32 {q}, {q}, {one}")
+    code.add(*(f"vrshl.s32 {q}, {q}, {other}" for q in vectors))
+
+
+def narrow(code: Assembly, ending: Ending, vector: str, zero: str, item: int) -> None:
+    """Append instructions from int16 values in all lanes to results: int8 ones in the even bytes. q4, q5: limits."""
+    if item == 1:
+        code.add(f"vqadd.s16 {vector}, {vector}, {zero}", f"vqmovnb.s16 {vector}, {vector}")
+    if ending.has_clamp:
+        kind = f"s{8 * item}"
+        code.add(f"vmax.{kind} {vector}, {vector}, q4", f"vmin.{kind} {vector}, {vector}, q5")
+
+
+def limits(code: Assembly, ending: Ending, numbers: str, item: int) -> None:
+    """Append the loads of the limits of results to q4 and q5; r4 and r6 are changed."""
+    if ending.has_clamp:
+        code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
+        code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function of assembly: rows of scratch memory times packed weights, 4 channels by 2 rows at a time.
+
+All 8 even registers are sums; a step of 16 products for each of them is 14 instructions. Odd registers hold pointers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.emission.convolution import folded, plain_weights
+from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.kernels.mve.epilogue import Assembly, Ending, ending_of, limits, narrow, scale
+
+ITEMS = {"int8": 1, "int16": 2}
+"""The bytes of elements."""
+
+
+def is_single(operation: Convolution) -> bool:
+    """Whether the data is one window, hence one row of a matrix product."""
+    data, window, (results, kh, kw, depth) = operation.inputs[0], operation.window, operation.weights.shape
+    if data.size != kh * kw * depth or operation.results[0].size != results:
+        return False
+    image = (data.shape[1], data.shape[2]) if len(data.shape) == 4 else (1, 1)
+    return image == (kh, kw) and not window.is_padded(image)
+
+
+def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
+    """Return weights [o,kh,kw,c], biases and the end of a layer without groups; None for others.
+
+    Sums have 32 bits: those of int16 data have to fit.
+    """
+    data, result = operation.inputs[0], operation.results[0]
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    dtype = data.dtype
+    if dtype not in ITEMS or result.dtype != dtype or str(weights.dtype) != "int8" or operation.groups != 1:
+        return None
+    bias = folded(weights, operation.bias, operation.zero, dtype)
+    bias = np.zeros(len(weights), np.int64) if bias is None else bias
+    bounds = bounds_of(weights, bias, dtype)
+    ending = None if bounds is None else ending_of(operation.finish, len(weights), bounds, dtype)
+    return None if ending is None else (weights, bias, ending)
+
+
+def bounds_of(weights: Any, bias: Any, dtype: str) -> Any:
+    """Return the greatest magnitude of the sums of each channel: weights [o, ...]. None: int16 data of 64-bit sums."""
+    if dtype == "int8":
+        return bound_of(weights, bias, "int8")
+    # The bounds of int8 data without a bias, for data of 8 bits more.
+    bounds = bound_of(weights, None, "int8") * 256 + np.abs(bias)
+    return bounds if bounds.max() < 1 << 31 else None
+
+
+UNROLLED = 9
+"""Rows of more vectors are loops."""
+SAVED = 24
+"""Bytes of the stack for pointers."""
+
+
+def padded(length: int) -> int:
+    """Return the bytes of a row in scratch memory with some bytes of data: whole vectors."""
+    return -(-length // 16) * 16
+
+
+def packed(weights: Any, bias: Any, ending: Ending, fill: int, item: int) -> Any:
+    """Return numbers, then for each 4 channels weights [step][channel][lane] and the numbers of the channels, as int32.
+
+    The last group has the last 4 channels, so that some of them are computed twice.
+    """
+    channels, length = weights.shape
+    wide = np.zeros((channels, padded(length * item) // item), np.int8)
+    wide[:, :length] = weights
+    parts = [ending.numbers(fill).view(np.int8)]
+    for places in groups(channels):
+        chosen = np.stack([wide[one] if one >= 0 else np.zeros_like(wide[0]) for one in places])
+        parts += [chosen.reshape(4, -1, 16 // item).transpose(1, 0, 2).reshape(-1), ending.group(bias, places)]
+    return np.concatenate(parts).view(np.int32)
+
+
+def groups(channels: int) -> list[list[int]]:
+    """Return the channels of each group of 4."""
+    if channels < 4:
+        return [[one if one < channels else -1 for one in range(4)]]
+    starts = [*range(0, channels - 3, 4), *([channels - 4] if channels % 4 else [])]
+    return [list(range(start, start + 4)) for start in starts]
+
+
+def function_of(length: int, channels: int, ending: Ending, item: int, pitch: int = 0) -> tuple[str, str]:
+    """Return the name and the definition of void f(rows, numbers, result, count): `count` rows of `length` products.
+
+    `item` is the bytes of an element: sums of int16 data have 32 bits as well. `pitch`: the elements from one row of
+    the result to the next; 0: they follow each other.
+    """
+    name = f"mve_rows_{length}x{channels}_{ending.name}{'_16' if item == 2 else ''}{f'_pitch{pitch}' if pitch else ''}"
+    step = pitch or channels
+    row = padded(length * item)
+    advance = (channels & ~3 if channels > 3 else 4) * item
+    is_loop = row // 16 > UNROLLED
+    code = Assembly()
+    code.add("push {r4-r11, lr}")
+    if ending.has_clamp:
+        code.add("vpush {d8-d11}")
+    code.add(f"sub sp, #{SAVED}", "mov r7, r2", "ldr r2, [r1]", "mov r5, r1")
+    limits(code, ending, "r5", item)
+    code.add("adds r5, #16", "strd r3, r5, [sp, #16]", "mov r9, r0")
+    if not is_loop:
+        code.add("mov r1, r2")
+    else:
+        code.add("str r2, [sp, #8]")
+    code.constant("r3", step * item)
+    code.add("add r3, r7", "2:")
+    # A pair of rows; the second of a last single row is written first, to the same place.
+    code.add("ldrd r0, r5, [sp, #16]", "cmp r0, #1", "it eq", "moveq r3, r7")
+    if is_loop:
+        code.add("mov r1, r9")
+        code.plus("r1", row)
+        code.add("strd r9, r1, [sp]", "mov r0, r7")
+        code.plus("r0", advance, "r2")
+        code.add("str r0, [sp, #12]")
+    else:
+        code.add("mov r11, r7")
+        code.plus("r11", advance)
+    code.add("3:")
+    _products(code, row // 16, is_loop, item)
+    code.add("vmov q0[2], q0[0], r0, r8", "vmov q1[2], q1[0], r2, r10")
+    code.add("vmov q0[3], q0[1], r4, r12", "vmov q1[3], q1[1], r6, lr")
+    if is_loop:
+        code.add("ldrd r9, r1, [sp]", "ldrd r0, r2, [sp, #8]")
+    scale(code, ending, ["q0", "q1"], "r5", ("q2", "q3"))
+    code.add("vqmovnb.s32 q0, q0", "vqmovnt.s32 q0, q1")
+    narrow(code, ending, "q0", "r0" if is_loop else "r1", item)
+    store, moved = ("vstrb", 4) if item == 1 else ("vstrh", 8)
+    code.add("vshr.u32 q1, q0, #16")
+    if channels < 4:
+        code.add(f"movs r4, #{channels}", "vctp.32 r4", "vpstt")
+        code.add(f"{store}t.32 q1, [r3], #{moved}", f"{store}t.32 q0, [r7], #{moved}")
+    else:
+        code.add(f"{store}.32 q1, [r3], #{moved}", f"{store}.32 q0, [r7], #{moved}")
+        code.add(f"cmp r7, {'r2' if is_loop else 'r11'}", "bne 3b")
+        if channels % 4:
+            _last_channels(code, channels, ending, (row, item), is_loop)
+    code.add("mov r7, r3")
+    code.plus("r7", (step - channels + min(channels - 4, 0)) * item)
+    code.constant("r3", step * item)
+    code.add("add r3, r7")
+    code.plus("r9", 2 * row)
+    code.add("ldr r0, [sp, #16]", "subs r0, #2", "str r0, [sp, #16]", "bgt 2b", f"add sp, #{SAVED}")
+    if ending.has_clamp:
+        code.add("vpop {d8-d11}")
+    code.add("pop {r4-r11, pc}")
+    parameters = ["const int8_t *rows", "const int32_t *numbers", f"int{8 * item}_t *result", "int count"]
+    comment = f"Rows of {length} elements times {channels} channels of packed weights."
+    return name, code.function(name, parameters, comment)
+
+
+def _last_channels(code: Assembly, channels: int, ending: Ending, shape: tuple[int, int], is_loop: bool) -> None:
+    """Append the way back to the last 4 channels, unless they are done: the end of the weights tells."""
+    row, item = shape
+    size = len(groups(channels)) * (4 * row // item + 36 + 4 * ending.has_left)
+    rest, back = channels % 4 * item, (4 - channels % 4) * item
+    code.add("ldr r0, [sp, #20]")
+    code.plus("r0", size, "r2")
+    code.add("cmp r5, r0", "beq 4f", f"subs r7, #{back}", f"subs r3, #{back}")
+    if is_loop:
+        code.add("ldr r0, [sp, #12]", f"adds r0, #{rest}", "str r0, [sp, #12]")
+    else:
+        code.add(f"adds r11, #{rest}")
+    code.add("b 3b", "4:")
+
+
+def _products(code: Assembly, steps: int, is_loop: bool, item: int) -> None:
+    """Append the sums of 4 channels by 2 rows."""
+    if not is_loop:
+        for step in range(steps):
+            rows = [f"vldrw.32 q0, [r9, #{16 * step}]", f"vldrw.32 q1, [r9, #{16 * (steps + step)}]"]
+            _step(code, rows, step == 0, item)
+        return
+    rows = ["vldrw.32 q0, [r9], #16", "vldrw.32 q1, [r1], #16"]
+    size = min(range(3, 10), key=lambda one: _cost(steps - 1, one))
+    turns, rest = divmod(steps - 1, size)
+    _step(code, rows, True, item)
+    for _ in range(rest):
+        _step(code, rows, False, item)
+    code.constant("r11", turns)
+    code.add("5:")
+    for _ in range(size):
+        _step(code, rows, False, item)
+    code.add("subs r11, #1", "bne 5b")
+
+
+def _cost(steps: int, size: int) -> int:
+    """Return a measure of a loop with `size` steps: its branches, and the size of its code."""
+    return 16 * (steps // size) + 14 * (steps % size + size)
+
+
+def _step(code: Assembly, rows: list[str], is_first: bool, item: int) -> None:
+    name = f"vmladav{'' if is_first else 'a'}.s{8 * item}"
+    weights = "vldrw.32 {}, [r5], #16" if item == 1 else "vldrb.s16 {}, [r5], #8"
+    code.add(*rows, weights.format("q2"), f"{name} r0, q0, q2", weights.format("q3"), f"{name} r2, q1, q2")
+    code.add(f"{name} r4, q0, q3", weights.format("q2"), f"{name} r6, q1, q3", f"{name} r8, q0, q2")
+    code.add(weights.format("q3"), f"{name} r10, q1, q2", f"{name} r12, q0, q3", f"{name} lr, q1, q3")

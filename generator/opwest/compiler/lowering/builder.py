@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a program from a graph, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opwest.compiler.graph.types import Graph, Node, Quantization, Rules, Shape, Tensor, Unsupported
+from opwest.compiler.ir.movement import Axis, Move, Region, is_copy
+from opwest.compiler.ir.operations import Copy
+from opwest.compiler.ir.program import Operation, Program, Value
+from opwest.compiler.semantics.movement import strides_of
+
+Lowering = Callable[["Node", "Builder"], None]
+LOWERINGS: dict[str, Lowering] = {}
+"""The functions that lower operators, by kind. Importing `lower` fills it."""
+
+
+def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
+    """Register a function for operators. It can raise Unsupported."""
+
+    def register(function: Lowering) -> Lowering:
+        for kind in kinds:
+            assert kind not in LOWERINGS, kind
+            LOWERINGS[kind] = function
+        return function
+
+    return register
+
+
+class Builder:
+    """A program in the making."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.rules: Rules = graph.rules
+        self.program = Program()
+        self._values: dict[Tensor, Value] = {}
+        for tensor in graph.inputs:
+            self.program.inputs.append(self._new(tensor, "input"))
+        self._outputs = list(graph.outputs)
+        self._parts: list[Value] = []
+        self._updates = graph.updates
+
+    def _new(self, tensor: Tensor, role: str) -> Value:
+        value = Value(tensor.name, role, tensor.dtype, tensor.shape, tensor.quantization, tensor.content)
+        self._values[tensor] = value
+        return value
+
+    def value(self, tensor: Tensor) -> Value:
+        """Return the value of a tensor; a result gets its memory here, a state is added to the program."""
+        found = self._values.get(tensor)
+        if found is not None:
+            return found
+        if not tensor.size:
+            raise Unsupported(f"'{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element")
+        if tensor.is_state:
+            state = self._new(tensor, "state")
+            self.program.states.append(state)
+            return state
+        return self._new(tensor, "constant" if tensor.is_constant else "intermediate")
+
+    def constant(self, name: str, array: Any) -> Value:
+        """Return a constant that the file does not have."""
+        return Value(name, "constant", str(array.dtype), tuple(array.shape), None, array)
+
+    def intermediate(self, name: str, dtype: str, shape: Shape, quantization: Quantization | None = None) -> Value:
+        """Return memory for a result that the graph does not have."""
+        return Value(name, "intermediate", dtype, shape, quantization)
+
+    def view(self, tensor: Tensor, of: Value, offset: int = 0) -> None:
+        """Let a result of the graph be a contiguous part of another value."""
+        self._values[tensor] = self.part(of, tensor.shape, offset, tensor)
+
+    def part(self, of: Value, shape: Shape, offset: int = 0, tensor: Tensor | None = None) -> Value:
+        """Return a contiguous part of a value."""
+        name = of.name if tensor is None else tensor.name
+        quantization = of.quantization if tensor is None else tensor.quantization
+        if of.root is not None:
+            of, offset = of.root, of.offset + offset
+        found = Value(name, "intermediate", of.dtype, shape, quantization, None, of, offset)
+        self._parts.append(found)
+        return found
+
+    def place(self, tensor: Tensor, of: Value, offset: int) -> bool:
+        """Let the memory of a result be a part of another value, which is not written before; return whether it can.
+
+        The tensor, or one that it shows completely, must be the result of an operation in memory of its own, and no
+        output.
+        """
+        value = self._values.get(tensor)
+        while value is not None and value.root is not None and value.root.size == value.size:
+            value = value.root
+        if value is None or value.role != "intermediate" or value.root is not None or value.dtype != of.dtype:
+            return False
+        kept = [*(self._values.get(one) for one in self._outputs), *(one.next for one in self.program.states)]
+        if value in kept:
+            return False
+        if of.root is not None:
+            of, offset = of.root, of.offset + offset
+        for part in self._parts:
+            if part.root is value:
+                part.root, part.offset = of, part.offset + offset
+        value.root, value.offset = of, offset
+        self._parts.append(value)
+        return True
+
+    def add(self, operation: Operation) -> None:
+        """Append an operation."""
+        self.program.operations.append(operation)
+
+    def finish(self) -> Program:
+        """Return the program after its outputs have memory of their own, each written by one operation."""
+        taken: set[Value] = set()
+        for tensor in self._outputs:
+            value = self.value(tensor)
+            if value.role == "intermediate" and value.root is None and value not in taken:
+                value.role = "output"
+                output = value
+            else:
+                output = Value(tensor.name, "output", value.dtype, value.shape, value.quantization)
+                self.add(Copy("copy of an output", (value,), (output,)))
+            taken.add(output)
+            self.program.outputs.append(output)
+            self.program.tensors[output] = tensor
+        for tensor, after in self._updates.items():
+            # The new content has memory of its own: it can be an input, a constant, an output or another state.
+            source = self.value(after)
+            content = Value(f"next_{tensor.name}", "intermediate", source.dtype, source.shape)
+            self.add(Copy("new content of a state", (source,), (content,)))
+            self.value(tensor).next = content
+        self.program.tensors.update({value: tensor for tensor, value in self._values.items()})
+        return self.program
+
+
+def move(node: Node, build: Builder, regions: Sequence[Region], inputs: int = 1) -> None:
+    """Add a copy of the first inputs; a view if nothing moves."""
+    values = tuple(build.value(node.input(i)) for i in range(inputs))
+    if values and values[0].size == node.output.size and is_copy(regions, node.output.size):
+        build.view(node.output, values[0])
+        return
+    build.add(Move(node.label, values, (build.value(node.output),), tuple(regions)))
+
+
+Steps = Sequence[int | tuple[int, ...]]
+
+
+def region(
+    source: int | None,
+    counts: Sequence[int],
+    steps: Steps,
+    places: Sequence[int],
+    start: int = 0,
+    place: int = 0,
+    fill: int | float = 0,
+    table: tuple[int, ...] | None = None,
+) -> Region:
+    """Return a region from its counts, the steps in the source and those in the result."""
+    axes = tuple(Axis(*one) for one in zip(counts, steps, places, strict=True))
+    return Region(source, axes, start, place, fill, table)
+
+
+def box(
+    source: int | None,
+    result: Shape,
+    low: Sequence[int],
+    counts: Sequence[int],
+    steps: Steps,
+    start: int = 0,
+    fill: int | float = 0,
+    table: tuple[int, ...] | None = None,
+) -> Region:
+    """Return the region of a box of the result: `counts` elements from `low` on."""
+    places = strides_of(result)
+    first = sum(at * step for at, step in zip(low, places, strict=True))
+    return region(source, counts, steps, places, start, first, fill, table)
+
+
+def is_contiguous(data: Shape, starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> int | None:
+    """Return the offset of a part whose elements follow each other; None if they do not."""
+    strides = strides_of(data)
+    expected = 1
+    for count, step, stride in reversed([*zip(counts, steps, strides, strict=True)]):
+        if count > 1:
+            if step * stride != expected:
+                return None
+            expected *= count
+    return sum(start * stride for start, stride in zip(starts, strides, strict=True))

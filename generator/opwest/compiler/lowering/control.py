@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolve control flow and variables at import, so that a graph without subgraphs remains.
+
+CALL_ONCE gives the initial content of variables, IF with a known condition becomes one of its branches, WHILE with a
+condition that is known in each turn becomes its turns. VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE become states.
+STABLEHLO_COMPOSITE becomes its decomposition. Sources in TFLite: kernels/if.cc, while.cc, call_once.cc, var_handle.cc,
+read_variable.cc, assign_variable.cc, stablehlo_composite.cc.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.check import CONTROL, set_results
+from opwest.compiler.graph.spec import OPERATORS
+from opwest.compiler.graph.types import Graph, Node, Tensor, Unsupported
+from opwest.compiler.lowering.simplify import Folding
+
+MOST_NODES = 20_000
+"""The most nodes of a graph after the turns of its loops are separate."""
+_COUNTS: dict[str, tuple[int, int | None]] = {
+    "IF": (1, None),
+    "WHILE": (0, None),
+    "CALL_ONCE": (0, 0),
+    "VAR_HANDLE": (0, 1),
+    "READ_VARIABLE": (1, 1),
+    "ASSIGN_VARIABLE": (2, 0),
+    "STABLEHLO_COMPOSITE": (0, None),
+}
+"""The least number of inputs, and the number of results if it is fixed."""
+_MOST = f"at most {MOST_NODES} operators after all turns"
+_HINT = "export the model without it, or with a condition that does not depend on inputs"
+
+
+def resolve_control(graph: Graph) -> Graph:
+    """Return the graph without control flow; the same graph if it has none.
+
+    An operator that cannot be resolved remains, with the reason; the check of the graph reports it.
+    """
+    if not any(node.kind in CONTROL for node in graph.nodes):
+        return graph
+    resolver = _Resolver(graph)
+    for node in graph.nodes:
+        before = len(resolver.nodes)
+        try:
+            if resolver.visited > MOST_NODES and node.kind in CONTROL:
+                raise Unsupported("not resolved after a loop with too many turns")
+            resolver.add(node)
+        except Unsupported as reason:
+            del resolver.nodes[before:]
+            resolver.depth = 0
+            resolver.nodes.append(dataclasses.replace(node, refusal=reason))
+    return resolver.finish()
+
+
+class _Resolver:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.fold = Folding(graph.rules)
+        self.nodes: list[Node] = []
+        self.now: dict[Tensor, Tensor] = {}
+        """Tensors that stand for others: results of branches, contents of variables."""
+        self.variables: dict[tuple[str, str], _Variable] = {}
+        self.handles: dict[Tensor, tuple[str, str]] = {}
+        self.visited = 0
+        self.depth = 0
+        """The number of branches and turns around the node that is read."""
+
+    def read(self, tensor: Tensor | None) -> Tensor | None:
+        """Return the tensor that stands for one."""
+        while tensor is not None and tensor in self.now:
+            tensor = self.now[tensor]
+        return tensor
+
+    def add(self, node: Node) -> None:
+        """Add a node, or what it becomes. Raises Unsupported."""
+        self.visited += 1
+        if self.visited > MOST_NODES and self.depth:
+            raise Unsupported("a loop with too many turns", _MOST, _HINT)
+        if node.kind in _COUNTS:
+            _check_counts(node)
+        inputs = [self.read(one) for one in node.inputs]
+        if node.kind == "VAR_HANDLE":
+            self.handles[node.output] = (str(node.options["container"]), str(node.options["shared_name"]))
+        elif node.kind == "READ_VARIABLE":
+            self.now[node.output] = self.variable(inputs[0], node.output).value
+        elif node.kind == "ASSIGN_VARIABLE":
+            value = inputs[1]
+            assert value is not None  # by _check_counts
+            self.variable(inputs[0], value).value = value
+        elif node.kind == "CALL_ONCE":
+            self.call_once(node)
+        elif node.kind == "IF":
+            self.branch(node, inputs)
+        elif node.kind == "WHILE":
+            self.loop(node, inputs)
+        elif node.kind == "STABLEHLO_COMPOSITE":
+            [decomposition] = node.options["graphs"]
+            values = [one for one in inputs if one is not None]
+            self.replace(node, self.inline(decomposition, values, f" of {node.label}"))
+        else:
+            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label, source=node.source))
+
+    def keep(self, node: Node) -> None:
+        """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
+        known = all(one is None or one.is_constant for one in node.inputs) and node.inputs
+        if known and node.kind in OPERATORS:
+            set_results(node)
+            self.fold(node)
+        if not all(one.is_constant for one in node.outputs):
+            self.nodes.append(node)
+
+    def variable(self, handle: Tensor | None, like: Tensor) -> _Variable:
+        """Return the variable of a handle; `like` has its dtype and, without an initial content, its shape."""
+        key = self.handles.get(handle) if handle is not None else None
+        if key is None:
+            raise Unsupported("a handle of a variable that is not the result of VAR_HANDLE", "VAR_HANDLE", _HINT)
+        if key not in self.variables:
+            state = Tensor(key[1] or "variable", like.dtype, like.shape, like.quantization, is_state=True)
+            self.variables[key] = _Variable(state, state)
+        return self.variables[key]
+
+    def call_once(self, node: Node) -> None:
+        """Set the initial content of variables. Raises Unsupported if it is not constant."""
+        inner = _Resolver(self.graph)
+        inner.fold = self.fold
+        [init] = node.options["graphs"]
+        for one in init.nodes:
+            inner.add(one)
+        if inner.nodes:
+            raise Unsupported(f"the initialisation computes {inner.nodes[0].label}", "constants", _HINT)
+        for key, found in inner.variables.items():
+            if found.value is found.state:
+                continue
+            if not found.value.is_constant:
+                raise Unsupported(f"the initial content of variable '{key[1]}' is not known", "a constant", _HINT)
+            value = found.value
+            state = Tensor(
+                key[1] or "variable", value.dtype, value.shape, value.quantization, value.content, is_state=True
+            )
+            self.variables[key] = _Variable(state, state)
+
+    def inline(self, graph: Graph, inputs: Sequence[Tensor], suffix: str) -> list[Tensor]:
+        """Add a copy of a subgraph with these inputs, and return its outputs."""
+        if len(graph.inputs) != len(inputs):
+            raise Unsupported(f"a subgraph with {len(graph.inputs)} inputs for {len(inputs)} values")
+        copies = dict(zip(graph.inputs, inputs, strict=True))
+
+        def copy(tensor: Tensor) -> Tensor:
+            if tensor.is_constant or tensor.is_state:
+                return tensor
+            if tensor not in copies:
+                copies[tensor] = Tensor(tensor.name, tensor.dtype, tensor.shape, tensor.quantization)
+            return copies[tensor]
+
+        self.depth += 1
+        for node in graph.nodes:
+            given = tuple(None if one is None else copy(one) for one in node.inputs)
+            results = tuple(copy(one) for one in node.outputs)
+            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
+        self.depth -= 1
+        found = [self.read(copy(one)) for one in graph.outputs]
+        return [one for one in found if one is not None]
+
+    def branch(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
+        """Add the branch of IF."""
+        condition, *values = (one for one in inputs if one is not None)
+        if not condition.is_constant:
+            raise Unsupported(
+                f"the condition '{condition.name}' of IF is computed when the model runs", "a constant", _HINT
+            )
+        chosen = node.options["graphs"][0 if _is_true(condition) else 1]
+        self.replace(node, self.inline(chosen, values, f" of {node.label}"))
+
+    def replace(self, node: Node, values: Sequence[Tensor]) -> None:
+        """Use these values instead of the results of a node. Raises Unsupported."""
+        if len(values) != len(node.outputs):
+            raise Unsupported(f"a subgraph with {len(values)} outputs for {len(node.outputs)} results")
+        self.now.update(zip(node.outputs, values, strict=True))
+
+    def loop(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
+        """Add the turns of WHILE."""
+        condition, body = node.options["graphs"]
+        values, turn = [one for one in inputs if one is not None], 0
+        while True:
+            self.visited += 1  # subgraphs can be empty
+            if self.visited > MOST_NODES:
+                raise Unsupported("a loop with too many turns", _MOST, _HINT)
+            before = len(self.nodes)
+            if len(condition.outputs) != 1:
+                raise Unsupported(f"a condition of WHILE with {len(condition.outputs)} outputs", "1 output")
+            [go_on] = self.inline(condition, values, f" of {node.label}, turn {turn}")
+            if not go_on.is_constant:
+                raise Unsupported(
+                    f"the condition '{go_on.name}' of WHILE is computed when the model runs",
+                    "a number of turns that is known at import",
+                    _HINT,
+                )
+            del self.nodes[before:]  # computed for the condition only
+            if not _is_true(go_on):
+                break
+            values = self.inline(body, values, f" of {node.label}, turn {turn}")
+            turn += 1
+        self.replace(node, values)
+
+    def finish(self) -> Graph:
+        """Return the graph."""
+        found = self.graph
+        outputs = [self.read(one) for one in found.outputs]
+        updates = {one.state: self.value_of(one) for one in self.variables.values() if one.value is not one.state}
+        present = tuple(one for one in outputs if one is not None)
+        return dataclasses.replace(found, outputs=present, nodes=tuple(self.nodes), updates=updates)
+
+    def value_of(self, variable: _Variable) -> Tensor:
+        """Return the last content of a variable."""
+        value = self.read(variable.value)
+        assert value is not None
+        return value
+
+
+def _check_counts(node: Node) -> None:
+    """Check the numbers of inputs and results, and the presence of inputs. Raises Unsupported."""
+    least, results = _COUNTS[node.kind]
+    if len(node.inputs) < least or results not in (None, len(node.outputs)):
+        expected = f"{least} inputs and {results} results" if results is not None else f"at least {least} inputs"
+        raise Unsupported(f"{len(node.inputs)} inputs and {len(node.outputs)} results", expected)
+    if any(one is None for one in node.inputs):
+        raise Unsupported("an absent input")
+
+
+def _is_true(condition: Tensor) -> bool:
+    """Return a known condition. Raises Unsupported unless it is one bool."""
+    if condition.dtype != "bool" or condition.content.size != 1:
+        shown = f"{condition.dtype} of shape {list(condition.shape)}"
+        raise Unsupported(f"the condition '{condition.name}' is {shown}", "one bool")
+    return bool(condition.content.reshape(-1)[0])
+
+
+@dataclass(eq=False)
+class _Variable:
+    """A variable while the nodes are read."""
+
+    state: Tensor
+    value: Tensor
+    """The content after the nodes that were read."""

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rewrites of a checked graph. Each one keeps all outputs bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from opwest.compiler.graph.types import Graph, Node, Rules
+from opwest.compiler.graph.user import KIND
+from opwest.compiler.lowering.net import Net, with_options
+from opwest.compiler.reference.registry import FUNCTIONS
+from opwest.compiler.reference.run import run_node
+from opwest.compiler.semantics import layers, windows
+from opwest.compiler.semantics.fixed_point import RANGES, activation_range, limits_of
+from opwest.compiler.semantics.movement import FROM_SHAPES, QUANTISED, amounts, fill_of
+from opwest.compiler.semantics.windows import Window
+
+
+def remove_identity(node: Node, net: Net) -> None:
+    """Remove a QUANTIZE to the dtype, the scale and the zero point of its input."""
+    if node.kind != "QUANTIZE" or net.is_output(node.output):
+        return
+    data, result = node.input(0), node.output
+    if data.is_state:
+        return
+    if data.dtype == result.dtype and data.shape == result.shape and data.quantization == result.quantization:
+        net.remove(node)
+        net.substitute(result, data)
+
+
+ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
+PRODUCERS = frozenset(
+    ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D")
+)
+"""Operators that clamp their results last."""
+
+
+def absorb_activation(node: Node, net: Net) -> None:
+    """Let the producer clamp, if its result is read here only and has the scale and zero point of this one.
+
+    The activation is then a clamp to stored values, at the same limits. Source: kernels/activations.cc, QuantizedReluX.
+    """
+    if node.kind not in ACTIVATIONS:
+        return
+    data, result = node.input(0), node.output
+    producer = net.producer(data)
+    if producer is None or producer.kind not in PRODUCERS or net.only_user(data) is not node:
+        return
+    if data.dtype != result.dtype or data.quantization != result.quantization:
+        return
+    both = _both(producer.options["fused_activation_function"], node.kind)
+    if both is not None:
+        net.remove(node)
+        options = with_options(producer, fused_activation_function=both)
+        net.replace(producer, outputs=(result,), options=options)
+
+
+def _both(first: str, second: str) -> str | None:
+    """Return the activation that equals two in sequence; None if there is none."""
+    low, high = zip(*(limits_of(one) for one in (first, second)), strict=True)
+    lows, highs = [v for v in low if v is not None], [v for v in high if v is not None]
+    wanted = (max(lows) if lows else None, min(highs) if highs else None)
+    return next((one for one in ("NONE", *ACTIVATIONS) if limits_of(one) == wanted), None)
+
+
+WINDOWS: Mapping[str, Callable[[Node], Window]] = {
+    "CONV_2D": layers.window,
+    "DEPTHWISE_CONV_2D": layers.window,
+    "MAX_POOL_2D": windows.window,
+}
+
+
+def absorb_padding(node: Node, net: Net) -> None:
+    """Let the only reader of a PAD or PADV2 pad, if its padding has the same value."""
+    if node.kind not in ("PAD", "PADV2"):
+        return
+    data, padded = node.input(0), node.output
+    user = net.only_user(padded)
+    if user is None or user.kind not in WINDOWS or user.inputs[0] is not padded:
+        return
+    fill = fill_of(node)
+    edges = amounts(node)
+    if fill is None or len(edges) != 4 or edges[0] != (0, 0) or edges[3] != (0, 0):
+        return
+    if data.is_state or data.quantization != padded.quantization:
+        return
+    window = WINDOWS[user.kind](user)
+    before = [window.before[axis] + edges[axis + 1][0] for axis in range(2)]
+    if user.kind == "MAX_POOL_2D":
+        moved = replace(window, before=(before[0], before[1]))
+        if window.dilation != (1, 1) or fill > _least(node, net) or not moved.has_data((data.shape[1], data.shape[2])):
+            return
+    elif fill != _zero(node):
+        return
+    after = [
+        (window.result[axis] - 1) * window.stride[axis]
+        + (window.size[axis] - 1) * window.dilation[axis]
+        + 1
+        - data.shape[axis + 1]
+        - before[axis]
+        for axis in range(2)
+    ]
+    net.remove(node)
+    net.replace(user, inputs=(data, *user.inputs[1:]), options=with_options(user, padding=(*before, *after)))
+
+
+def _zero(node: Node) -> int | float:
+    """Return the value of the padding of a convolution: real zero."""
+    found = node.output.quantization
+    return found.zeros[0] if node.output.dtype in QUANTISED and found is not None else 0
+
+
+def _least(node: Node, net: Net) -> int | float:
+    """Return a number below or equal to all elements that are padded."""
+    data = node.input(0)
+    producer = net.producer(data)
+    activation = "NONE"
+    if producer is not None and producer.kind in PRODUCERS:
+        activation = producer.options["fused_activation_function"]
+    if data.dtype == "float32":
+        low = limits_of(activation)[0]
+        return float("-inf") if low is None else low
+    return activation_range(activation, data)[0] if activation != "NONE" else RANGES[data.dtype][0]
+
+
+MOST_BYTES = 1 << 28
+"""The most memory of all folded results."""
+KEPT = frozenset(
+    (
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "TRANSPOSE_CONV",
+        "FULLY_CONNECTED",
+        "BATCH_MATMUL",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "SVDF",
+        KIND,
+    )
+)
+"""Operators whose work is not bounded by the sizes of their inputs and results, and those of the user."""
+
+
+class Folding:
+    """Sets the content of the results of nodes with known inputs."""
+
+    def __init__(self, rules: Rules, most_bytes: int = MOST_BYTES) -> None:
+        self._rules = rules
+        self._left = most_bytes
+
+    def __call__(self, node: Node) -> None:
+        """Fold a node that was checked, unless its results take too much memory."""
+        if node.kind not in FUNCTIONS or node.kind in KEPT or not node.inputs:
+            return
+        tensors = [one for one in node.inputs if one is not None]
+        is_known = node.kind in FROM_SHAPES or all(one.is_constant for one in tensors)
+        if not is_known or any(one.is_state for one in node.outputs):
+            return
+        size = sum(one.size * np.dtype(one.dtype).itemsize for one in node.outputs)
+        if size > self._left:
+            return
+        try:
+            found = run_node(node, [None if one is None else one.content for one in node.inputs], self._rules)
+        except (ValueError, ArithmeticError):  # the run will fail in the same way
+            return
+        self._left -= size
+        for tensor, content in zip(node.outputs, found, strict=True):
+            tensor.content = content
+
+
+REWRITES: Mapping[str, Callable[[Node, Net], None]] = {
+    "identities": remove_identity,
+    "activations": absorb_activation,
+    "padding": absorb_padding,
+}
+"""By name, in order. Each one changes the graph around a node, or nothing."""
+
+
+def simplify(graph: Graph) -> Graph:
+    """Return an equal graph with fewer nodes."""
+    net = Net(graph)
+    for _ in rewritten(net):
+        pass
+    return net.finish()
+
+
+def rewritten(net: Net) -> Iterator[tuple[str, Node]]:
+    """Apply all rewrites; yield the name of each one that changed something, and its node."""
+    for name, rewrite in REWRITES.items():
+        for node in net.nodes:
+            if net.has(node):
+                before = net.changes
+                rewrite(node, net)
+                if net.changes != before:
+                    yield name, node

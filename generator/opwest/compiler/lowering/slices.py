@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that take tensors apart and join them: views where elements follow each other, else strided copies."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from opwest.compiler.graph.types import Node, Tensor
+from opwest.compiler.ir.movement import GatherSlices, Interpolate, Lookup, Move, OneHot, ScatterSlices, UpdateSlice
+from opwest.compiler.ir.program import Value
+from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, region
+from opwest.compiler.semantics import resizing, slices
+from opwest.compiler.semantics.movement import strides_of
+
+
+@lowers("SLICE", "STRIDED_SLICE")
+def cut(node: Node, build: Builder) -> None:
+    """A part of each dimension."""
+    parts = slices.cuts(node)
+    shape = tuple(part.size for part in parts)
+    starts, steps, counts = ([getattr(part, name) for part in parts] for name in ("start", "step", "count"))
+    _part(node.output, node.label, build, build.value(node.input(0)), (shape, starts, steps, counts))
+
+
+Geometry = tuple[tuple[int, ...], list[int], list[int], list[int]]
+
+
+def _part(tensor: Tensor, label: str, build: Builder, data: Value, geometry: Geometry) -> None:
+    """Add one part of the data: its shape, first elements, steps, counts."""
+    shape, starts, steps, counts = geometry
+    offset = is_contiguous(*geometry)
+    if offset is not None:
+        build.view(tensor, data, offset)
+        return
+    strides = strides_of(shape)
+    start = sum(at * stride for at, stride in zip(starts, strides, strict=True))
+    jumps = [step * stride for step, stride in zip(steps, strides, strict=True)]
+    moved = region(0, counts, jumps, strides_of(tuple(counts)), start)
+    build.add(Move(label, (data,), (build.value(tensor),), (moved,)))
+
+
+@lowers("SPLIT", "SPLIT_V", "UNPACK")
+def split(node: Node, build: Builder) -> None:
+    """One part for each result."""
+    axis, sizes = slices.parts(node)
+    tensor = node.input(1 if node.kind == "SPLIT" else 0)
+    rank, first = len(tensor.shape), 0
+    data = build.value(tensor)
+    for output, size in zip(node.outputs, sizes, strict=True):
+        starts = [first if i == axis else 0 for i in range(rank)]
+        counts = [size if i == axis else n for i, n in enumerate(tensor.shape)]
+        _part(output, node.label, build, data, (tensor.shape, starts, [1] * rank, counts))
+        first += size
+
+
+@lowers("CONCATENATION", "PACK")
+def join(node: Node, build: Builder) -> None:
+    """Along an outermost dimension the inputs are written in place where possible."""
+    axis, shape = slices.joined(node)
+    # Converters write constants without elements as operands.
+    tensors = [one for one in (node.input(i) for i in range(len(node.inputs))) if one.size or not one.is_constant]
+    inner = prod(shape[axis + 1 :])
+    lengths = [1 if node.kind == "PACK" or not one.shape else one.shape[axis] for one in tensors]
+    tables = [slices.rescaling(one, node.output) for one in tensors]
+    firsts = [sum(lengths[:i]) for i in range(len(lengths))]
+    result = build.value(node.output)
+    is_placed = [
+        prod(shape[:axis]) == 1
+        and table is None
+        and tensors.count(one) == 1
+        and build.place(one, result, first * inner)
+        for one, table, first in zip(tensors, tables, firsts, strict=True)
+    ]
+    outer = prod(shape[:axis])
+    flat = (outer, shape[axis] * inner)
+    if not any(is_placed):
+        inputs = list(dict.fromkeys(build.value(one) for one in tensors))
+        regions = [
+            box(
+                inputs.index(build.value(one)),
+                flat,
+                (0, first * inner),
+                (outer, n * inner),
+                (n * inner, 1),
+                table=table,
+            )
+            for one, table, first, n in zip(tensors, tables, firsts, lengths, strict=True)
+        ]
+        build.add(Move(node.label, tuple(inputs), (result,), tuple(regions)))
+        return
+    for one, table, first, n, done in zip(tensors, tables, firsts, lengths, is_placed, strict=True):
+        if not done:
+            part = build.part(result, (n * inner,), first * inner)
+            build.add(
+                Move(node.label, (build.value(one),), (part,), (region(0, (n * inner,), (1,), (1,), table=table),))
+            )
+
+
+@lowers("GATHER")
+def gather(node: Node, build: Builder) -> None:
+    """By one index along an axis."""
+    data, indices = node.input(0), node.input(1)
+    axis, batches = slices.gather_axes(node)
+    batch, outer = prod(data.shape[:batches]), prod(data.shape[batches:axis])
+    limit, inner = data.shape[axis], prod(data.shape[axis + 1 :])
+    count = prod(indices.shape[batches:])
+    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
+    if indices.is_constant and batches == 0:
+        offsets = tuple(int(i) * inner for i in indices.content.reshape(-1))
+        steps, places = (limit * inner, offsets, 1), strides_of((outer, count, inner))
+        build.add(Move(node.label, operands[0][:1], operands[1], (region(0, (outer, count, inner), steps, places),)))
+        return
+    lookup = (Lookup(limit, inner),)
+    strides = (outer * limit * inner, limit * inner)
+    build.add(GatherSlices(node.label, *operands, lookup, batch, strides[0], outer, strides[1], count, inner))
+
+
+@lowers("GATHER_ND")
+def gather_nd(node: Node, build: Builder) -> None:
+    """By tuples of indices."""
+    data, indices = node.input(0), node.input(1)
+    depth = indices.shape[-1]
+    lookups = _lookups(data.shape, depth)
+    inner, count = prod(data.shape[depth:]), indices.size // depth
+    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
+    if indices.is_constant:
+        weights = np.asarray([one.stride for one in lookups])
+        offsets = tuple(int(n) for n in indices.content.reshape(-1, depth).astype(np.int64) @ weights)
+        moved = region(0, (count, inner), (offsets, 1), (inner, 1))
+        build.add(Move(node.label, operands[0][:1], operands[1], (moved,)))
+        return
+    build.add(GatherSlices(node.label, *operands, lookups, 1, 0, 1, 0, count, inner))
+
+
+def _lookups(shape: tuple[int, ...], depth: int) -> tuple[Lookup, ...]:
+    return tuple(Lookup(n, step) for n, step in zip(shape[:depth], strides_of(shape), strict=False))
+
+
+@lowers("EMBEDDING_LOOKUP")
+def embedding(node: Node, build: Builder) -> None:
+    """Rows by one index."""
+    indices, data = node.input(0), node.input(1)
+    inner = prod(data.shape[1:])
+    scales = None
+    if slices.is_hybrid(node):
+        assert data.quantization is not None
+        scales = np.asarray(data.quantization.scales, np.float32)
+    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
+    lookup = (Lookup(data.shape[0], inner),)
+    build.add(GatherSlices(node.label, *operands, lookup, 1, 0, 1, 0, indices.size, inner, scales))
+
+
+@lowers("SCATTER_ND")
+def scatter(node: Node, build: Builder) -> None:
+    """Additions at tuples of indices."""
+    indices, updates = node.input(0), node.input(1)
+    depth, shape = indices.shape[-1], node.output.shape
+    operands = (build.value(indices), build.value(updates)), (build.value(node.output),)
+    inner = prod(shape[depth:])
+    build.add(ScatterSlices(node.label, *operands, _lookups(shape, depth), indices.size // depth, inner))
+
+
+@lowers("DYNAMIC_UPDATE_SLICE")
+def update(node: Node, build: Builder) -> None:
+    """A view of the update if it replaces all data."""
+    if node.input(1).shape == node.output.shape:
+        build.view(node.output, build.value(node.input(1)))
+        return
+    values = tuple(build.value(node.input(i)) for i in range(3))
+    build.add(UpdateSlice(node.label, values, (build.value(node.output),)))
+
+
+@lowers("ONE_HOT")
+def one_hot(node: Node, build: Builder) -> None:
+    """As it is."""
+    indices = node.input(0)
+    axis = slices.one_hot_axis(node)
+    values = tuple(build.value(node.input(i)) for i in (0, 2, 3))
+    outer, inner = prod(indices.shape[:axis]), prod(indices.shape[axis:])
+    build.add(OneHot(node.label, values, (build.value(node.output),), outer, node.output.shape[axis], inner))
+
+
+@lowers("RESIZE_BILINEAR")
+def bilinear(node: Node, build: Builder) -> None:
+    """As it is."""
+    operands = (build.value(node.input(0)),), (build.value(node.output),)
+    build.add(Interpolate(node.label, *operands, resizing.line(node, 1), resizing.line(node, 2)))

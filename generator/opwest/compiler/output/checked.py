@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the manifests of an import before its directory gets its final name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.compiler.faults import REPORT, fault
+from opwest.pipeline import run
+from opwest.project.request import Examination, Request
+
+
+def checked(
+    folder: Path, manifests: Iterable[str], place: str, users: str = "", hint: str = ""
+) -> list[list[Examination]]:
+    """Return the models and plans of each manifest in a directory, the base first. Raises OpwestError.
+
+    A manifest that opwest refuses is an internal error: the importer accepted the model. `users`: the part of it that
+    the user provided; its errors are then errors of the input. `hint`: the advice of an internal error, before the
+    request for a report.
+    """
+    return [_checked(folder / one, place, users, hint) for one in manifests]
+
+
+def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examination]:
+    faults = Diagnostics()
+    try:
+        found = run(Request((manifest,)), faults, "plan").found
+        faults.raise_if_errors()
+    except OpwestError as error:
+        if users:
+            raise OpwestError([_about(one, place, users) for one in error.diagnostics]) from None
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        at = first.location
+        line = "" if at is None or not at.line else f", line {at.line}"
+        raise fault(
+            f"internal error: opwest refuses the manifest that the import wrote{line}: {first.message}; "
+            "nothing was written",
+            place,
+            "a manifest that 'opwest check' accepts",
+            f"{hint}{REPORT}",
+        ) from None
+    return found
+
+
+def _about(one: Diagnostic, place: str, users: str) -> Diagnostic:
+    """Return an error about a manifest, which is not written, as one about the model."""
+    return Diagnostic(one.severity, f"with {users}: {one.message}", Location(place), one.expected, one.hint)
+
+
+def checker(manifests: Iterable[str], place: str, users: str = "") -> Callable[[Path], None]:
+    """Return a function that checks manifests in a directory, and raises OpwestError: see checked()."""
+
+    def check(folder: Path) -> None:
+        checked(folder, manifests, place, users)
+
+    return check

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of an imported model, for users to read and edit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.function import Parameter, check_of
+from opwest.compiler.graph.user import UserOperator
+from opwest.compiler.ir.program import Program, Value
+from opwest.compiler.names import ObjectFile, free_name, identifier, opening
+from opwest.compiler.output.emit import Emitted, Step
+from opwest.compiler.processors import Processor
+from opwest.compiler.reference.runtimes import Cases
+from opwest.manifest import writer
+from opwest.zephyr import cmsis_nn
+
+
+def name_values(program: Program, emitted: Emitted, own: Sequence[Value] = ()) -> Mapping[Value, str]:
+    """Return names: those of the model where they are usable, numbered names for intermediate tensors.
+
+    Values in `own` keep their names.
+    """
+    names: dict[Value, str] = {value: value.name for value in own}
+    taken: set[str] = set(names.values())
+    for role, values in (("input", program.inputs), ("output", program.outputs), ("state", program.states)):
+        for value in values:
+            names[value] = free_name(identifier(value.name, role), taken)
+    count = 0
+    for number, step in enumerate(emitted.steps):
+        for value in step.arguments:
+            for one in with_roots(value):
+                if one in names:
+                    continue
+                if one.role == "constant":
+                    names[one] = free_name(f"{step.function.base}_{number}_{one.name}", taken)
+                else:
+                    names[one] = free_name(f"t{count}", taken)
+                    count += 1
+    return names
+
+
+def with_roots(value: Value) -> list[Value]:
+    """Return a view after the values that contain it, the one with the memory first."""
+    return [value] if value.root is None else [*with_roots(value.root), value]
+
+
+def declared(value: Value) -> Value:
+    """Return the value that steps name: a view of all elements is its root."""
+    while (
+        value.root is not None
+        and value.root.role != "arena"
+        and value.root.size == value.size
+        and value.root.dtype == value.dtype
+        and value.root.pitch == value.pitch
+    ):
+        value = value.root
+    return value
+
+
+MANIFEST, SOURCE = "manifest.yaml", "operators.c"
+
+
+@dataclass(frozen=True, eq=False)
+class Implementation:
+    """The operators of a model for some processors."""
+
+    emitted: Emitted
+    names: Mapping[Value, str]
+    processor: Processor | None = None
+    """None: hosts and all processors without an implementation of their own."""
+    sources: tuple[str, ...] = (SOURCE,)
+    """The C files of the operators."""
+    program: Program | None = None
+    """The operations of the steps, one each; None for candidates of operators, which no import proves."""
+
+    def path(self, name: str) -> str:
+        """Return the path of a file: variants have a directory of their own."""
+        return name if self.processor is None else f"{self.processor.name}/{name}"
+
+
+class Pools(Protocol):
+    """The pools of a model, and the constants in them."""
+
+    @property
+    def memory(self) -> Iterator[str]:
+        """Yield the section `memory` of the manifest."""
+
+    def pools_of(self, emitted: Emitted) -> Mapping[Value, str]:
+        """Return the pools of constants."""
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """The content of a manifest."""
+
+    model: str
+    origin: str
+    remarks: Sequence[str]
+    program: Program
+    base: Implementation
+    variants: Sequence[Implementation]
+    labels: Mapping[int, tuple[str, ...]]
+    vectors: Vectors | None
+    placement: Pools
+    caller_memory: bool = True
+    """Whether the caller provides the memory of inputs and outputs."""
+    boards: Sequence[str] = ()
+    arenas: Mapping[Value, writer.Keys] = field(default_factory=dict)
+    """The keys of tensors that a compiler has planned."""
+    application: Sequence[str] = ()
+    """The lines of the section `application`."""
+
+
+def manifest_text(of: Described) -> str:
+    """Return the manifest; ends with a line end."""
+    base = of.base
+    operators = _operators(base.emitted.steps)
+    return writer.document(
+        opening(of.model, of.origin, of.remarks),
+        [f"boards: {writer.flow_list(map(writer.scalar, of.boards))}"] if of.boards else (),
+        *_named(of),
+        of.placement.memory,
+        ["objects:", *_objects(base)],
+        ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
+        _constants(base, of.placement),
+        _externals(base),
+        ["run:", *_interfaces(of), *_tensors(of, base), *_steps(base, operators)],
+        _variants(of),
+        of.application,
+        () if of.vectors is None else _tests(of),
+    )
+
+
+def _variants(of: Described) -> Iterator[str]:
+    """Yield the implementations for classes of processors."""
+    base = of.base
+    if of.variants:
+        yield "# The operators for some processors; hosts and all other processors use those above."
+        yield "variants:"
+    for one in of.variants:
+        assert one.processor is not None
+        operators = _operators(one.emitted.steps)
+        inner = [
+            f"targets: {writer.flow_list(one.processor.targets)}",
+            "objects:",
+            *_objects(one),
+            "operators:",
+            *(line for key, name in operators.items() for line in _operator(name, key)),
+            *_replacing("constants:", _constants(one, of.placement), _constants(base, of.placement)),
+            *(_externals(one) if one.emitted.external else ()),
+            "run:",
+            *_replacing("  tensors:", _tensors(of, one), _tensors(of, base)),
+            *_steps(one, operators),
+        ]
+        yield f"  {one.processor.name}:"
+        yield from (f"    {line}" if line else line for line in inner)
+
+
+def _replacing(key: str, own: Iterable[str], base: Iterable[str]) -> list[str]:
+    """Return a section of a variant, empty if only the base has one.
+
+    A variant without the section has that of the base, where a name can be that of another tensor.
+    """
+    return list(own) or ([f"{key} {{}}"] if any(base) else [])
+
+
+def _users(of: Implementation) -> list[UserOperator]:
+    """Return the operators of the user, in the order of the steps."""
+    return list(dict.fromkeys(one.function.user for one in of.emitted.steps if one.function.user is not None))
+
+
+def _objects(of: Implementation) -> Iterator[str]:
+    if of.emitted.source:
+        yield from writer.object_entry([ObjectFile(of.path(name)).name for name in of.sources])
+    for user in _users(of):
+        yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
+
+
+def _named(of: Described) -> Iterator[list[str]]:
+    """Yield the targets of variants, and the other sections of the snippets."""
+    users = _users(of.base)
+    own = {
+        "targets": {
+            name: one
+            for variant in of.variants
+            if variant.processor
+            for name, one in variant.processor.declared.items()
+        }
+    }
+    for key in ("targets", "devices"):
+        entries = {name: one for user in users for name, one in user.sections.get(key, {}).items()}
+        entries.update(own.get(key, {}))
+        if entries:
+            yield [f"{key}:", *(line for name, one in entries.items() for line in _entry(name, one))]
+
+
+def _externals(of: Implementation) -> Iterator[str]:
+    """Yield the external symbols: those of CMSIS-NN, and those of operators of the user."""
+    own = list(writer.externals(cmsis_nn.externals_of(of.emitted.external)))
+    users = dict.fromkeys(writer.value(one) for user in _users(of) for one in user.sections.get("externals", ()))
+    yield from own or (["externals:"] if users else [])
+    yield from (f"  - {one}" for one in users)
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Cases with their outputs."""
+
+    inputs: Cases
+    outputs: Cases
+    tolerances: tuple[dict[str, float], ...]
+    """Tolerances by output; empty for equality."""
+    remark: str
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """An operator of the manifest: a function with dtypes and shapes. One function can serve several shapes."""
+
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    pitches: tuple[int, ...]
+    has_status: bool
+    check: str | None
+    """The function that `open` calls."""
+    user: UserOperator | None = None
+
+
+def _entry(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {writer.scalar(name)}:"
+    yield from (f"    {writer.scalar(key)}: {writer.value(one)}" for key, one in keys.items())
+
+
+def _key(step: Step) -> _Operator:
+    return _Operator(
+        step.symbol,
+        step.function.parameters,
+        tuple(declared(one).shape for one in step.arguments),
+        tuple(declared(one).pitch for one in step.arguments),
+        step.function.has_status,
+        check_of(step.symbol) if step.function.check else None,
+        step.function.user,
+    )
+
+
+def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
+    found: dict[_Operator, str] = {}
+    for step in steps:
+        key = _key(step)
+        if key not in found:
+            name, number = step.symbol.removeprefix("op_"), 1
+            base = name
+            while name in found.values():
+                number += 1
+                name = f"{base}_shape_{number}"
+            found[key] = name
+    return found
+
+
+def _operator(name: str, key: _Operator) -> Iterator[str]:
+    if key.user is not None:
+        return _user_operator(name, key.user, key.shapes)
+    shapes, pitches = iter(key.shapes), iter(key.pitches)
+    arguments = []
+    for one in key.parameters:
+        shape, pitch = ((one.elements,), 0) if one.direction == "scratch" else (next(shapes), next(pitches))
+        arguments.append(
+            writer.argument(
+                one.name,
+                one.dtype,
+                writer.shape_of(shape),
+                scalar=False,
+                direction=one.direction,
+                in_place=one.in_place,
+                align=one.align,
+                pitch=pitch,
+            )
+        )
+    keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
+    keys += writer.key("check", key.check) if key.check else []
+    return writer.operator(name, keys, arguments)
+
+
+def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...]]) -> Iterator[str]:
+    """Return an operator of the user, with the shapes of the model."""
+    shapes = iter(given)
+    lines = []
+    for one in user.arguments[: len(user.arguments) - user.returns_value]:
+        keys = dict(one.keys)
+        if not one.is_scalar and one.direction != "scratch":
+            keys["shape"] = list(next(shapes))
+        lines.append([f"      - {writer.value(keys)}"])
+    own = [line for key, value in user.keys.items() for line in writer.key(key, writer.value(value))]
+    return writer.operator(name, own, lines)
+
+
+CONSTANTS = "constants.npz"
+
+
+def _constants(of: Implementation, placement: Pools) -> Iterator[str]:
+    constants = {value: name for value, name in of.names.items() if value.role == "constant"}
+    pools = placement.pools_of(of.emitted)
+    if constants:
+        yield "constants:"
+        for value, name in constants.items():
+            keys = {"file": of.path(CONSTANTS), "key": name, "pool": pools.get(value)}
+            yield f"  {name}: {writer.flow_map(keys)}"
+
+
+def _interfaces(of: Described) -> Iterator[str]:
+    """Yield the inputs, outputs and states: those of all implementations."""
+    program, names = of.program, of.base.names
+    external = None if of.caller_memory else "false"
+    inputs = {names[one]: _interface(one, names, None, external) for one in program.inputs}
+    yield from writer.interface("inputs", inputs)
+    labelled = {
+        names[one]: _interface(one, names, _fitting(of.labels.get(number), one), external)
+        for number, one in enumerate(program.outputs)
+    }
+    yield from writer.interface("outputs", labelled)
+    if program.states:
+        yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
+
+
+def _tensors(described: Described, of: Implementation) -> Iterator[str]:
+    """Yield the arenas, and the views that steps name with their roots."""
+    names = of.names
+    views: dict[str, writer.Keys] = {names[one]: keys for one, keys in described.arenas.items()}
+    for step in of.emitted.steps:
+        for value in map(declared, step.arguments):
+            inside = with_roots(value)
+            for one in inside if len(inside) > 1 else ():
+                if one.role in ("input", "output", "arena", "constant", "state"):
+                    continue
+                plain = {"dtype": one.dtype, "shape": writer.shape_of(one.shape)}
+                views[names[one]] = plain if one.root is None else _view(one, names)
+    if views:
+        yield from writer.interface("tensors", views)
+
+
+def _steps(of: Implementation, operators: Mapping[_Operator, str]) -> Iterator[str]:
+    names = of.names
+    yield "  steps:"
+    for step in of.emitted.steps:
+        user = step.function.user
+        device = None if user is None or user.device is None else writer.scalar(user.device)
+        yield from writer.step(operators[_key(step)], _passed(step, names), device, program=step.program)
+
+
+def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | bool]:
+    """Return the arguments of a step: names of tensors, and numbers for scalars."""
+    tensors = iter([names[declared(one)] for one in step.arguments])
+    user = step.function.user
+    if user is None:
+        return list(tensors)
+    numbers = iter(step.scalars)
+    passed = [one for one in user.arguments if one.direction != "scratch"]
+    return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
+
+
+def _interface(
+    value: Value, names: Mapping[Value, str], labels: Sequence[str] | None = None, external: str | None = None
+) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+    if value.root is None:
+        keys["external"] = external
+    else:
+        keys |= {"view_of": names[value.root], "offset": str(value.offset) if value.offset else None}
+    found = value.quantization
+    if found is not None and value.dtype in ("int8", "uint8", "int16") and len(found.scales) == 1:
+        keys["quantization"] = writer.flow_map({"scale": repr(found.scale), "zero_point": str(found.zero)})
+    if labels:
+        keys["labels"] = writer.flow_list(map(writer.scalar, labels))
+    return keys
+
+
+def _fitting(labels: Sequence[str] | None, value: Value) -> Sequence[str] | None:
+    """Return the class names if the output can have them: one score for each, or one class number."""
+    fits = labels is not None and (value.shape[-1:] == (len(labels),) or (value.size == 1 and value.dtype != "float32"))
+    return labels if fits else None
+
+
+def _state(value: Value, names: Mapping[Value, str]) -> writer.Keys:
+    keys: dict[str, str | None] = {"dtype": value.dtype, "shape": writer.shape_of(value.shape)}
+    if value.content is not None and value.content.any():
+        keys["initial"] = writer.flow_map({"file": CONSTANTS, "key": names[value]})
+    if value.next is not None:
+        keys["next"] = names[value.next]
+    return keys
+
+
+def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
+    assert value.root is not None
+    return {
+        "view_of": names[value.root],
+        "offset": str(value.offset) if value.offset else None,
+        "dtype": value.dtype if value.dtype != value.root.dtype else None,
+        "shape": writer.shape_of(value.shape),
+        "pitch": str(value.pitch) if value.pitch else None,
+    }
+
+
+def _tests(of: Described) -> Iterator[str]:
+    vectors = of.vectors
+    assert vectors is not None
+    yield from writer.comment(vectors.remark)
+    yield "tests:"
+    yield "  vectors: vectors.npz"
+    tolerant = [(one, vectors.tolerances[i]) for i, one in enumerate(of.program.outputs) if vectors.tolerances[i]]
+    if tolerant:
+        yield "  tolerance:"
+        for value, values in tolerant:
+            yield f"    {of.base.names[value]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
+
+
+def _number(value: Any) -> str:
+    return json.dumps(float(f"{value:.3g}") if isinstance(value, float) else value)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of layers in stripes: functions for some rows of each layer, and functions that fill the buffers between them.
+
+`choice/block.py` runs the same calls with numbers of rows, for the sizes of the buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
+from opwest.compiler.emission.registry import emits
+from opwest.compiler.ir.program import Value
+from opwest.compiler.ir.stripes import ALIGN, Buffer, Source, Striped
+from opwest.compiler.kernels.assembly import FILL
+from opwest.compiler.kernels.mla.assembly import COPY, NAKED
+from opwest.compiler.names import identifier
+from opwest.compiler.output.variants import joint_calls
+
+NOINLINE = "static __attribute__((noinline)) "
+"""Functions of layers are compiled alone: assembly in them needs many registers."""
+
+
+@emits(Striped, "stripes")
+def render(operation: Striped) -> Call:
+    """Return the call."""
+    calls = [call for _, call in joint_calls((one.operation, one.variant) for one in operation.layers)]
+    numbers = [identifier(one, "layer") for one in operation.label.split(" ", 1)[0].split(",")]
+    name = f"stripes_{numbers[0]}_{numbers[-1]}"
+    names: dict[Function, str] = {}
+    for number, call in enumerate(calls):
+        names.setdefault(call.function, f"{name}_{call.function.base}{number}")
+    block = _Block(operation, name, calls, names)
+    functions = list(names)
+    text = [block.structure(), *block.functions(), block.body()]
+    copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (FILL,)}
+    copies = [one for call, some in copying.items() for one in some if call in "".join(text)]
+    function = Function(
+        "stripes",
+        (*block.parameters(), Parameter("rows", "int8", "scratch", elements=operation.scratch, align=ALIGN)),
+        text[-1],
+        tuple(dict.fromkeys(["lesser", *(helper for one in functions for helper in one.helpers)])),
+        tuple(dict.fromkeys(["string.h", *(header for one in functions for header in one.headers)])),
+        definitions=(
+            *dict.fromkeys([*(text for one in functions for text in one.definitions), *copies]),
+            *(one.text(name, NOINLINE) for one, name in names.items()),
+            *text[:-1],
+        ),
+    )
+    return Call(function, block.arguments(), operation.label)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """The text of a block."""
+
+    operation: Striped
+    name: str
+    """The name of the state, and the start of the names of functions."""
+    calls: Sequence[Call]
+    names: dict[Function, str]
+
+    @property
+    def _inputs(self) -> list[str]:
+        count = len(self.operation.inputs)
+        return ["data"] if count == 1 else [f"data{number}" for number in range(count)]
+
+    def _constants(self) -> Iterator[tuple[int, str, Any]]:
+        """Yield the layer, the name and the value of each constant argument."""
+        for number, call in enumerate(self.calls):
+            given = [one for one in call.function.parameters if one.direction != "scratch"]
+            for parameter, argument in zip(given, call.arguments, strict=True):
+                if not isinstance(argument, Value) or argument.role == "constant":
+                    yield number, f"{parameter.name}{number}", argument
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters but for the scratch memory."""
+        operation, [result] = self.operation, self.operation.results
+        replaced = tuple(self._inputs[number] for number in operation.in_place)
+        constants = [Parameter(name, _dtype(value)) for _, name, value in self._constants()]
+        inputs = [Parameter(name, one.dtype) for name, one in zip(self._inputs, operation.inputs, strict=True)]
+        return (*inputs, *constants, Parameter("result", result.dtype, "out", in_place=replaced))
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the arguments of these parameters."""
+        return (*self.operation.inputs, *(value for _, _, value in self._constants()), self.operation.results[0])
+
+    def structure(self) -> str:
+        """Return the type of the state: the parameters and the counts of rows."""
+        lines = Lines()
+        for one in self.parameters():
+            lines.add(f"{'const ' if one.direction == 'in' else ''}{c_type(one.dtype)} *{one.name};")
+        lines.add("int8_t *rows;")
+        lines.add("/* Of each layer: the row that it computes next. */")
+        lines.add(*(f"int next{number};" for number in range(len(self.operation.layers))))
+        if self.operation.buffers:
+            lines.add("/* Of each buffer: the number of its first row, and of the row after its last one. */")
+        for number in range(len(self.operation.buffers)):
+            lines.add(f"int first{number};", f"int filled{number};")
+        return f"struct {self.name} {{\n{lines}}};\n"
+
+    def functions(self) -> Iterator[str]:
+        """Yield the functions that write rows to a buffer, each after those that it calls."""
+        for number, one in enumerate(self.operation.buffers):
+            lines = Lines()
+            height = f"lesser(need, {one.height})" if self._has_bottom(number) else "need"
+            if one.layer is None:
+                self._load(lines, number, height)
+            else:
+                self._layer(lines, number, height)
+            if self._has_bottom(number):
+                with lines.block(f"if (s->filled{number} < need)"):
+                    lines.add(f"{self._drop_name(number)}(s);")
+                    with lines.block(f"for (; s->filled{number} < need; s->filled{number}++)"):
+                        lines.add(self._fill(self._row(number, f"s->filled{number}"), one, str(one.pitch)))
+            yield self._drop(number)
+            yield f"static void {self._fill_name(number)}(struct {self.name} *s, int need)\n{{\n{lines}}}\n"
+
+    def body(self) -> str:
+        """Return the lines between the braces."""
+        operation, lines = self.operation, Lines()
+        last = len(operation.layers) - 1
+        named = [one.name for one in self.parameters()]
+        lines.add(f"struct {self.name} state = {{")
+        lines.add(*(f"\t.{one} = {one}," for one in (*named, "rows")))
+        lines.add(*(f"\t.first{number} = {-one.top}," for number, one in enumerate(operation.buffers) if one.top))
+        lines.add("};", f"struct {self.name} *const s = &state;", "")
+        for one in operation.buffers:
+            if one.top:
+                lines.add(self._fill(_plus("rows", one.offset), one, str(one.top * one.pitch)))
+        final = operation.layers[last]
+        step = f"s->next{last} += {final.count}" if final.count > 1 else f"s->next{last}++"
+        with lines.block(f"for (; s->next{last} < {final.height}; {step})"):
+            self._require(lines, last)
+            lines.add(self._call(last))
+        return str(lines)
+
+    def _require(self, lines: Lines, layer: int) -> None:
+        """Append the calls that write the rows that the next call of a layer reads."""
+        one = self.operation.layers[layer]
+        for source in one.sources:
+            if source.buffer is not None:
+                reach = (one.count - 1) * source.stride - source.before + source.reach
+                need = _plus(_times(f"s->next{layer}", source.stride), reach)
+                lines.add(f"{self._fill_name(source.buffer)}(s, {need});")
+
+    def _layer(self, lines: Lines, buffer: int, height: str) -> None:
+        """Append the calls of a layer whose results are in a buffer."""
+        layer = self.operation.buffers[buffer].layer
+        assert layer is not None
+        one = self.operation.layers[layer]
+        with lines.block(f"while (s->next{layer} < {height})"):
+            self._require(lines, layer)
+            lines.add(f"{self._drop_name(buffer)}(s);", self._call(layer))
+            lines.add(f"s->next{layer} += {one.count};", f"s->filled{buffer} = s->next{layer};")
+
+    def _load(self, lines: Lines, buffer: int, height: str) -> None:
+        """Append the copies of rows of an input."""
+        one = self.operation.buffers[buffer]
+        lines.add(f"const int end = {height};", "")
+        with lines.block(f"if (s->filled{buffer} < end)"):
+            source = _bytes_of(f"s->{self._inputs[one.input]}", self.operation.inputs[one.input])
+            lines.add(
+                f"{self._drop_name(buffer)}(s);",
+                self._copy(
+                    self._row(buffer, f"s->filled{buffer}"),
+                    f"{source} + s->filled{buffer} * {one.pitch}",
+                    f"(end - s->filled{buffer}) * {one.pitch}",
+                    is_overlapping=False,
+                ),
+                f"s->filled{buffer} = end;",
+            )
+
+    def _drop(self, buffer: int) -> str:
+        """Return the function that drops the rows before the first one that a layer still reads."""
+        one, lines = self.operation.buffers[buffer], Lines()
+        readers = self._readers(buffer)
+        lows = [_plus(_times(f"s->next{layer}", source.stride), -source.before) for layer, source in readers]
+        # Rows between windows are skipped.
+        is_beyond = any(source.stride > source.reach for _, source in readers)
+        lines.add(f"const int low = {_least([*lows, *([f's->filled{buffer}'] if is_beyond else [])])};", "")
+        with lines.block(f"if (low > s->first{buffer})"):
+            start = _plus("s->rows", one.offset)
+            size = f"(s->filled{buffer} - low) * {one.pitch}"
+            lines.add(self._copy(start, self._row(buffer, "low"), size, is_overlapping=True))
+            lines.add(f"s->first{buffer} = low;")
+        return f"static void {self._drop_name(buffer)}(struct {self.name} *s)\n{{\n{lines}}}\n"
+
+    def _call(self, layer: int) -> str:
+        """Return the call of a layer."""
+        one, call = self.operation.layers[layer], self.calls[layer]
+        values = [value for value in one.operation.inputs if value.role != "constant"]
+        places = {
+            value: self._source(layer, source, value.dtype) for value, source in zip(values, one.sources, strict=True)
+        }
+        [result] = one.operation.results
+        places[result] = self._target(layer, result)
+        constants = iter([f"s->{name}" for number, name, _ in self._constants() if number == layer])
+        arguments, given, work = [], iter(call.arguments), self.operation.work
+        for parameter in call.function.parameters:
+            if parameter.direction == "scratch":
+                arguments.append(_cast(_plus("s->rows", work), parameter.dtype, ""))
+                work += -(-parameter.elements * np.dtype(parameter.dtype).itemsize // ALIGN) * ALIGN
+                continue
+            argument = next(given)
+            is_place = isinstance(argument, Value) and argument.role != "constant"
+            arguments.append(places[argument] if is_place else next(constants))
+        return _folded(f"{self.names[call.function]}(", arguments)
+
+    def _source(self, layer: int, source: Source, dtype: str) -> str:
+        """Return the pointer to the first row that a call of a layer reads."""
+        first = _times(f"s->next{layer}", source.stride)
+        if source.buffer is None:
+            value = self.operation.inputs[source.input]
+            return f"s->{self._inputs[source.input]} + {_times(first, prod(value.shape[2:]))}"
+        return _cast(self._row(source.buffer, _plus(first, -source.before)), dtype, "const ")
+
+    def _target(self, layer: int, result: Value) -> str:
+        """Return the pointer to the first row that a call of a layer writes."""
+        if layer == len(self.operation.layers) - 1:
+            return f"s->result + {_times(f's->next{layer}', prod(result.shape[2:]))}"
+        buffer = next(number for number, one in enumerate(self.operation.buffers) if one.layer == layer)
+        return _cast(self._row(buffer, f"s->next{layer}"), result.dtype, "")
+
+    def _row(self, buffer: int, row: str) -> str:
+        """Return the pointer to the bytes of a row of a buffer."""
+        one = self.operation.buffers[buffer]
+        return f"{_plus('s->rows', one.offset)} + ({row} - s->first{buffer}) * {one.pitch}"
+
+    def _fill_name(self, buffer: int) -> str:
+        return f"{self.name}_fill{buffer}"
+
+    def _drop_name(self, buffer: int) -> str:
+        return f"{self.name}_drop{buffer}"
+
+    def _copy(self, target: str, source: str, size: str, *, is_overlapping: bool) -> str:
+        if self.operation.copies == "portable":
+            function = "memmove" if is_overlapping else "memcpy"
+            return _folded(f"{function}(", [target, source, f"(size_t)({size})"])
+        return _folded("mla_copy(", [target, source, f"(uint32_t)({size})"])
+
+    def _fill(self, target: str, buffer: Buffer, size: str) -> str:
+        if self.operation.copies == "portable":
+            return f"memset({target}, {buffer.fill}, {size});"
+        return f"fill_bytes({target}, {buffer.fill}, {size});"
+
+    def _readers(self, buffer: int) -> list[tuple[int, Source]]:
+        """Return the layers that read a buffer."""
+        return [
+            (number, source)
+            for number, layer in enumerate(self.operation.layers)
+            for source in layer.sources
+            if source.buffer == buffer
+        ]
+
+    def _has_bottom(self, buffer: int) -> bool:
+        """Whether rows of padding below the tensor are read."""
+        return any(
+            (self.operation.layers[number].height - 1) * source.stride - source.before + source.reach
+            > self.operation.buffers[buffer].height
+            for number, source in self._readers(buffer)
+        )
+
+
+def _dtype(value: Any) -> str:
+    return str(value.dtype)
+
+
+def _times(name: str, factor: int) -> str:
+    return name if factor == 1 else f"{name} * {factor}"
+
+
+def _plus(text: str, number: int) -> str:
+    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
+
+
+def _least(terms: Sequence[str]) -> str:
+    """Return the least of some terms."""
+    first, *others = dict.fromkeys(terms)
+    for other in others:
+        first = f"lesser({first}, {other})"
+    return first
+
+
+def _cast(text: str, dtype: str, qualifier: str) -> str:
+    """Return a pointer to bytes as a pointer to elements."""
+    return text if dtype == "int8" else f"({qualifier}{c_type(dtype)} *)({qualifier}void *)({text})"
+
+
+def _bytes_of(name: str, value: Value) -> str:
+    """Return a pointer to elements as a pointer to bytes."""
+    return name if value.dtype == "int8" else f"(const int8_t *){name}"
+
+
+def _folded(start: str, arguments: Sequence[str]) -> str:
+    """Return a call; long ones have an argument in each line."""
+    text = f"{start}{', '.join(arguments)});"
+    if len(text) <= 70:
+        return text
+    return start + "\n\t\t\t\t".join(f"{one}," for one in arguments[:-1]) + f"\n\t\t\t\t{arguments[-1]});"

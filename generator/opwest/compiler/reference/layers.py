@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and fully connected layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Node, Rules, Tensor
+from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.semantics import layers, resizing, windows
+from opwest.compiler.semantics.fixed_point import activation_range, limits_of, one_quantization
+from opwest.compiler.semantics.layers import is_asymmetric, is_batched, is_hybrid, scales_of, transposed_window
+from opwest.compiler.semantics.windows import Window
+
+
+def quantised(rows: Any, is_asymmetric: bool) -> tuple[Any, Any]:
+    """Return the quantised rows without their zero points as int64, and their scales: rows [n, length] float32."""
+    found, scales = np.zeros(rows.shape, np.int64), np.ones(len(rows), np.float32)
+    for number, row in enumerate(rows):
+        low, high = min(0.0, float(row.min())), max(0.0, float(row.max()))
+        if low == high:
+            continue
+        if is_asymmetric:
+            scale = (high - low) / 255.0
+            from_low, from_high = -128.0 - low / scale, 127.0 - high / scale
+            zero = from_low if 128.0 + abs(low / scale) < 127.0 + abs(high / scale) else from_high
+            offset = int(np.clip(np.floor(abs(zero) + 0.5) * np.sign(zero), -128, 127))
+            scales[number] = scale
+            values = np.float32(offset) + row * (np.float32(1.0) / scales[number])
+            found[number] = np.clip(_rounded(values), -128, 127) - offset
+        else:
+            reach = np.float32(max(-low, high))
+            scales[number] = reach / np.float32(127)
+            found[number] = np.clip(_rounded(row * (np.float32(127) / reach)), -127, 127)
+    return found, scales
+
+
+def _rounded(values: Any) -> Any:
+    """Return the nearest integers of float32 values, halves away from zero."""
+    wide = values.astype(np.float64)
+    return (np.floor(np.abs(wide) + 0.5) * np.sign(wide)).astype(np.int64)
+
+
+def integers(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
+    """Return data and weights as whole float64 numbers, and the scale of each sum: [rows, results] in float32."""
+    data, weights = arrays[0], arrays[1].astype(np.float64)
+    count = weights.shape[3] if node.kind == "DEPTHWISE_CONV_2D" else len(weights)
+    length = weights.shape[1] if weights.ndim == 2 else data[0].size
+    rows, scales = quantised(data.reshape(-1, length), layers.is_asymmetric(node))
+    each = np.asarray(layers.scales_of(node, count), np.float32)
+    return rows.reshape(data.shape).astype(np.float64), weights, scales[:, None] * each
+
+
+def patches(data: Any, window: Window, fill: Any) -> Any:
+    """Return the windows of [n,h,w,c] as [n,rows,columns,kh,kw,c]; `fill` is the value of padding."""
+    (top, left), (rows, columns) = window.before, window.result
+    needed = [
+        (count - 1) * stride + (size - 1) * dilation + 1
+        for count, stride, size, dilation in zip(
+            window.result, window.stride, window.size, window.dilation, strict=True
+        )
+    ]
+    bottom, right = (max(0, n - b - s) for n, b, s in zip(needed, window.before, data.shape[1:3], strict=True))
+    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+    y = np.arange(rows)[:, None] * window.stride[0] + np.arange(window.size[0]) * window.dilation[0]
+    x = np.arange(columns)[:, None] * window.stride[1] + np.arange(window.size[1]) * window.dilation[1]
+    return padded[:, y[:, None, :, None], x[None, :, None, :], :]
+
+
+def finish(node: Node, data: Tensor, weights: Tensor, sums: Any, bias: Any, rules: Rules) -> Any:
+    """Return the results for sums without bias: float64 sums of integers are exact below 2**53."""
+    if node.output.dtype == "float32":
+        low, high = limits_of(str(node.options.get("fused_activation_function", "NONE")))
+        total = sums.astype(np.float32) + (np.float32(0) if bias is None else bias)
+        return np.clip(total, low, high) if (low, high) != (None, None) else total
+    total = np.rint(sums).astype(np.int64) + (0 if bias is None else bias.astype(np.int64))
+    if data.dtype != "int16":
+        total = total.astype(np.int32)
+    return layers.requantisation_of(node, data, weights, rules).apply(total)
+
+
+def _finish(node: Node, arrays: Arrays, sums: Any, bias: Any, rules: Rules) -> Any:
+    if is_hybrid(node):
+        scales = integers(node, arrays)[2]
+        sums = sums.astype(np.float32) * scales.reshape(len(scales), *(1,) * (sums.ndim - 2), -1)
+    return finish(node, node.input(0), node.input(1), sums, bias, rules)
+
+
+def _operands(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
+    """Return data and weights without their zero points, as float64 or float32, and the bias."""
+    data, weights, *rest = arrays
+    bias = rest[0] if rest else None
+    if is_hybrid(node):
+        return *integers(node, arrays)[:2], bias
+    if node.output.dtype == "float32":
+        return data.astype(np.float32), weights.astype(np.float32), bias
+    zero = one_quantization(node.input(0)).zero
+    offsets = node.input(1).quantization
+    assert offsets is not None
+    weight_zero = offsets.zeros[0]
+    return data.astype(np.float64) - zero, weights.astype(np.float64) - weight_zero, bias
+
+
+@interprets("CONV_2D")
+def convolution(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Groups: the data's channels divided by those of the weights."""
+    data, weights, bias = _operands(node, arrays)
+    results, height, width, inner = weights.shape
+    taken = patches(data, layers.window(node), 0)
+    groups = data.shape[3] // inner
+    sums = []
+    for group in range(groups):
+        part = taken[..., group * inner : (group + 1) * inner].reshape(*taken.shape[:3], -1)
+        some = weights[group * results // groups : (group + 1) * results // groups]
+        sums.append(part @ some.reshape(len(some), height * width * inner).T)
+    return _finish(node, arrays, np.concatenate(sums, axis=-1), bias, rules)
+
+
+@interprets("DEPTHWISE_CONV_2D")
+def depthwise(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Result c of multiplier m reads channel c // m."""
+    data, weights, bias = _operands(node, arrays)
+    multiplier = weights.shape[3] // data.shape[3]
+    taken = np.repeat(patches(data, layers.window(node), 0), multiplier, axis=-1)
+    return _finish(node, arrays, np.einsum("nyxhwc,hwc->nyxc", taken, weights[0]), bias, rules)
+
+
+@interprets("FULLY_CONNECTED")
+def dense(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Weights [results, length]."""
+    data, weights, bias = _operands(node, arrays)
+    return _finish(node, arrays, data.reshape(-1, weights.shape[1]) @ weights.T, bias, rules)
+
+
+@interprets("BATCH_MATMUL")
+def product(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Of the last two dimensions."""
+    one, other = arrays
+    if is_hybrid(node):
+        return _hybrid(node, one, other)
+    if node.output.dtype == "int32":
+        one, other = one.astype(np.int64), other.astype(np.int64)
+    elif node.output.dtype != "float32":
+        zeros = [one_quantization(node.input(i)).zero for i in range(2)]
+        # Sums of products of int16 do not fit in float64.
+        one, other = one.astype(np.int64) - zeros[0], other.astype(np.int64) - zeros[1]
+    one = np.swapaxes(one, -1, -2) if node.options["adj_x"] else one
+    other = np.swapaxes(other, -1, -2) if node.options["adj_y"] else other
+    if node.output.dtype == "int32":
+        return one @ other
+    return finish(node, node.input(0), node.input(1), one @ other, None, rules)
+
+
+def _hybrid(node: Node, one: Any, other: Any) -> Any:
+    """Return products of rows that are quantised one by one, and matrices with one scale or one per result."""
+    one = np.swapaxes(one, -1, -2) if node.options["adj_x"] else one
+    other = np.swapaxes(other, -1, -2) if node.options["adj_y"] else other
+    rows, scales = quantised(one.reshape(-1, one.shape[-1]), is_asymmetric(node))
+    sums = rows.reshape(one.shape) @ other.astype(np.int64)
+    weights = scales_of(node, 1 if is_batched(node) else other.shape[-1])
+    return sums.astype(np.float32) * (scales.reshape(*one.shape[:-1], 1) * np.asarray(weights, np.float32))
+
+
+@interprets("TRANSPOSE_CONV")
+def transposed(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Every element of the data adds a window to the result."""
+    _, weights, data, *rest = arrays
+    bias = rest[0] if rest else None
+    scales = None
+    if is_hybrid(node):
+        rows, each = quantised(data.reshape(len(data), -1), True)
+        scales = each[:, None] * np.asarray(scales_of(node, len(weights)), np.float32)
+        data, weights = rows.reshape(data.shape).astype(np.float64), weights.astype(np.float64)
+    elif node.output.dtype != "float32":
+        offsets = node.input(1).quantization
+        assert offsets is not None
+        data = data.astype(np.float64) - one_quantization(node.input(2)).zero
+        weights = weights.astype(np.float64) - offsets.zeros[0]
+    window, (n, height, width, _) = transposed_window(node), data.shape
+    (top, left), (rows, columns), (sy, sx) = window.before, window.result, window.stride
+    added = np.einsum("nyxc,ohwc->nyxhwo", data, weights)
+    sums = np.zeros((n, rows, columns, len(weights)), data.dtype)
+    for y, x, ky, kx in np.ndindex(height, width, *window.size):
+        oy, ox = y * sy - top + ky, x * sx - left + kx
+        if 0 <= oy < rows and 0 <= ox < columns:
+            sums[:, oy, ox] += added[:, y, x, ky, kx]
+    if scales is not None:
+        sums = sums.astype(np.float32) * scales[:, None, None]
+    return finish(node, node.input(2), node.input(1), sums, bias, rules)
+
+
+@interprets("AVERAGE_POOL_2D")
+def average(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Quantised: the integer mean of the stored values, rounded to nearest with halves away from zero."""
+    [data] = arrays
+    window = windows.window(node)
+    is_float = data.dtype == np.float32
+    taken = patches(data.astype(np.float32 if is_float else np.int64), window, 0)
+    counts = patches(np.ones((1, *data.shape[1:3], 1), np.int64), window, 0).sum(axis=(3, 4))
+    sums = taken.sum(axis=(3, 4))
+    if is_float:
+        return np.clip(sums / counts.astype(np.float32), *limits_of(node.options["fused_activation_function"]))
+    half = np.where(sums > 0, counts // 2, -(counts // 2))
+    means = np.trunc((sums + half) / counts).astype(np.int64)
+    return np.clip(means, *activation_range(node.options["fused_activation_function"], node.output))
+
+
+@interprets("MAX_POOL_2D")
+def maximum(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The greatest stored value."""
+    [data] = arrays
+    if data.dtype == np.float32:
+        found = patches(data, windows.window(node), np.finfo(np.float32).min).max(axis=(3, 4))
+        return np.clip(found, *limits_of(node.options["fused_activation_function"]))
+    found = patches(data.astype(np.int64), windows.window(node), -(1 << 40)).max(axis=(3, 4))
+    return np.clip(found, *activation_range(node.options["fused_activation_function"], node.output))
+
+
+@interprets("L2_POOL_2D")
+def root_mean_square(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The root of the mean of the squares."""
+    [data] = arrays
+    window = windows.window(node)
+    counts = patches(np.ones((1, *data.shape[1:3], 1), np.float32), window, 0).sum(axis=(3, 4))
+    found = np.sqrt((patches(data, window, 0) ** 2).sum(axis=(3, 4)) / counts)
+    return np.clip(found, *limits_of(node.options["fused_activation_function"]))
+
+
+@interprets("RESIZE_NEAREST_NEIGHBOR")
+def nearest(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Repeated or omitted rows and columns."""
+    rows, columns = (list(resizing.nearest(node, axis)) for axis in (1, 2))
+    return arrays[0][:, rows][:, :, columns]
+
+
+@interprets("RESIZE_BILINEAR")
+def bilinear(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Weighted means of four elements, in the order of the reference kernel."""
+    return interpolated(arrays[0], resizing.line(node, 1), resizing.line(node, 2))
+
+
+def interpolated(image: Any, rows: resizing.Line, columns: resizing.Line) -> Any:
+    """Return weighted means of four elements of [n,h,w,c]."""
+    is_fixed = image.dtype in (np.int8, np.int16)
+    data = image.astype(np.int64 if is_fixed else np.float32)
+    dtype = data.dtype
+    y0, y1, wy, ry = (np.asarray(one) for one in (rows.first, rows.second, rows.weights, rows.rests))
+    x0, x1, wx, rx = (np.asarray(one) for one in (columns.first, columns.second, columns.weights, columns.rests))
+    wy, ry = (one.astype(dtype)[:, None, None] for one in (wy, ry))
+    wx, rx = (one.astype(dtype)[:, None] for one in (wx, rx))
+    total = data[:, y0][:, :, x0] * ry * rx + data[:, y1][:, :, x0] * wy * rx
+    total = total + data[:, y0][:, :, x1] * ry * wx + data[:, y1][:, :, x1] * wy * wx
+    if is_fixed:
+        rounded = total + np.where(total > 0, 1 << 19, -(1 << 19))
+        return np.where(rounded < 0, -(-rounded >> 20), rounded >> 20)
+    return total if image.dtype == np.float32 else np.trunc(total + np.float32(0.5))

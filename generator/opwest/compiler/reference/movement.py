@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that change the shape or the order of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Node, Rules
+from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.semantics import movement, slices
+
+
+@interprets("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+def reshape(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The same elements."""
+    return arrays[0]
+
+
+@interprets("TRANSPOSE")
+def transpose(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The dimensions in another order."""
+    return np.transpose(arrays[0], movement.permutation(node))
+
+
+@interprets("TILE")
+def tile(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Repeated along each dimension."""
+    return np.tile(arrays[0], movement.multiples(node))
+
+
+@interprets("BROADCAST_TO")
+def broadcast(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Under numpy's rule."""
+    return np.broadcast_to(arrays[0], node.output.shape)
+
+
+@interprets("REVERSE_V2")
+def reverse(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Some dimensions from the back."""
+    return np.flip(arrays[0], tuple(movement.reversed_axes(node)))
+
+
+@interprets("SPACE_TO_DEPTH")
+def space_to_depth(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Blocks become channels, row by row."""
+    n, rows, columns, depth = node.output.shape
+    block = node.options["block_size"]
+    split = arrays[0].reshape(n, rows, block, columns, block, depth // block**2)
+    return split.transpose(0, 1, 3, 2, 4, 5)
+
+
+@interprets("DEPTH_TO_SPACE")
+def depth_to_space(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Channels become blocks."""
+    n, rows, columns, depth = node.input(0).shape
+    block = node.options["block_size"]
+    split = arrays[0].reshape(n, rows, columns, block, block, depth // block**2)
+    return split.transpose(0, 1, 3, 2, 4, 5)
+
+
+@interprets("SPACE_TO_BATCH_ND")
+def space_to_batch(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Elements at the same place of all blocks become an image."""
+    steps, paddings = movement.block_shape(node)
+    found = node.output.quantization
+    is_quantised = found is not None and node.output.dtype in ("int8", "uint8", "int16")
+    fill = found.zeros[0] if is_quantised and found is not None else 0
+    padded = np.pad(arrays[0], ((0, 0), *paddings, (0, 0)), constant_values=fill)
+    parts = [
+        padded[(slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))]
+        for place in np.ndindex(*steps)
+    ]
+    return np.concatenate(parts, axis=0)
+
+
+@interprets("BATCH_TO_SPACE_ND")
+def batch_to_space(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The reverse, without the cropped edges."""
+    steps, crops = movement.block_shape(node)
+    data = arrays[0]
+    batch = data.shape[0] // int(np.prod(steps))
+    whole = np.zeros((batch, *(n * s for n, s in zip(data.shape[1:], steps, strict=False)), data.shape[-1]), data.dtype)
+    for number, place in enumerate(np.ndindex(*steps)):
+        index = (slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))
+        whole[index] = data[number * batch : (number + 1) * batch]
+    inner = (slice(before, n - after) for (before, after), n in zip(crops, whole.shape[1:], strict=False))
+    return whole[(slice(None), *inner)]
+
+
+@interprets("SLICE", "STRIDED_SLICE")
+def cut(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """A part of each dimension."""
+    parts = slices.cuts(node)
+    data = arrays[0].reshape([part.size for part in parts])
+    return data[np.ix_(*(part.start + np.arange(part.count) * part.step for part in parts))] if parts else data
+
+
+@interprets("SPLIT", "SPLIT_V", "UNPACK")
+def split(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Parts along an axis."""
+    axis, sizes = slices.parts(node)
+    return tuple(np.split(arrays[1 if node.kind == "SPLIT" else 0], np.cumsum(sizes)[:-1], axis=axis))
+
+
+@interprets("CONCATENATION")
+def concatenate(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Joined along an axis; uint8 inputs are brought to the scale of the result."""
+    axis, _ = slices.joined(node)
+    found = []
+    for i, array in enumerate(arrays):
+        table = slices.rescaling(node.input(i), node.output)
+        taken = array if table is None else np.asarray(table, np.uint8)[array]
+        found.append(taken if taken.ndim else taken.reshape(1))
+    return np.concatenate(found, axis=axis)
+
+
+@interprets("PACK")
+def pack(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Joined along a new axis."""
+    return np.stack(arrays, axis=slices.joined(node)[0])
+
+
+@interprets("PAD", "PADV2")
+def pad(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """One value around the data."""
+    fill = movement.fill_of(node)
+    value = arrays[2].reshape(-1)[0] if fill is None else fill
+    return np.pad(arrays[0], movement.amounts(node), constant_values=value)
+
+
+@interprets("MIRROR_PAD")
+def mirror(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The data mirrored at its edges."""
+    mode: Any = node.options["mode"].lower()
+    return np.pad(arrays[0], movement.amounts(node), mode=mode)
+
+
+@interprets("FILL")
+def fill(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """One value."""
+    return np.broadcast_to(arrays[1].reshape(()), node.output.shape)
+
+
+@interprets("ZEROS_LIKE")
+def zeros(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Zeros."""
+    return np.zeros(node.output.shape)
+
+
+@interprets("SHAPE")
+def shape(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The dimensions of the input."""
+    return np.asarray(node.input(0).shape)
+
+
+@interprets("RANK")
+def rank(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The number of dimensions of the input."""
+    return np.asarray(len(node.input(0).shape))
+
+
+@interprets("RANGE")
+def numbers(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Repeated addition, in the dtype. Source: kernels/range.cc, CalculateRange."""
+    start, _, delta = (array.reshape(()) for array in arrays)
+    found = np.full(node.output.shape, delta)
+    found[:1] = start
+    return np.cumsum(found, dtype=found.dtype)
+
+
+@interprets("BROADCAST_ARGS")
+def arguments(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The common shape of two shapes."""
+    return np.asarray(np.broadcast_shapes(*(tuple(int(n) for n in one) for one in arrays)))
+
+
+@interprets("WHERE")
+def where(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The places of elements that are not zero."""
+    return np.argwhere(arrays[0])
+
+
+def _checked(indices: Any, limit: int) -> Any:
+    """Return indices that are inside of their dimension."""
+    if indices.size and not 0 <= indices.min() <= indices.max() < limit:
+        raise ValueError(f"an index is outside of 0 to {limit - 1}")
+    return indices.astype(np.int64)
+
+
+@interprets("GATHER")
+def gather(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Slices along an axis; batches have indices of their own."""
+    data, indices = arrays
+    axis, batches = slices.gather_axes(node)
+    taken = _checked(indices, data.shape[axis])
+    if not batches:
+        return np.take(data, taken, axis=axis)
+    found = np.zeros(node.output.shape, data.dtype)
+    for place in np.ndindex(*data.shape[:batches]):
+        found[place] = np.take(data[place], taken[place], axis=axis - batches)
+    return found
+
+
+def _places(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple(_checked(indices[..., i], shape[i]) for i in range(indices.shape[-1]))
+
+
+@interprets("GATHER_ND")
+def gather_nd(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Slices at tuples of indices."""
+    data, indices = arrays
+    return data[_places(indices, data.shape)]
+
+
+@interprets("EMBEDDING_LOOKUP")
+def embedding(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Rows, of int8 also as float32."""
+    indices, data = arrays
+    taken = _checked(indices, data.shape[0])
+    if not slices.is_hybrid(node):
+        return data[taken]
+    quantization = node.input(1).quantization
+    assert quantization is not None
+    scales = np.asarray(quantization.scales, np.float32)
+    factors = scales[taken] if quantization.axis == 0 else np.repeat(scales, len(taken))
+    return data[taken].astype(np.float32) * factors.reshape(-1, *[1] * (data.ndim - 1))
+
+
+@interprets("SCATTER_ND")
+def scatter(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Zeros plus the updates at their places; equal places add up, and integers wrap."""
+    indices, updates = arrays[:2]
+    found = np.zeros(node.output.shape, updates.dtype)
+    places = _places(indices, found.shape)
+    (np.logical_or if updates.dtype == np.bool_ else np.add).at(found, places, updates)
+    return found
+
+
+@interprets("DYNAMIC_UPDATE_SLICE")
+def update(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The data with an update; its start is clamped."""
+    data, part, starts = arrays
+    limits = np.asarray(data.shape) - np.asarray(part.shape)
+    first = np.clip(starts.astype(np.int64), 0, limits)
+    found = data.copy()
+    found[tuple(slice(int(a), int(a) + n) for a, n in zip(first, part.shape, strict=True))] = part
+    return found
+
+
+@interprets("ONE_HOT")
+def one_hot(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """One of two values by the index."""
+    indices, _, on, off = arrays
+    axis = slices.one_hot_axis(node)
+    depth = node.output.shape[axis]
+    is_on = np.expand_dims(indices, axis) == np.arange(depth).reshape(-1, *[1] * (indices.ndim - axis))
+    return np.where(is_on, on.reshape(()), off.reshape(()))

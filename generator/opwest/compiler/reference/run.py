@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a graph, or one node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import opwest.compiler.reference  # noqa: F401 - fills the table of functions
+from opwest.compiler.graph.types import Graph, Node, Rules, Tensor
+from opwest.compiler.reference.registry import FUNCTIONS
+
+Values = dict[Tensor, Any]
+
+
+def run_node(node: Node, arrays: Sequence[Any], rules: Rules) -> tuple[Any, ...]:
+    """Return the results of a node, in the dtypes and shapes of its tensors."""
+    with np.errstate(all="ignore"):
+        found = FUNCTIONS[node.kind](node, arrays, rules)
+    results = found if isinstance(found, tuple) else (found,)
+    return tuple(
+        np.asarray(array).astype(tensor.dtype).reshape(tensor.shape)
+        for array, tensor in zip(results, node.outputs, strict=True)
+    )
+
+
+def run_graph(graph: Graph, inputs: Sequence[Any], state: Values | None = None) -> Values:
+    """Return the arrays of all tensors after one run. `state` has the content of states, and is updated."""
+    values: Values = dict(zip(graph.inputs, inputs, strict=True))
+    state = {} if state is None else state
+    for tensor in _states(graph):
+        if tensor not in state:
+            state[tensor] = initial_content(tensor)
+        values[tensor] = state[tensor]
+    for node in graph.nodes:
+        arrays = [_array(tensor, values) for tensor in node.inputs]
+        values.update(zip(node.outputs, run_node(node, arrays, graph.rules), strict=True))
+    for tensor in graph.outputs:
+        values.setdefault(tensor, tensor.content)
+    state.update({one: np.array(_array(after, values)) for one, after in graph.updates.items()})
+    return values
+
+
+def initial_content(tensor: Tensor) -> Any:
+    """Return the content of a state before the first run."""
+    return np.zeros(tensor.shape, tensor.dtype) if tensor.content is None else np.array(tensor.content)
+
+
+def _states(graph: Graph) -> list[Tensor]:
+    """Return the states that the graph reads or updates."""
+    used = [one for node in graph.nodes for one in node.inputs if one is not None]
+    return [one for one in dict.fromkeys((*used, *graph.outputs, *graph.updates)) if one.is_state]
+
+
+def outputs_of(graph: Graph, values: Mapping[Tensor, Any]) -> list[Any]:
+    """Return the outputs of a run."""
+    return [values[tensor] for tensor in graph.outputs]
+
+
+def _array(tensor: Tensor | None, values: Values) -> Any:
+    if tensor is None:
+        return None
+    return tensor.content if tensor.is_constant else values[tensor]

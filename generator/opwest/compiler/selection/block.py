@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One block of layers in stripes: the rows of each call, the buffers between the layers, and the memory of all.
+
+The last layer computes some rows of its result at a time. Before each call of a layer, the layers before it compute the
+rows that it reads. A buffer has room for the rows of a tensor that a layer still reads; before rows are added, the
+others are dropped, and the rest moves to the start of the buffer. Each row is computed once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from math import prod
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
+from opwest.compiler.ir.program import Operation, Value
+from opwest.compiler.ir.stripes import ALIGN, Buffer, Layer, Source, Striped
+from opwest.compiler.semantics.fixed_point import RANGES
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a layer reads the rows of one of its inputs."""
+
+    stride: int = 1
+    before: int = 0
+    reach: int = 1
+    fill: int | None = None
+    """The value of the bytes of rows outside of the input; None: no such row is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A layer for some rows, in the variant with the least cycles."""
+
+    operation: Operation
+    variant: str
+    scratch: int
+    """Bytes."""
+
+
+def readings(operation: Operation) -> tuple[Reading, ...] | None:
+    """Return how a layer reads its inputs that are no constants; None if it cannot be computed row by row."""
+    if type(operation) not in (Convolution, ConvolutionSum, Depthwise, Pool, Elementwise):
+        return None
+    if isinstance(operation, Elementwise) and operation.forbidden is not None:  # a layer of a block returns no status
+        return None
+    data = [one for one in operation.inputs if one.role != "constant"]
+    [result] = operation.results
+    if not data or any(len(one.shape) != 4 or one.shape[0] != 1 or one.pitch for one in (*data, result)):
+        return None
+    if isinstance(operation, Elementwise):
+        constants = [one for one in operation.inputs if one.role == "constant"]
+        is_by_row = all(one.shape == result.shape for one in data)
+        is_by_row = is_by_row and all(len(one.shape) < 3 or one.shape[-3] == 1 for one in constants)
+        return tuple(Reading() for _ in data) if is_by_row else None
+    if len(data) < len(operation.inputs):  # a constant operand of a sum has all rows
+        return None
+    first = _window_reading(operation)
+    return None if first is None else (first, *(Reading() for _ in data[1:]))
+
+
+def _window_reading(operation: Operation) -> Reading | None:
+    window = operation.window  # type: ignore[attr-defined]
+    height, dtype = operation.inputs[0].shape[1], operation.inputs[0].dtype
+    stride, before = window.stride[0], window.before[0]
+    reach = (window.size[0] - 1) * window.dilation[0] + 1
+    if before == 0 and (window.result[0] - 1) * stride + reach <= height:
+        return Reading(stride, 0, reach)
+    if isinstance(operation, Pool):
+        # Elements of the padding do not count: the least value is no maximum, but averages have another divisor.
+        fill = RANGES[dtype][0] if operation.kind == "maximum" and dtype in ("int8", "uint8") else None
+    else:
+        zero = operation.zero  # type: ignore[attr-defined]
+        fill = zero if zero == 0 or np.dtype(dtype).itemsize == 1 else None
+    return None if fill is None else Reading(stride, before, reach, fill)
+
+
+def part_of(operation: Operation, count: int) -> Operation:
+    """Return a layer for `count` rows of its result, with values of its own."""
+    found = readings(operation)
+    assert found is not None
+    pending = iter(found)
+    inputs = []
+    for value in operation.inputs:
+        if value.role == "constant":
+            inputs.append(value)
+            continue
+        one = next(pending)
+        inputs.append(_rows(value, "input", (count - 1) * one.stride + one.reach))
+    changes: dict[str, object] = {"inputs": tuple(inputs), "results": (_rows(operation.results[0], "output", count),)}
+    window = getattr(operation, "window", None)
+    if window is not None:
+        changes["window"] = dataclasses.replace(window, before=(0, window.before[1]), result=(count, window.result[1]))
+    return dataclasses.replace(operation, **changes)  # type: ignore[arg-type]
+
+
+def _rows(value: Value, role: str, count: int) -> Value:
+    return Value(role, role, value.dtype, (1, count, *value.shape[2:]), value.quantization)
+
+
+def divisor(number: int, most: int) -> int:
+    """Return the largest divisor of a number that is at most `most`."""
+    return next(one for one in range(min(number, most), 0, -1) if number % one == 0)
+
+
+def pitch_of(value: Value) -> int:
+    """Return the bytes of a row of [n,h,w,c]."""
+    return prod(value.shape[2:]) * np.dtype(value.dtype).itemsize
+
+
+class Layouts:
+    """The layouts of blocks: the same for all processors."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[tuple[Operation, ...], int, int], Layout | None] = {}
+
+    def of(self, operations: Sequence[Operation], turn: int, most: int) -> Layout | None:
+        """Return the layout of a block of operations; None if they cannot be one.
+
+        Only the last result is read after the block. A call of the last layer computes `turn` rows, calls of the others
+        at most `most`.
+        """
+        key = (tuple(operations), turn, most)
+        if key not in self._found:
+            shape = _shape(operations, turn, most)
+            self._found[key] = None if shape is None else _layout(shape)
+        return self._found[key]
+
+
+def block_of(
+    operations: Sequence[Operation], layout: Layout, part: Callable[[Operation, int], Part], copies: str
+) -> Striped:
+    """Return the block of layers. `part` returns a layer for a number of rows."""
+    shape = layout.shape
+    parts = [part(operation, count) for operation, count in zip(operations, shape.counts, strict=True)]
+    layers = tuple(
+        Layer(one.operation, one.variant, count, height, tuple(sources))
+        for one, count, height, sources in zip(parts, shape.counts, shape.heights, shape.sources, strict=True)
+    )
+    numbers = ",".join(dict.fromkeys(one.label.split(" ", 1)[0] for one in operations))
+    turn = shape.counts[-1]
+    return Striped(
+        f"{numbers} ({len(operations)} layers in stripes of {turn} {'row' if turn == 1 else 'rows'})",
+        tuple(shape.inputs),
+        operations[-1].results,
+        layers,
+        layout.buffers,
+        copies,
+        layout.in_place,
+        layout.size,
+        layout.size + max(one.scratch for one in parts),
+        layout.moved,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The buffers of a block."""
+
+    shape: _Shape
+    buffers: tuple[Buffer, ...]
+    size: int
+    """The bytes of the buffers."""
+    in_place: tuple[int, ...]
+    moved: int
+
+
+def _layout(shape: _Shape) -> Layout:
+    run = _Run(shape)
+    run.all_rows()
+    offset, buffers = 0, []
+    for one, rows in zip(shape.buffers, run.most, strict=True):
+        buffers.append(dataclasses.replace(one, rows=rows, offset=offset))
+        offset += -(-rows * one.pitch // ALIGN) * ALIGN
+    return Layout(shape, tuple(buffers), offset, tuple(sorted(run.replaceable)), run.moved)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """A block before its buffers have sizes."""
+
+    counts: list[int]
+    sources: list[list[Source]]
+    heights: list[int]
+    """Of the results."""
+    buffers: list[Buffer]
+    readers: list[list[tuple[int, Source]]]
+    """By buffer: the layers that read it."""
+    inputs: list[Value]
+    result: Value
+
+
+def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | None:
+    numbers = {one.results[0]: number for number, one in enumerate(operations)}
+    found = [readings(one) for one in operations]
+    if any(one is None for one in found):
+        return None
+    given = [
+        list(zip([v for v in one.inputs if v.role != "constant"], some or (), strict=True))
+        for one, some in zip(operations, found, strict=True)
+    ]
+    heights = [one.results[0].shape[1] for one in operations]
+    rows = [0] * len(operations)
+    rows[-1] = turn
+    for number in reversed(range(len(operations))):
+        for value, reading in given[number]:
+            if value in numbers:
+                producer = numbers[value]
+                if producer >= number:
+                    return None
+                rows[producer] = max(rows[producer], rows[number] * reading.stride)
+    if 0 in rows or heights[-1] % turn:
+        return None
+    counts = [divisor(height, min(some, most)) for height, some in zip(heights[:-1], rows, strict=False)]
+    counts.append(turn)
+    inputs = list(dict.fromkeys(value for some in given for value, _ in some if value not in numbers))
+    buffers = _buffers(given, numbers, inputs)
+    if buffers is None:
+        return None
+    places = {one.layer if one.layer is not None else ~one.input: number for number, one in enumerate(buffers)}
+
+    def source(value: Value, one: Reading) -> Source:
+        if value in numbers:
+            return Source(places[numbers[value]], 0, one.stride, one.before, one.reach)
+        number = inputs.index(value)
+        return Source(None if one.fill is None else places[~number], number, one.stride, one.before, one.reach)
+
+    sources = [[source(*one) for one in some] for some in given]
+    readers: list[list[tuple[int, Source]]] = [[] for _ in buffers]
+    for layer, found_sources in enumerate(sources):
+        for one in found_sources:
+            if one.buffer is not None:
+                readers[one.buffer].append((layer, one))
+    return _Shape(counts, sources, heights, buffers, readers, inputs, operations[-1].results[0])
+
+
+def _buffers(
+    given: Sequence[Sequence[tuple[Value, Reading]]], numbers: Mapping[Value, int], inputs: Sequence[Value]
+) -> list[Buffer] | None:
+    """Return the buffers without their sizes: copies of inputs that are padded, then results of layers."""
+    readers: dict[Value, list[Reading]] = {}
+    for some in given:
+        for value, reading in some:
+            if value in numbers or reading.fill is not None:
+                readers.setdefault(value, []).append(reading)
+    found = []
+    for value in (*inputs, *numbers):
+        if value not in readers:
+            continue
+        fills = {one.fill for one in readers[value] if one.fill is not None}
+        if len(fills) > 1:
+            return None
+        layer, place = numbers.get(value), inputs.index(value) if value in inputs else 0
+        top = max(one.before for one in readers[value])
+        fill = fills.pop() if fills else 0
+        found.append(Buffer(layer, place, pitch_of(value), value.shape[1], 0, top, fill, 0))
+    return found
+
+
+@dataclass(eq=False)
+class _Run:
+    """The calls of a block, with numbers of rows instead of data: what the emitted code does."""
+
+    shape: _Shape
+    next: list[int] = field(default_factory=list)
+    """The row that each layer computes next."""
+    first: list[int] = field(default_factory=list)
+    """The first row in each buffer."""
+    filled: list[int] = field(default_factory=list)
+    """The rows of each buffer that are written, with the padding below."""
+    most: list[int] = field(default_factory=list)
+    """The rows that each buffer needs."""
+    moved: int = 0
+    replaceable: set[int] = field(default_factory=set)
+
+    def all_rows(self) -> None:
+        """Compute the result."""
+        shape = self.shape
+        self.next = [0] * len(shape.counts)
+        self.first = [-one.top for one in shape.buffers]
+        self.filled = [0] * len(shape.buffers)
+        self.most = [one.top for one in shape.buffers]  # the padding is written first
+        self.replaceable = set(range(len(shape.inputs)))
+        last = len(shape.counts) - 1
+        while self.next[last] < shape.heights[last]:
+            self._require(last)
+            self._check_replacement(self.next[last] + shape.counts[last])
+            self.next[last] += shape.counts[last]
+
+    def _require(self, layer: int) -> None:
+        """Compute the rows that the next call of a layer reads."""
+        end = self.next[layer] + self.shape.counts[layer]
+        for source in self.shape.sources[layer]:
+            if source.buffer is not None:
+                self._fill(source.buffer, (end - 1) * source.stride - source.before + source.reach)
+
+    def _fill(self, buffer: int, need: int) -> None:
+        """Write the rows of a buffer up to `need`."""
+        one, inside = self.shape.buffers[buffer], min(need, self.shape.buffers[buffer].height)
+        layer = one.layer
+        if layer is None:
+            if self.filled[buffer] < inside:
+                self._drop(buffer)
+                self.moved += (inside - self.filled[buffer]) * one.pitch
+                self._grow(buffer, inside)
+        else:
+            while self.next[layer] < inside:
+                self._require(layer)
+                self._drop(buffer)
+                self.next[layer] += self.shape.counts[layer]
+                self._grow(buffer, self.next[layer])
+        if self.filled[buffer] < need:
+            self._drop(buffer)
+            self._grow(buffer, need)
+
+    def _drop(self, buffer: int) -> None:
+        """Drop the rows that no layer reads any more."""
+        low = min(self._low(buffer), self.filled[buffer])
+        if low > self.first[buffer]:
+            self.moved += (self.filled[buffer] - low) * self.shape.buffers[buffer].pitch
+            self.first[buffer] = low
+
+    def _grow(self, buffer: int, end: int) -> None:
+        self.filled[buffer] = max(self.filled[buffer], end)
+        self.most[buffer] = max(self.most[buffer], self.filled[buffer] - self.first[buffer])
+
+    def _low(self, buffer: int) -> int:
+        """Return the first row of a buffer that a layer still reads."""
+        return min(self.next[layer] * one.stride - one.before for layer, one in self.shape.readers[buffer])
+
+    def _check_replacement(self, end: int) -> None:
+        """Drop the inputs with rows that the result overwrites before the last layer, or a later call, reads them."""
+        shape = self.shape
+        reached = end * pitch_of(shape.result)
+        for number in list(self.replaceable):
+            value = shape.inputs[number]
+            lows = [value.shape[1]]
+            for layer, sources in enumerate(shape.sources):
+                for source in sources:
+                    if source.buffer is None and source.input == number and self.next[layer] < shape.heights[layer]:
+                        lows.append(self.next[layer] * source.stride - source.before)
+            lows += [
+                self.filled[place]
+                for place, one in enumerate(shape.buffers)
+                if one.layer is None and one.input == number and self.filled[place] < one.height
+            ]
+            if reached > min(lows) * pitch_of(value):
+                self.replaceable.discard(number)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cost of a layer depends on, as a key of the table of measurements and as numbers for estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from math import prod
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir.movement import Move, runs
+from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, Pool
+from opwest.compiler.ir.program import Operation
+from opwest.compiler.ir.stripes import Striped
+from opwest.compiler.semantics.fixed_point import Requantisation
+
+GROUP = 8
+"""The neighbouring taps whose weights are added for variants that sum several products in 16 bits."""
+
+_KEYS: WeakKeyDictionary[Operation, str] = WeakKeyDictionary()
+"""The keys of the operations in use: sums over weights take time."""
+
+
+def kind_of(operation: Operation) -> str:
+    """Return the name of the operation: estimates are by kind."""
+    if isinstance(operation, Convolution):
+        return "dense" if operation.results[0].size == len(operation.weights) else "convolution"
+    if isinstance(operation, Striped):
+        return "stripes"
+    if isinstance(operation, Elementwise):
+        return type(operation.function).__name__.lower()
+    return type(operation).__name__.lower()
+
+
+def key_of(operation: Operation) -> str:
+    """Return the geometry, the dtype and what the legality of variants depends on."""
+    if operation not in _KEYS:
+        _KEYS[operation] = _key(operation, geometry_of(operation))
+    return _KEYS[operation]
+
+
+def key_without_pitch(operation: Operation) -> str:
+    """Return the key of a layer with a result whose rows follow each other."""
+    return _key(operation, geometry_without_pitch(operation))
+
+
+def _key(operation: Operation, geometry: str) -> str:
+    words = _legality(operation) if isinstance(operation, Convolution | Depthwise) else []
+    return " ".join([geometry, *words])
+
+
+def geometry_of(operation: Operation) -> str:
+    """Return the shapes, the window and the dtype: layers that agree in them can share code."""
+    if isinstance(operation, Striped):
+        # Two blocks never share code.
+        return operation.label
+    return geometry_without_pitch(operation) + "".join(f" pitch {one.pitch}" for one in operation.results if one.pitch)
+
+
+def geometry_without_pitch(operation: Operation) -> str:
+    """Return the geometry of a layer with a result whose rows follow each other."""
+    data = (*operation.inputs, *operation.results)[0]
+    words = [kind_of(operation), data.dtype, *(_shape(one.shape) for one in operation.inputs)]
+    words.append(f"to {_shape(operation.results[0].shape)}")
+    window = getattr(operation, "window", None)
+    if window is not None:
+        size, stride, dilation, before = map(_shape, (window.size, window.stride, window.dilation, window.before))
+        words.append(f"window {size} stride {stride} dilation {dilation} before {before}")
+    if isinstance(operation, Pool):
+        words.append(operation.kind)
+    return " ".join(words)
+
+
+def _shape(shape: Any) -> str:
+    return "x".join(map(str, shape)) or "1"
+
+
+def _legality(operation: Convolution | Depthwise) -> list[str]:
+    finish = operation.finish
+    if not isinstance(finish, Requantisation):
+        return ["float"]
+    weights = operation.weights
+    flat = (
+        weights.reshape(-1, weights.shape[-1]).T
+        if isinstance(operation, Depthwise)
+        else weights.reshape(len(weights), -1)
+    )
+    sizes = np.abs(flat.astype(np.int64) - operation.weight_zero)
+    padded = np.pad(sizes, ((0, 0), (0, -sizes.shape[1] % GROUP)))
+    grouped = int(padded.reshape(len(padded), -1, GROUP).sum(axis=2).max(initial=0))
+    shifts = [one.shift for one in finish.multipliers]
+    words = [finish.rounding.value, "relu" if finish.low == finish.zero else "signed"]
+    words.append("left" if max(shifts) > 0 else "unshifted" if max(shifts) == 0 else "right")
+    words.append(f"weights {int(sizes.sum(axis=1).max(initial=0)).bit_length()}:{grouped.bit_length()}")
+    return words
+
+
+def numbers_of(operation: Operation) -> dict[str, int]:
+    """Return what estimates are linear in: products or runs of copies, results, elements of data, calls."""
+    result = operation.results[0].size
+    weights = getattr(operation, "weights", None)
+    products = 0
+    if isinstance(operation, Convolution):
+        products = result * prod(weights.shape[1:]) if weights is not None else 0
+    elif isinstance(operation, Depthwise):
+        products = result * prod(weights.shape[:2]) if weights is not None else 0
+    elif isinstance(operation, Pool):
+        products = result * prod(operation.window.size)
+    elif isinstance(operation, Move):
+        # A copy costs more for each of its runs than for its elements.
+        products = sum(runs(one) for one in operation.regions)
+    return {"product": products, "result": result, "data": sum(one.size for one in operation.inputs), "call": 1}
+
+
+TERMS = ("product", "result", "data", "call")
+ABSENT = {"product": 12.0, "result": 40.0, "data": 10.0, "call": 400.0}
+"""The estimate for a variant without measurements. It is high: variants with measurements are preferred."""
+ABSENT_CODE = 1500
+ABSENT_FUNCTION = 8000
+"""The bytes of a function of a library that was not measured, with those that it calls."""
+MOVED, CALL = 1.0, 40.0
+"""The cycles for a byte that a block in stripes copies, and for a call of a layer in it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a variant."""
+
+    cycles: float
+    code: int
+    """Bytes, without constants and functions of libraries."""
+    is_measured: bool
+    source: str = ""
+    """That of a measurement, if it is known."""
+
+    @property
+    def is_of_board(self) -> bool:
+        """Whether the cycles are of the counter of a board, not of instructions that QEMU counted."""
+        return bool(self.source) and not self.source.startswith("qemu-system-")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Measurements of one core."""
+
+    core: str
+    layers: Mapping[str, Mapping[str, tuple[int, int]]]
+    """By key and variant: cycles, bytes of code."""
+    estimates: Mapping[str, Mapping[str, Mapping[str, float]]]
+    """By kind and variant: cycles of each of TERMS, and bytes of code."""
+    measured: str = ""
+    """The source of the measurements: the emulator or the board with its counter, and the compiler."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By key: the source of a layer in a table that was made of several."""
+    functions: Mapping[str, int] = field(default_factory=dict)
+    """By function of a library: bytes of code, with the functions that it calls."""
+
+    def cost(self, operation: Operation, variant: str) -> Cost:
+        """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
+        if isinstance(operation, Striped):
+            return self._striped(operation)
+        found = self.layers.get(key_of(operation), {}).get(variant)
+        if found is None and any(one.pitch for one in operation.results):
+            # The stores have other addresses, and hardly any variant needs more instructions for them.
+            found = self.layers.get(key_without_pitch(operation), {}).get(variant)
+        if found is not None:
+            return Cost(found[0], found[1], True, self._source(key_of(operation)))
+        terms = self.estimates.get(kind_of(operation), {}).get(variant)
+        numbers = numbers_of(operation)
+        given: Mapping[str, float] = ABSENT if terms is None else terms
+        cycles = sum(given[term] * numbers[term] for term in TERMS)
+        return Cost(cycles, ABSENT_CODE if terms is None else int(terms["code"]), False)
+
+    def function_code(self, name: str) -> int:
+        """Return the bytes of a function of a library, which all layers that call it share."""
+        return self.functions.get(name, ABSENT_FUNCTION)
+
+    def _striped(self, block: Striped) -> Cost:
+        costs = [self.cost(one.operation, one.variant) for one in block.layers]
+        calls = [one.height // one.count for one in block.layers]
+        cycles = sum(count * (one.cycles + CALL) for count, one in zip(calls, costs, strict=True))
+        code = sum({key_of(one.operation): cost.code for one, cost in zip(block.layers, costs, strict=True)}.values())
+        return Cost(cycles + block.moved * MOVED, code, all(one.is_measured for one in costs))
+
+    def replaced_by(self, other: Table) -> Table:
+        """Return a table with the entries of both. Those of `other` take precedence."""
+        layers = {
+            key: {**self.layers.get(key, {}), **other.layers.get(key, {})} for key in {**self.layers, **other.layers}
+        }
+        kinds = {**self.estimates, **other.estimates}
+        estimates = {kind: {**self.estimates.get(kind, {}), **other.estimates.get(kind, {})} for kind in kinds}
+        sources = {key: table._source(key) for table in (self, other) for key in table.layers}
+        functions = {**self.functions, **other.functions}
+        return Table(self.core, layers, estimates, other.measured or self.measured, sources, functions)
+
+    def _source(self, key: str) -> str:
+        return self.sources.get(key, self.measured)

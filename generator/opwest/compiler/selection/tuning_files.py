@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of measurements, tuning.yaml: read, check, merge, write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.processors import CORES
+from opwest.compiler.selection.costs import TERMS, Table
+from opwest.manifest.located import Items
+from opwest.manifest.located import Mapping as Located
+from opwest.manifest.yaml_reader import describe, read_yaml
+from opwest.project.disk import system_faults
+
+DEFAULTS = Path(__file__).resolve().parent / "tuning.yaml"
+VERSION = 1
+KERNELS = 1
+"""The version of the emitted operators. It changes with the cost of a variant; then files must be measured again."""
+_AGAIN = "measure again with opwest tune"
+_NOTE = (
+    "# Written by `opwest tune`. `measured` is the source of the cycles of a core. Those of qemu-system-... are",
+    "# counted instructions in a model, not of silicon; those of a board are of its counter.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Measurements by core."""
+
+    cores: Mapping[str, Table]
+    classes: Mapping[str, str]
+    """By class of processors: the core whose costs decide, instead of that of `processors.py`."""
+
+    def of(self, core: str) -> Table:
+        """Return the measurements of a core."""
+        return self.cores.get(core, Table(core, {}, {}))
+
+
+def read_tables(paths: Iterable[Path] = ()) -> Tables:
+    """Return opwest's own measurements, replaced by those of further files. Raises OpwestError with all faults."""
+    import yaml
+
+    # This file is a part of opwest, and a reader with positions is slow.
+    content = yaml.load(DEFAULTS.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return merged([_tables(content), *(read_file(path) for path in paths)])
+
+
+def read_file(path: Path) -> Tables:
+    """Return the measurements of one file. Raises OpwestError with all faults."""
+    faults = Diagnostics()
+    with system_faults(path, "cannot read the table of measurements"):
+        text = path.read_bytes()
+    root = read_yaml(text, str(path), faults)
+    if root is not None:
+        faults.sources[str(path)] = text
+        _Checker(faults).root(root)
+    faults.raise_if_errors()
+    assert root is not None
+    return _tables(root)
+
+
+def merged(tables: Iterable[Tables]) -> Tables:
+    """Return the entries of all. Those of later ones take precedence."""
+    cores: dict[str, Table] = {}
+    classes: dict[str, str] = {}
+    for one in tables:
+        for core, table in one.cores.items():
+            cores[core] = cores[core].replaced_by(table) if core in cores else table
+        classes.update(one.classes)
+    return Tables(cores, classes)
+
+
+def text_of(tables: Tables) -> str:
+    """Return the text of a file."""
+    return "\n".join([*_NOTE, *_lines(tables)])
+
+
+def _tables(content: Mapping[str, Any]) -> Tables:
+    cores = {}
+    for core, found in content.get("cores", {}).items():
+        layers = {
+            key: {name: (one[0], one[1]) for name, one in variants.items()}
+            for key, variants in found.get("layers", {}).items()
+        }
+        functions = found.get("functions", {})
+        cores[core] = Table(core, layers, found.get("estimates", {}), found.get("measured", ""), functions)
+    return Tables(cores, content.get("classes", {}))
+
+
+def _lines(tables: Tables) -> Iterator[str]:
+    yield f"version: {VERSION}"
+    yield f"kernels: {KERNELS}"
+    if tables.classes:
+        yield "classes:  # the core whose costs decide for a class of processors"
+        yield from (f"  {name}: {core}" for name, core in sorted(tables.classes.items()))
+    yield "cores:"
+    for core, table in sorted(tables.cores.items()):
+        yield f"  {core}:"
+        if table.measured:
+            yield f"    measured: {json.dumps(table.measured)}"
+        if table.functions:
+            yield "    functions:  # bytes of code of libraries, with what each function calls"
+            yield from (f"      {name}: {size}" for name, size in sorted(table.functions.items()))
+        if table.estimates:
+            yield "    estimates:"
+        for kind, variants in sorted(table.estimates.items()):
+            yield f"      {kind}:"
+            for name, terms in sorted(variants.items()):
+                inner = ", ".join(f"{term}: {round(terms[term], 3)}" for term in (*TERMS, "code"))
+                yield f"        {name}: {{{inner}}}"
+        yield "    layers:"
+        for key, measured in sorted(table.layers.items()):
+            yield f"      {json.dumps(key)}:"
+            yield "        {" + ", ".join(f"{name}: [{c}, {b}]" for name, (c, b) in sorted(measured.items())) + "}"
+    yield ""
+
+
+class _Checker:
+    """The checks of a file."""
+
+    def __init__(self, faults: Diagnostics) -> None:
+        self.faults = faults
+
+    def root(self, root: Located) -> None:
+        for key, wanted in (("version", VERSION), ("kernels", KERNELS)):
+            if root.get(key) != wanted or isinstance(root.get(key), bool):
+                what = f"unsupported '{key}': {describe(root[key])}" if key in root else f"missing key '{key}'"
+                self.faults.error(what, root.value_location(key), expected=f"{key}: {wanted}", hint=_AGAIN)
+        self.keys(root, ("version", "kernels", "classes", "cores"))
+        for name, core in self.items(root, "classes"):
+            of_class = [one for one, known in CORES.items() if known == name]
+            if core not in of_class:
+                expected = f"one of: {', '.join(of_class or sorted(set(CORES.values())))}"
+                what = f"invalid core {describe(core)} of class {name!r}" if of_class else f"unknown class {name!r}"
+                self.faults.error(what, root["classes"].key_location(name), expected=expected)
+        for core, found in self.items(root, "cores"):
+            if core not in CORES:
+                place = root["cores"].key_location(core)
+                self.faults.error(f"unknown core {core!r}", place, expected=f"one of: {', '.join(CORES)}")
+            elif self.is_mapping(found, root["cores"].value_location(core), f"core {core!r}"):
+                self.core(found)
+
+    def core(self, found: Located) -> None:
+        self.keys(found, ("measured", "functions", "estimates", "layers"))
+        if not isinstance(found.get("measured", ""), str):
+            self.faults.error(
+                f"invalid 'measured': {describe(found['measured'])}",
+                found.value_location("measured"),
+                expected="a text",
+            )
+        for name, size in self.items(found, "functions"):
+            self.number(size, found["functions"].value_location(name), f"bytes of code of {name!r}", int)
+        for kind, variants in self.items(found, "estimates"):
+            for name, terms in self.items(found["estimates"], kind):
+                place = variants.value_location(name)
+                if self.is_mapping(terms, place, f"the estimate of {name!r}"):
+                    self.keys(terms, (*TERMS, "code"))
+                    for term in (*TERMS, "code"):
+                        if term in terms:
+                            self.number(terms[term], terms.value_location(term), f"'{term}'", float)
+                        else:
+                            self.faults.error(f"missing key '{term}'", terms.location, expected="a number, at least 0")
+        for key, variants in self.items(found, "layers"):
+            for name, pair in self.items(found["layers"], key):
+                place = variants.value_location(name)
+                if not isinstance(pair, Items) or len(pair) != 2:
+                    expected = "[CYCLES, BYTES of code]"
+                    self.faults.error(f"invalid cost of {name!r}: {describe(pair)}", place, expected=expected)
+                    continue
+                for number, what in enumerate(("cycles", "bytes of code")):
+                    self.number(pair[number], pair.item_location(number), what, int)
+
+    def items(self, owner: Located, key: str) -> list[tuple[str, Any]]:
+        """Return the entries of a mapping below a key; none with a fault."""
+        found = owner.get(key)
+        if found is None and key not in owner:
+            return []
+        self.is_mapping(found, owner.value_location(key), f"'{key}'")
+        return list(found.items()) if isinstance(found, Located) else []
+
+    def is_mapping(self, value: Any, place: Location, what: str) -> bool:
+        if not isinstance(value, Located):
+            self.faults.error(f"invalid {what}: {describe(value)}", place, expected="a mapping")
+        return isinstance(value, Located)
+
+    def keys(self, owner: Located, known: Iterable[str]) -> None:
+        for key in owner:
+            if key not in known:
+                self.faults.error(f"unknown key {key!r}", owner.key_location(key), hint=nearest(key, known))
+
+    def number(self, value: Any, place: Location, what: str, kind: type) -> None:
+        allowed = (int,) if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, allowed) or not 0 <= value < 1 << 62:
+            expected = "an integer, at least 0" if kind is int else "a number, at least 0"
+            self.faults.error(f"invalid {what}: {describe(value)}", place, expected=expected)

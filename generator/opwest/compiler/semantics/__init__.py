@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators: for each family, the rows of the specification and the numbers of its arithmetic rules.
+
+Every module names the file of the reference implementation that it follows.
+"""
+
+from opwest.compiler.semantics import (
+    arithmetic,
+    elementwise,
+    layers,
+    lstm,
+    movement,
+    normalisation,
+    onnx,
+    recurrent,
+    reduction,
+    resizing,
+    slices,
+    windows,
+)
+
+__all__ = [
+    "arithmetic",
+    "elementwise",
+    "layers",
+    "lstm",
+    "movement",
+    "normalisation",
+    "onnx",
+    "recurrent",
+    "reduction",
+    "resizing",
+    "slices",
+    "windows",
+]

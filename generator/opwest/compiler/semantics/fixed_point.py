@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed-point numbers of TFLite: multipliers, roundings, clamps.
+
+Sources in TFLite: kernels/internal/quantization_util.cc (QuantizeMultiplier), kernels/internal/common.cc
+(MultiplyByQuantizedMultiplier), kernels/kernel_util.cc (CalculateActivationRangeQuantized), gemmlowp's fixedpoint.h.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
+
+LEAST_SHIFT = -31
+"""Smaller exponents are flushed: the multiplier becomes 0."""
+RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
+"""The least and greatest value of a quantised dtype."""
+
+
+class Rounding(enum.Enum):
+    """How a sum times a multiplier becomes an integer."""
+
+    TWICE = "twice"
+    """int32 sums: a doubling high multiplication rounded half up, then a shift rounded half away from zero."""
+    ONCE = "once"
+    """One shift of the 64-bit product, rounded half up."""
+    SIXTEEN = "sixteen"
+    """64-bit sums: the multiplier is reduced to 16 bits, then one shift, rounded half up."""
+    FLOAT = "float"
+    """onnxruntime: the sum as float32 times a float32 scale, rounded half to even."""
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """fixed * 2**(shift - 31): `fixed` is 0 or between 2**30 and 2**31 - 1; a negative `shift` shifts to the right."""
+
+    fixed: int
+    shift: int
+
+
+def quantize_multiplier(real: float) -> Multiplier:
+    """Return the fixed-point number nearest to a multiplier that is not negative. Raises Unsupported above 2**30."""
+    if real == 0.0:
+        return Multiplier(0, 0)
+    if not (math.isfinite(real) and real > 0):
+        raise Unsupported(f"the scales give the multiplier {real:g}", "a positive number")
+    fraction, shift = math.frexp(real)
+    fixed = math.floor(fraction * (1 << 31) + 0.5)
+    if fixed == 1 << 31:
+        fixed //= 2
+        shift += 1
+    if shift < LEAST_SHIFT:
+        return Multiplier(0, 0)
+    if shift > 30:
+        raise Unsupported(f"the scales give the multiplier {real:g}", "at most 2**30")
+    return Multiplier(fixed, shift)
+
+
+def round_away(value: float) -> int:
+    """Return the nearest integer, halves away from zero: C's round()."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def float32(value: float) -> float:
+    """Return a number rounded to float32: infinity above its range."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def one_quantization(tensor: Tensor) -> Quantization:
+    """Return the quantisation of a tensor with one scale. Raises Unsupported."""
+    found = tensor.quantization
+    if found is None:
+        raise Unsupported(f"'{tensor.name}' is {tensor.dtype} without a scale", "a quantised tensor")
+    if len(found.scales) != 1:
+        raise Unsupported(f"'{tensor.name}' has {len(found.scales)} scales", "one scale")
+    low, high = RANGES[tensor.dtype]
+    if not low <= found.zero <= high:
+        raise Unsupported(f"'{tensor.name}' is {tensor.dtype} with the zero point {found.zero}", f"{low} to {high}")
+    if tensor.dtype == "int16" and found.zero != 0:
+        raise Unsupported(f"'{tensor.name}' is int16 with the zero point {found.zero}", "0")
+    return found
+
+
+def quantize(value: float, quantization: Quantization) -> int:
+    """Return a real number in the quantised domain: the division and the rounding are those of float32."""
+    return quantization.zero + round_away(float(np.float32(value) / np.float32(quantization.scale)))
+
+
+_LIMITS: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+"""The clamp of a fused activation."""
+
+
+def limits_of(activation: str) -> tuple[float | None, float | None]:
+    """Return the real limits of a fused activation. Raises Unsupported."""
+    if activation not in _LIMITS:
+        raise Unsupported(f"fused activation {activation}", ", ".join(_LIMITS))
+    return _LIMITS[activation]
+
+
+def activation_range(activation: str, tensor: Tensor) -> tuple[int, int]:
+    """Return the least and greatest quantised value of a result with a fused activation."""
+    quantization = one_quantization(tensor)
+    low, high = RANGES[tensor.dtype]
+    least, greatest = limits_of(activation)
+    return (
+        low if least is None else max(low, quantize(least, quantization)),
+        high if greatest is None else min(high, quantize(greatest, quantization)),
+    )
+
+
+@dataclass(frozen=True)
+class Requantisation:
+    """From sums to a quantised result: times a multiplier, plus the zero point, clamped."""
+
+    multipliers: tuple[Multiplier, ...]
+    """One, or one for each channel."""
+    rounding: Rounding
+    zero: int
+    low: int
+    high: int
+    scales: tuple[float, ...] = ()
+    """The float32 multipliers of Rounding.FLOAT."""
+
+    def apply(self, sums: Any) -> Any:
+        """Return integer sums as int64 results; the last dimension of `sums` is that of the channels."""
+        return np.clip(self.scaled(sums) + self.zero, self.low, self.high)
+
+    def scaled(self, sums: Any) -> Any:
+        """Return the sums times the multipliers, as int64."""
+        sums = np.asarray(sums, np.int64)
+        if self.rounding is Rounding.FLOAT:
+            scales = np.asarray(self.scales, np.float32)
+            return np.rint(sums.astype(np.float32) * scales).astype(np.int64)
+        fixed = np.asarray([m.fixed for m in self.multipliers], np.int64)
+        shift = np.asarray([m.shift for m in self.multipliers], np.int64)
+        return scaled(sums, fixed, shift, self.rounding)
+
+
+def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
+    """Return int64 sums times fixed-point numbers. Sums of Rounding.TWICE wrap to 32 bits after the left shift."""
+    sums, fixed, shift = (np.asarray(one, np.int64) for one in (sums, fixed, shift))
+    if rounding is Rounding.ONCE:
+        places = 31 - shift
+        return (sums * fixed + (np.int64(1) << (places - 1))) >> places
+    if rounding is Rounding.SIXTEEN:
+        reduced = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
+        places = 15 - shift
+        return (sums * reduced + (np.int64(1) << (places - 1))) >> places
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    shifted = (sums << left).astype(np.int32).astype(np.int64)
+    return round_shift(doubled_high(shifted, fixed), right)
+
+
+def doubled_high(one: Any, other: Any) -> Any:
+    """Return the high 32 bits of twice the product, rounded. Source: gemmlowp, SaturatingRoundingDoublingHighMul."""
+    one, other = np.asarray(one, np.int64), np.asarray(other, np.int64)
+    # For INT32_MIN * INT32_MIN the sum is 2**31, which saturates.
+    return np.minimum((one * other + (1 << 30)) >> 31, 2**31 - 1)
+
+
+def round_shift(value: Any, places: Any) -> Any:
+    """Return a shift to the right, rounded half away from zero. Source: gemmlowp, RoundingDivideByPOT."""
+    value, places = np.asarray(value, np.int64), np.asarray(places, np.int64)
+    mask = (np.int64(1) << places) - 1
+    threshold = (mask >> 1) + (value < 0)
+    return (value >> places) + ((value & mask) > threshold)
+
+
+def multipliers_of(reals: Iterable[float]) -> tuple[Multiplier, ...]:
+    """Return the fixed-point numbers of several multipliers."""
+    return tuple(quantize_multiplier(real) for real in reals)
+
+
+GREATEST = 2**31 - 1
+_POWERS = (
+    (24, 1672461947),
+    (25, 1302514674),
+    (26, 790015084),
+    (27, 290630308),
+    (28, 39332535),
+    (29, 720401),
+    (30, 242),
+)
+"""exp(-2**k) with 0 integer bits for k from -2 to 4, by its bit in a number with 5 integer bits."""
+
+
+def shift_left(value: Any, places: Any) -> Any:
+    """Return a saturating shift to the left."""
+    return np.clip(np.asarray(value, np.int64) << places, -GREATEST - 1, GREATEST)
+
+
+def leading_zeros(value: Any) -> Any:
+    """Return the number of zeros above the highest bit of positive 32-bit numbers."""
+    return 32 - np.frexp(np.asarray(value, np.float64))[1].astype(np.int64)
+
+
+def exponential(value: Any) -> Any:
+    """Return exp with 0 integer bits of numbers that are not positive, with 5 integer bits."""
+    value = np.asarray(value, np.int64)
+    rest = (value & ((1 << 24) - 1)) - (1 << 24)
+    x = (rest << 5) + (1 << 28)
+    square = doubled_high(x, x)
+    third = doubled_high(square, x)
+    fourth = round_shift(doubled_high(square, square), 2)
+    tail = round_shift(doubled_high(fourth + third, 715827883) + square, 1)
+    result = 1895147668 + doubled_high(1895147668, x + tail)
+    remainder = rest - value
+    for bit, factor in _POWERS:
+        result = np.where(remainder & (1 << bit), doubled_high(result, factor), result)
+    return np.where(value == 0, GREATEST, result)
+
+
+def reciprocal(value: Any) -> Any:
+    """Return 1 / (1 + value) for numbers between 0 and 1: both have 0 integer bits."""
+    half = (np.asarray(value, np.int64) + GREATEST + 1) >> 1
+    x = 1515870810 + doubled_high(half, -1010580540)
+    for _ in range(3):
+        x = x + shift_left(doubled_high(x, (1 << 29) - doubled_high(half, x)), 2)
+    return shift_left(x, 1)
+
+
+def logarithm(value: Any) -> Any:
+    """Return the natural logarithm with 5 integer bits of numbers of at least 1, with 12 integer bits."""
+    value = np.asarray(value, np.int64)
+    root, fourth_root = 1518500250, 1805811301
+    zeros = leading_zeros(value)
+    one = shift_left(doubled_high(shift_left(value, zeros - 1), root), 1)
+    one_power = shift_left(12 - zeros, 25) + (1 << 23)
+    headroom = leading_zeros(doubled_high(value, root)) - 1
+    other = shift_left(value, headroom)
+    other_power = shift_left(12 - headroom, 25) - (1 << 23)
+    r = np.minimum(one, other)
+    power = np.maximum(one_power, other_power)
+    p = (r + fourth_root + 1) >> 1
+    q = 2 * (r - fourth_root)
+    square = doubled_high(q, q)
+    numerator = doubled_high(q, r) + doubled_high(doubled_high(q, square), 117049297)
+    denominator = doubled_high(p, 1057819769 + q + doubled_high(127690142, square)) + doubled_high(638450708, q)
+    product = doubled_high(round_shift(numerator, 6), reciprocal(denominator))
+    return shift_left(doubled_high(power, 1488522236) + product, 1)
+
+
+def inverse_root(value: Any) -> tuple[Any, Any]:
+    """Return 1 / sqrt of positive numbers as multipliers and shifts to the right; 0 is taken for 1."""
+    value = np.asarray(value, np.int64)
+    number, places = np.maximum(value, 2), np.full(value.shape, 11, np.int64)
+    while (large := number >= 1 << 29).any():
+        number = np.where(large, number >> 2, number)
+        places = places + large
+    pairs = (leading_zeros(number) - 1) // 2 - 1
+    places = places - pairs
+    number = (number << (2 * pairs)) >> 1
+    half, x = round_shift(number, 1), np.full(value.shape, 1 << 28, np.int64)
+    for _ in range(5):
+        cube = shift_left(doubled_high(doubled_high(x, x), x), 6)
+        x = shift_left(doubled_high((1 << 28) + (1 << 27), x) - doubled_high(half, cube), 3)
+    x = doubled_high(x, 1518500250)
+    x = np.where(places < 0, x << np.maximum(-places, 0), x)
+    small = value <= 1
+    return np.where(small, GREATEST, x), np.where(small, 0, np.maximum(places, 0))
+
+
+GREATEST_16 = 32767
+_POWERS_16 = (25520, 19875, 12055, 4435, 600, 11, 0)
+"""exp(-2**k) with 0 integer bits for k from -2 to 4."""
+
+
+def _product(one: Any, other: Any) -> Any:
+    """Return the high 16 bits of twice the product, rounded. Source: SaturatingRoundingDoublingHighMul."""
+    return np.minimum((one * other + (1 << 14)) >> 15, GREATEST_16)
+
+
+def _shift_left(value: Any, places: int) -> Any:
+    return np.clip(value << places, -GREATEST_16 - 1, GREATEST_16)
+
+
+def _negative(value: Any) -> Any:
+    """Return -value; that of -32768 is itself."""
+    return (-value).astype(np.int16).astype(np.int64)
+
+
+def _exponential(value: Any, bits: int) -> Any:
+    """Return exp with 0 integer bits of numbers that are not positive."""
+    quarter = 1 << (13 - bits)
+    rest = (value & (quarter - 1)) - quarter
+    x = (rest << bits) + (1 << 12)
+    square = _product(x, x)
+    fourth = round_shift(_product(square, square), 2)
+    tail = round_shift(_product(fourth + _product(square, x), 10923) + square, 1)
+    result = np.minimum(28918 + _product(28918, x + tail), GREATEST_16)
+    remainder = (rest - value).astype(np.int16).astype(np.int64)
+    for number, factor in enumerate(_POWERS_16[: bits + 2]):
+        result = np.where(remainder & (1 << (13 - bits + number)), _product(result, factor), result)
+    if bits > 5:
+        result = np.where(value < -(1 << (20 - bits)), 0, result)
+    return np.where(value == 0, GREATEST_16, result)
+
+
+def _inverse(value: Any) -> Any:
+    """Return 1 / ((1 + value) / 2) with 2 integer bits for numbers between 0 and 1."""
+    half = (value + GREATEST_16 + 1) >> 1
+    x = 23130 + _product(half, -15420)
+    for _ in range(3):
+        x = x + _shift_left(_product(x, (1 << 13) - _product(half, x)), 2)
+    return x
+
+
+def logistic(value: Any) -> Any:
+    """Return 1 / (1 + exp(-x)) with 0 integer bits of numbers with 3 integer bits."""
+    value = np.asarray(value, np.int64)
+    above = _shift_left(_inverse(_exponential(_negative(np.where(value > 0, value, _negative(value))), 3)), 1)
+    return np.where(value == 0, 1 << 14, np.where(value > 0, above, GREATEST_16 - above))
+
+
+def tanh(value: Any, bits: int) -> Any:
+    """Return tanh with 0 integer bits of numbers with up to 6 integer bits."""
+    value = np.asarray(value, np.int64)
+    below = np.where(value < 0, value, _negative(value))
+    result = _shift_left(_inverse(_exponential(below, bits + 1)) - (1 << 13), 2)
+    return np.where(value == 0, 0, np.where(value < 0, _negative(result), result))

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of the import: read, determine main's arguments, correct the code, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Literal
+
+from opwest.base.diagnostics import nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.faults import fault
+from opwest.compiler.folder import npz, refuse_occupied, write_folder
+from opwest.frontends.mlf.aot import Model, draft
+from opwest.frontends.mlf.c_text import foreign_calls
+from opwest.frontends.mlf.code import Code, Sources, read_code, with_headers
+from opwest.frontends.mlf.corrections import corrected
+from opwest.frontends.mlf.draft import Draft, TensorOption
+from opwest.frontends.mlf.graph import Graph
+from opwest.frontends.mlf.library import Library, read_library
+from opwest.frontends.mlf.manifest import manifest_text
+from opwest.frontends.mlf.metadata import Metadata, read_metadata
+from opwest.frontends.mlf.params import read_params
+from opwest.frontends.mlf.ports import Relay, kept_name, read_relay
+from opwest.frontends.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
+from opwest.frontends.mlf.wrapper import Header, interface_of, read_header
+from opwest.model.inputs.targets import fitting
+from opwest.objects.library_symbols import provider_of
+from opwest.objects.targets import named_targets
+from opwest.zephyr import cmsis_nn
+
+_LARGEST_TEXT = 1 << 22
+
+
+@dataclass(frozen=True)
+class Options:
+    """The request for an import."""
+
+    model: str | None = None
+    """The model's name; None: the module's."""
+    module: str | None = None
+    """The selected module of an archive with several."""
+    target: str | None = None
+    """The named target of compiled objects; None: the target in the objects."""
+    tensors: Mapping[str, TensorOption] = field(default_factory=dict)
+    compat: Literal["tvmgen"] | None = None
+    """microTVM's C interface for applications that use it."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import."""
+
+    folder: Path
+    model: str
+    version: int | None
+    """The version of the format; None without metadata.json."""
+    files: tuple[str, ...]
+    operators: int
+    steps: int
+    constant_bytes: int
+    workspace_bytes: int
+    tvm_workspace_bytes: int | None
+    """Bytes of memory in TVM's plan, if main is unpacked."""
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...]
+    header: str | None
+    """The header of microTVM's C interface in the format; None without one."""
+
+
+def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
+    """Import a tar or a directory in Model Library Format. Raises OpwestError before anything is written."""
+    options = options or Options()
+    if options.target is not None and options.target not in named_targets():
+        hint = nearest(options.target, named_targets())
+        raise fault(f"unknown target {options.target!r}", None, "a name listed by 'opwest targets'", hint)
+    refuse_occupied(folder)
+    library = read_library(path)
+    metadata = read_metadata(library, options.module)
+    code = read_code(library, metadata.module)
+    if options.target is not None and not code.objects:
+        raise fault("--target has no effect: the archive contains no objects", str(path))
+    relay, header = _relay(library, metadata), _header(library, metadata)
+    origin = f"Imported from {path.name} by `opwest import mlf`."
+    if code.main:
+        headers = with_headers(library, code.texts).headers
+        result = draft(Model(metadata, relay, header, code, options.tensors, str(path), headers))
+    else:
+        if options.tensors:
+            raise fault("--tensor has no effect: the graph records the tensors", str(path))
+        result = _graph(library, code, metadata, origin)
+    sources = with_headers(library, code.texts)
+    code.texts = dict(sources.texts)
+    result.files |= {f"operators/{name}": text.encode() for name, text in sources.headers.items()}
+    _add_code(result, code, metadata, origin, options.target, str(path), sources)
+    name = options.model or _model_name(metadata, result)
+    interface = interface_of(result, header, metadata, str(path)) if options.compat else None
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
+    write_folder(folder, files)
+    pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
+    return Imported(
+        folder,
+        name,
+        metadata.version,
+        tuple(sorted(files)),
+        len(result.operators),
+        len(result.steps),
+        sum(len(c) for n, c in files.items() if n.startswith("constants")),
+        result.memory[1]
+        if result.memory
+        else max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[0] if result.memory else None,
+        tuple(result.remarks),
+        tuple(result.warnings),
+        f"tvmgen_{metadata.module}.h" if header.inputs or header.outputs else None,
+    )
+
+
+def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Draft:
+    """Return a model of the graph executor."""
+    name = f"executor-config/graph/{metadata.module}.graph"
+    names = [name] if name in library.files else library.under("executor-config/graph/", ".graph", ".json")
+    if not names:
+        words = f"; exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
+        raise fault(
+            f"neither the function 'tvmgen_{metadata.module}___tvm_main__' nor a graph found{words[:200]}",
+            str(library.path),
+            "main of TVM's ahead-of-time executor, or executor-config/graph",
+        )
+    file = f"parameters/{metadata.module}.params"
+    content = library.files.get(file)
+    params = read_params(content, library.place(file)) if content is not None else {}
+    graph = Graph(library.files[names[0]], library.place(names[0]), code, metadata, params)
+    result = graph.draft(origin)
+    if graph.constants:
+        result.files["constants.npz"] = npz(graph.constants)
+    return result
+
+
+def _model_name(metadata: Metadata, result: Draft) -> str:
+    remarks: list[str] = []
+    name = kept_name(metadata.module, "model", set(), remarks)
+    result.remarks += [f"{remark}; --model selects another name" for remark in remarks]
+    return name
+
+
+def _relay(library: Library, metadata: Metadata) -> Relay:
+    names = library.under("src/", f"{metadata.module}.relay") or library.under("src/", ".relay", "relay.txt")
+    return read_relay(library.files[names[0]]) if names else Relay({}, None)
+
+
+def _header(library: Library, metadata: Metadata) -> Header:
+    content = library.files.get(f"codegen/host/include/tvmgen_{metadata.module}.h", b"")
+    if len(content) > _LARGEST_TEXT:
+        raise fault(f"the header has {len(content)} bytes", str(library.path), f"at most {_LARGEST_TEXT}")
+    return read_header(content.decode("utf-8", "replace"))
+
+
+def _add_code(
+    result: Draft,
+    code: Code,
+    metadata: Metadata,
+    origin: str,
+    target: str | None,
+    place: str,
+    sources: Sources,
+) -> None:
+    """Add sources and objects with their dependencies: libraries, an instruction set."""
+    needs = needs_of(code.texts.values(), _defined(code))
+    targets = [*_comments(code), *metadata.targets]
+    guards, remarks = _guards(needs, targets)
+    result.remarks += remarks
+    if needs.cmsis_nn and extension_of(targets) is None:
+        result.warnings.append(
+            "the operators call CMSIS-NN, but no target specifies the instruction set for its buffers (none, DSP or "
+            "MVE) with -mcpu: with another instruction set, the operators fail or compute wrong results"
+        )
+    head = f"/* {origin} You can edit it. */\n"
+    for name, text in code.texts.items():
+        own = needs_of([text], _defined(code))
+        bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
+        source = corrected(name, text, code.glue, head, guards if bound else [])
+        file = f"operators/{name}"
+        result.files[file] = source.text.encode()
+        result.objects.append((None, file))
+        result.remarks += source.remarks
+    for name, (content, _) in code.objects.items():
+        chosen = _object_target(code, name, target, place)
+        file = f"objects/{chosen}/{name}"
+        result.files[file] = content
+        result.objects.append((chosen, file))
+    _add_libraries(result, code, needs, sources)
+
+
+def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
+    known = extension_of(targets)
+    if needs.cmsis_nn and known is not None:
+        extension, cpu = known
+        reason = "the sizes of CMSIS-NN's buffers depend on the instruction set"
+        words = "without DSP and MVE" if extension == "none" else extension
+        return [guard(extension, cpu, reason)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
+    if needs.intrinsics:
+        name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
+        return [dsp_guard(name)], [
+            f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
+        ]
+    return [], []
+
+
+def _comments(code: Code) -> list[str]:
+    """Return TVM's comments on targets at the start of its sources."""
+    lines = [text[:4000].split("\n", 3)[:3] for text in code.texts.values()]
+    return [line for three in lines for line in three if line.startswith("// tvm target:")]
+
+
+def _defined(code: Code) -> set[str]:
+    return set(code.functions) | {s for _, m in code.objects.values() for s in m.defined}
+
+
+def _object_target(code: Code, name: str, target: str | None, place: str) -> str:
+    if target is not None:
+        return target
+    member = code.objects[name][1]
+    names = fitting([member], name)
+    if not names:
+        raise fault(f"no named target matches '{name}' ({member.abi.machine})", place, "--target NAME")
+    return names[0]
+
+
+def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
+    """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
+    for symbol, option in needs.cmsis_nn.items():
+        result.externals[symbol] = (cmsis_nn.PROVIDER, (option,))
+    if needs.cmsis_nn or needs.cmsis_nn_headers:
+        result.kconfig |= cmsis_nn.KCONFIG
+    for header in (one for one in needs.headers if one not in sources.headers):
+        result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
+    for symbol in _unknown_calls(code, needs, sources.defined):
+        result.externals[symbol] = ("a library that you add to the application", ())
+        result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
+
+
+def _unknown_calls(code: Code, needs: Needs, provided: set[str]) -> list[str]:
+    """Return called functions that are neither defined nor known; headers define `provided`."""
+    known = provided | _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+    called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
+    return [
+        call
+        for call in called
+        if call not in known
+        and not call.startswith(("TVMBackend", "TVMAPI", "TVMFunc", "TVMFFI", "__"))
+        and not (needs.cmsis_nn_headers and call.startswith(("arm_", "read_and_pad")))
+        and provider_of(call, "arm", "picolibc") is None
+    ]

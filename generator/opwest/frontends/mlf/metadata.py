@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""metadata.json: versions 5 and 6 describe one model, version 7 several under `modules`.
+
+No version contains shapes, pools, devices or the calling convention, and the sizes are upper bounds
+(docs/importing-mlf.md). Only these values are used: names, element types and sizes of inputs and outputs,
+targets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from opwest.base.diagnostics import nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.faults import fault
+from opwest.frontends.mlf.library import Library
+from opwest.frontends.mlf.tar import ELEMENTS, JSON_BYTES, TENSORS
+
+VERSIONS = (5, 6, 7)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output in metadata.json, which has no shape."""
+
+    name: str
+    dtype: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The used values of metadata.json; without that file, `version` is None and the rest is empty."""
+
+    version: int | None
+    module: str
+    executors: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    workspace: int | None = None
+    """Bytes of main's workspace: an upper bound."""
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the operators' workspaces: upper bounds."""
+
+
+def read_metadata(library: Library, module: str | None) -> Metadata:
+    """Return the values of a module in metadata.json. Raises OpwestError.
+
+    `module` selects one of several; None: the only one.
+    """
+    place = library.place("metadata.json")
+    content = library.files.get("metadata.json")
+    if content is None:
+        return Metadata(None, module or _guessed_module(library))
+    whole = read_json(content, place)
+    version = whole.get("version")
+    if version not in VERSIONS or isinstance(version, bool):
+        expected = f"version {', '.join(map(str, VERSIONS[:-1]))} or {VERSIONS[-1]} (TVM 0.8 to 0.18)"
+        raise fault(f"Model Library Format version {_short(version)}", place, expected)
+    found = whole.get("modules")
+    modules = found if isinstance(found, dict) else {str(whole.get("model_name", "default")): whole}
+    if not modules:
+        raise fault("no module in metadata.json", place, "at least one in 'modules'")
+    if module is None and len(modules) > 1:
+        names = ", ".join(sorted(modules))
+        raise fault(f"the archive contains {len(modules)} modules: {names}", place, hint="choose one with --module")
+    name = module if module is not None else next(iter(modules))
+    if name not in modules:
+        raise fault(f"unknown module {name!r}", place, hint=nearest(name, modules))
+    return _module(modules[name], name, int(version), place)
+
+
+def _module(one: Any, name: str, version: int, place: str) -> Metadata:
+    if not isinstance(one, dict):
+        raise fault(f"module {name[:60]!r} is {_short(one)}", place, "a JSON object")
+    style = one.get("style", "full-model")
+    if style != "full-model":
+        raise fault(f"export style {_short(style)}: single operators without a model", place, "full-model")
+    functions = _dict(_dict(one.get("memory")).get("functions"))
+    # One entry for each kind of TVM device; each repeats the inputs and outputs, or omits them.
+    mains = [_dict(entry) for entry in _list(functions.get("main"))]
+    inputs, outputs = (_same_ports(mains, key, place) for key in ("inputs", "outputs"))
+    sizes_of_main = [entry.get("workspace_size_bytes") for entry in mains]
+    known_of_main = [n for n in sizes_of_main if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    workspace = sum(known_of_main) if known_of_main else None
+    targets = one.get("target", [])
+    listed = functions.get("operator_functions")
+    operators = {}
+    for function in listed if isinstance(listed, list) else []:
+        workspaces = _list(_dict(function).get("workspace"))
+        sizes = [_dict(w).get("workspace_size_bytes") for w in workspaces]
+        known = [n for n in sizes if isinstance(n, int) and 0 <= n <= ELEMENTS]
+        operators[str(_dict(function).get("function_name"))] = max(known, default=0)
+    return Metadata(
+        version,
+        name,
+        tuple(str(e) for e in _list(one.get("executors", one.get("runtimes")))),
+        tuple(str(t) for t in (targets.values() if isinstance(targets, dict) else _list(targets))),
+        inputs,
+        outputs,
+        workspace if workspace is not None and workspace <= ELEMENTS else None,
+        operators,
+    )
+
+
+def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[Port, ...]:
+    """Return the inputs or outputs of main, which must be the same in all entries that contain them."""
+    listed = [ports for main in mains if (ports := _ports(main.get(key), place))]
+    if any(ports != listed[0] for ports in listed):
+        raise fault(f"main has different {key} for different TVM devices", place, f"the same {key}")
+    return listed[0] if listed else ()
+
+
+def _ports(found: Any, place: str) -> tuple[Port, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, dict) or len(found) > TENSORS:
+        raise fault("inputs or outputs of main are not a list of tensors", place, "names with dtype and size")
+    ports = []
+    for name, one in found.items():
+        dtype, size = _dict(one).get("dtype"), _dict(one).get("size")
+        if (
+            not isinstance(dtype, str)
+            or not isinstance(size, int)
+            or isinstance(size, bool)
+            or not 0 < size <= ELEMENTS
+        ):
+            raise fault(
+                f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes", place, "dtype, size"
+            )
+        ports.append(Port(name, dtype, size))
+    return tuple(ports)
+
+
+def read_json(content: bytes, place: str) -> dict[str, Any]:
+    """Return a JSON object. Raises OpwestError."""
+    if len(content) > JSON_BYTES:
+        raise fault(f"the file has {len(content)} bytes", place, f"at most {JSON_BYTES}")
+    try:
+        whole = json.loads(content)
+    except RecursionError:
+        raise fault("the JSON is nested too deeply", place, "JSON written by TVM") from None
+    except ValueError as error:
+        raise fault(f"not JSON: {str(error)[:200]}", place, "JSON written by TVM") from None
+    if not isinstance(whole, dict):
+        raise fault(f"the JSON is {_short(whole)}", place, "an object")
+    return whole
+
+
+def _guessed_module(library: Library) -> str:
+    """Return the module's name without metadata.json: that of its header, or of its files."""
+    for name in library.under("codegen/host/include/", ".h"):
+        stem = name.rsplit("/", 1)[1].removesuffix(".h")
+        if stem.startswith("tvmgen_"):
+            return stem.removeprefix("tvmgen_")
+    for name in library.under("codegen/host/", ".c", ".o"):
+        stem, found, _ = name.rsplit("/", 1)[1].partition("_lib")
+        if found and stem:
+            return stem
+    return "default"
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, element types and shapes of inputs and outputs, from all sources in a directory.
+
+metadata.json has element types and sizes; the Relay text, shapes; the header, names and possibly sizes; the definition
+of main, element types. The option --tensor specifies element type and shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import field
+from math import prod
+
+from opwest.base.diagnostics import nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.faults import fault
+from opwest.compiler.names import free_name
+from opwest.frontends.mlf.draft import Tensor, TensorOptions
+from opwest.frontends.mlf.metadata import Metadata, Port
+from opwest.frontends.mlf.tar import ELEMENTS
+from opwest.model.types.dtypes import DTYPES, meant_by
+from opwest.model.types.identifiers import fault_of_name
+
+_LONGEST = 200
+
+
+def kept_name(name: str, role: str, taken: set[str], remarks: list[str]) -> str:
+    """Return a name, and add it to the names in use. If C forbids it, return a similar one and add a remark."""
+    reason = fault_of_name(name)
+    found = name
+    if reason is not None:
+        found = re.sub(r"\W", "_", name[:_LONGEST], flags=re.ASCII)
+        if fault_of_name(found) is not None:
+            found = f"{role}_{found.lstrip('_')}"
+    elif len(name) > _LONGEST:
+        found, reason = name[:_LONGEST], f"has {len(name)} characters"
+    free = free_name(found, taken)
+    if free != name:
+        words = f"'{name[:_LONGEST]}' {reason or 'is the name of another tensor or device'}"
+        remarks.append(f"the {role} is named '{free}': {words}")
+    return free
+
+
+_NUMBERS = r"\(((?:[0-9]{1,12}, ?)*(?:[0-9]{1,12})?)\)"
+_SHAPES = re.compile(rf"Tensor\[{_NUMBERS}, (\w+)\]")
+_PARAMETER = re.compile(rf"%([^\s,()]+?): Tensor\[{_NUMBERS}, (\w+)\]")
+_MAIN = re.compile(r"def @main(?:\[[^\]]*\])?\(")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A tensor type in Relay's syntax."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Relay:
+    """Types in the text: parameters (including constants) by name, and results if annotated."""
+
+    parameters: dict[str, Typed]
+    results: tuple[Typed, ...] | None
+
+
+def read_relay(content: bytes) -> Relay:
+    """Return the types of main; empty if the text has none, or dynamic ones."""
+    text = content.decode("utf-8", "replace")
+    start = _MAIN.search(text)
+    if start is None:
+        return Relay({}, None)
+    header_end = text.find("{\n", start.end())
+    header = _COMMENT.sub("", text[start.end() : header_end if header_end >= 0 else len(text)])
+    before, arrow, after = header.rpartition("->")
+    named = before if arrow else header
+    parameters = {m[1]: Typed(_shape(m[2]), m[3]) for m in _PARAMETER.finditer(named)}
+    if arrow:
+        return Relay(parameters, _types(after))
+    return Relay(parameters, _last_type(text, header_end))
+
+
+def _last_type(text: str, start: int) -> tuple[Typed, ...] | None:
+    """Return the type in the annotation (`/* ty=… */`) of main's last expression, if any."""
+    end = text.find("\n}", start)
+    line = text[start : end if end >= 0 else len(text)].rstrip().rpartition("\n")[2]
+    at = line.rfind("/* ty=")
+    return _types(line[at:]) if at >= 0 else None
+
+
+def _types(text: str) -> tuple[Typed, ...] | None:
+    found = tuple(Typed(_shape(m[1]), m[2]) for m in _SHAPES.finditer(text))
+    return found or None
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(",") if n.strip())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tensor in code: its name, its element type if known, its bytes if a macro defines them."""
+
+    name: str
+    dtype: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All sources of names and types, and the location for messages."""
+
+    metadata: Metadata
+    relay: Relay
+    options: TensorOptions
+    place: str
+    remarks: list[str] = field(default_factory=list)
+    """Remarks on changed names."""
+
+
+def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
+    """Return inputs or outputs (`role` is input or output). Raises OpwestError if a shape or type is missing."""
+    ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
+    found = []
+    for number, one in enumerate(seen):
+        name = kept_name(one.name, role, taken, sources.remarks)
+        port = _port(ports, one.name, number, len(seen))
+        typed = _typed(role, sources.relay, one.name, number, len(seen))
+        found.append(_tensor(name, role, one, port, typed, sources))
+    return tuple(found)
+
+
+def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
+    """Return a tensor; compare the types from all sources."""
+    place = sources.place
+    option = sources.options.get(name) or sources.options.get(one.name)
+    named = {
+        "--tensor": option.dtype if option else None,
+        "metadata.json": port.dtype if port else None,
+        "the Relay text": typed.dtype if typed else None,
+    }
+    of_main = one.dtype and meant_by(one.dtype, next(filter(None, named.values()), one.dtype))
+    dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
+    declared = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
+    if not declared:
+        hint = f"specify it, for example --tensor {name}=float32:1,10"
+        raise fault(f"the directory does not record the element type of {role} {name!r}", place, hint=hint)
+    if len(set(declared.values())) > 1:
+        words = ", ".join(f"{dtype} in {source}" for source, dtype in declared.items())
+        raise fault(f"conflicting element types of {role} {name!r}: {words}", place, "the same type")
+    dtype = next(iter(declared.values()))
+    if dtype not in DTYPES:
+        raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
+    size = one.size or (port.size if port else None)
+    shape = option.shape if option else typed.shape if typed else None
+    item = DTYPES[dtype].size
+    if shape is None and size is not None and size % item == 0:
+        shape = (size // item,)
+    if shape is None:
+        hint = f"specify it, for example --tensor {name}=1,10"
+        raise fault(f"the directory does not record the shape of {role} {name!r} ({dtype})", place, hint=hint)
+    if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
+        raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
+    if size is not None and prod(shape) * item != size:
+        raise fault(
+            f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes",
+            place,
+            f"{size} bytes, as recorded elsewhere in the directory",
+        )
+    return Tensor(name, dtype, shape)
+
+
+def check_options(options: TensorOptions, known: Sequence[str], place: str) -> None:
+    """Raise OpwestError for a --tensor without a matching input or output."""
+    for name in options:
+        if name not in known:
+            raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
+
+
+def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:
+    by_name = next((p for p in ports if same_name(p.name, name)), None)
+    return by_name or (ports[number] if len(ports) == count else None)
+
+
+def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed | None:
+    if role == "input":
+        return next((t for n, t in relay.parameters.items() if same_name(n, name)), None)
+    return relay.results[number] if relay.results and len(relay.results) == count else None
+
+
+def same_name(one: str, other: str) -> bool:
+    """Return whether two names denote the same tensor: C code replaces other characters with `_`."""
+    return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that an operator accesses: its arguments, and the parts of TVM's workspace and constants that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, Literal
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.frontends.mlf.unpack.expressions import Expression, Grid, Loop, interval, loops_of, points
+from opwest.frontends.mlf.unpack.functions import NotUnpackedError
+
+Kind = Literal["argument", "pool", "part", "local"]
+Guard = tuple[Expression, bool]
+"""A condition and the value that it has where an access happens."""
+
+_POINTS = 1 << 22
+"""The maximum number of points of a grid: 32 MiB of indices."""
+_ALL_POINTS = 1 << 27
+"""The maximum for all grids of an import, a few seconds."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Bytes from `offset` to before `offset + size`. `certain`: it happens at all points of its loops and guards."""
+
+    offset: Expression
+    size: int
+    writes: bool
+    guards: tuple[Guard, ...]
+    certain: bool
+
+
+@dataclass
+class Base:
+    """A range of memory, and its accesses in one operator."""
+
+    name: str
+    kind: Kind
+    accesses: dict[Any, Access] = field(default_factory=dict)
+    escapes: set[int] = field(default_factory=set)
+    """Numbers of the calls that receive a pointer to it: they can access any of its bytes."""
+    sized: dict[int, int] = field(default_factory=dict)
+    """The size in bytes that a call receives with the pointer, by the number of the call."""
+    declared: int = 0
+    """The size that the code declares to a library, bytes."""
+    lent: set[int] = field(default_factory=set)
+    """Numbers of the calls that receive it with a declared size."""
+    parts: dict[int, Base] = field(default_factory=dict)
+    """For a pool: the memory at its constant offsets."""
+
+    def part(self, offset: int) -> Base:
+        """Return the memory at an offset of a pool."""
+        return self.parts.setdefault(offset, Base(f"{self.name}[{offset}]", "part"))
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The bytes that an operator accesses, from the start; None if unknown."""
+
+    size: int | None
+    reads: bool
+    writes: bool
+    escapes: frozenset[int]
+    reads_first: bool
+    """The first access in the text reads."""
+    read: int | None
+    """The end of the bytes that it reads."""
+
+
+@dataclass
+class Budget:
+    """The remaining points of the grids of an import."""
+
+    points: int = _ALL_POINTS
+
+    def take(self, count: int) -> bool:
+        """Return whether a grid of this size is affordable."""
+        if count > _POINTS or count > self.points:
+            return False
+        self.points -= count
+        return True
+
+
+def extent_of(base: Base, budget: Budget) -> Extent:
+    """Return the bytes of a base that an operator can access.
+
+    Raises NotUnpackedError if they can be before its start.
+    """
+    sizes: list[int | None] = [base.declared, *(base.sized.get(number) for number in base.escapes)]
+    reading = list(sizes)
+    for access in base.accesses.values():
+        found = _range(access, budget)
+        if found is not None and found[0] < 0:
+            raise NotUnpackedError(f"an operator can access memory before the start of '{base.name}'")
+        (sizes if access.writes else reading).append(found[1] if found is not None else None)
+    read, written = _largest(reading), _largest(sizes)
+    size = None if read is None or written is None else max(read, written)
+    reads = any(not a.writes for a in base.accesses.values())
+    writes = any(a.writes for a in base.accesses.values())
+    first = next(iter(base.accesses.values()), None)
+    reads_first = first is not None and not first.writes
+    declared = bool(base.declared)
+    return Extent(size, reads or declared, writes or declared, frozenset(base.escapes), reads_first, read)
+
+
+def _largest(sizes: Sequence[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return max(known) if len(known) == len(sizes) else None
+
+
+def _range(access: Access, budget: Budget) -> tuple[int, int] | None:
+    """Return the start and the end of the bytes of an access; None if unknown."""
+    bounds = interval(access.offset)
+    own = {id(loop) for loop in loops_of([access.offset])}
+    guards = [g for g in access.guards if own & {id(loop) for loop in loops_of([g[0]])}]
+    if guards:
+        loops = loops_of([access.offset, *(g[0] for g in guards)])
+        if budget.take(points(loops)):
+            exact = _guarded_range(access, guards, loops)
+            if exact is not None:
+                return exact
+    return None if bounds is None else (bounds[0], bounds[1] + access.size)
+
+
+def _guarded_range(access: Access, guards: list[Guard], loops: list[Loop]) -> tuple[int, int] | None:
+    grid = Grid(loops)
+    values = grid.values(access.offset)
+    if values is None or not all(grid.shape):
+        return None if values is None else (0, 0)
+    mask = grid.np.bool_(True)
+    for condition, true in guards:
+        mask = mask & grid.condition(condition, true)[0]
+    values, mask = grid.np.broadcast_to(values, grid.shape), grid.np.broadcast_to(mask, grid.shape)
+    chosen = values[mask]
+    return (int(chosen.min()), int(chosen.max()) + access.size) if chosen.size else (0, 0)
+
+
+def surely_written(base: Base, budget: Budget) -> int:
+    """Return the number of bytes from the start that an operator certainly writes."""
+    import numpy as np
+
+    whole = np.zeros(0, np.bool_)
+    for access in base.accesses.values():
+        if not access.writes or not access.certain:
+            continue
+        loops = loops_of([access.offset, *(g[0] for g in access.guards)])
+        if not all(loop.exact for loop in loops) or not budget.take(points(loops)):
+            continue
+        grid = Grid(loops)
+        values, mask = grid.values(access.offset), np.bool_(True)
+        exact = values is not None
+        for condition, true in access.guards:
+            one, also = grid.condition(condition, true)
+            mask, exact = mask & one, exact and also
+        if not exact or not all(grid.shape):
+            continue
+        chosen = np.broadcast_to(values, grid.shape)[np.broadcast_to(mask, grid.shape)]
+        if not chosen.size or chosen.min() < 0 or chosen.max() > _POINTS * 16:
+            continue
+        end = int(chosen.max()) + access.size
+        if end > whole.size:
+            whole = np.concatenate([whole, np.zeros(end - whole.size, np.bool_)])
+        for byte in range(access.size):
+            whole[chosen + byte] = True
+    missing = np.flatnonzero(~whole)
+    return int(missing[0]) if missing.size else int(whole.size)

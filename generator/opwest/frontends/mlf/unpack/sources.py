@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C sources and headers of a model: positions of declarations, and what changes the meaning of their functions.
+
+A function is read from its own text. Macros, types that replace those of C, values that remain between calls, and
+definitions that the preprocessor selects are not in that text: functions that use them have a reason not to be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.frontends.mlf.c_text import Function
+from opwest.frontends.mlf.unpack.accesses import Operator, Role
+from opwest.frontends.mlf.unpack.functions import KNOWN_TYPES, NotUnpackedError, field, stars_of, tree_of
+from opwest.frontends.mlf.unpack.scratch import Group, Moved
+from opwest.model.types.dtypes import dtype_of_c
+from opwest.objects.c_masking import mask
+from opwest.objects.c_source import syntax_tree
+from opwest.objects.facts import ObjectError
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from opwest.frontends.mlf.unpack.steps import Request
+
+
+_ALTERNATIVE = re.compile(rb"^[ \t]*#[ \t]*(?:else|elif\w*)\b", re.MULTILINE)
+_EXPORTED = "TVM_DLL"
+"""TVM's macro before a definition or a prototype."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A range of a source in UTF-8, and the text that replaces it."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The definition of a function or an array: its range in UTF-8, and the names in it.
+
+    `kept`: what it does with a variable that keeps its value between calls; None for variables of file scope only.
+    """
+
+    start: int
+    end: int
+    conditional: bool
+    """Whether a directive such as `#ifdef` decides if it is compiled."""
+    names: frozenset[str]
+    kept: str | None
+
+
+class Source:
+    """A source in UTF-8 with the positions of its declarations and calls."""
+
+    def __init__(self, text: str, place: str) -> None:
+        self.text = text
+        self.place = place
+        self.content = text.encode()
+        masked = mask(self.content)
+        try:
+            root = syntax_tree(masked)
+        except ObjectError as error:
+            raise NotUnpackedError(f"{place}: {error.message}") from None
+        if root.has_error:
+            raise NotUnpackedError(f"{place} cannot be parsed")
+        for match in _ALTERNATIVE.finditer(self.content):
+            if masked[match.start() : match.end()].isspace():  # a grammar cannot parse both
+                raise NotUnpackedError(f"{place} cannot be parsed without a preprocessor")
+        self.masked = masked
+        self.prototypes: dict[str, list[Node]] = {}
+        self.arrays: dict[str, Node] = {}
+        self.mentions: dict[str, int] = {}
+        """How often each name occurs."""
+        self.macros: set[str] = set()
+        self.types: set[str] = set()
+        """Types of C or CMSIS-NN that the source defines itself."""
+        self.variables: set[str] = set()
+        """Variables of file scope that are not constant."""
+        self.definitions: dict[str, list[Definition]] = {}
+        """The function definitions."""
+        self._read(root)
+
+    def word(self, node: Node) -> str:
+        """Return the text of a node."""
+        return self.masked[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _read(self, root: Node) -> None:
+        pending: list[tuple[Node, bool]] = [(root, True)]
+        while pending:
+            node, outside = pending.pop()
+            if node.type == "identifier":
+                name = self.word(node)
+                self.mentions[name] = self.mentions.get(name, 0) + 1
+            if node.type in ("preproc_def", "preproc_function_def"):
+                self.macros.add(self.word(field(node, "name")))
+            if node.type == "type_definition":
+                self._types(node)
+            if node.type == "declaration" and outside:
+                self._declaration(node)
+            if node.type == "function_definition":
+                self._definition(node)
+            outside = outside and node.type not in ("function_definition", "compound_statement")
+            pending += [(n, outside) for n in node.named_children if n.type != "number_literal"]
+
+    def _types(self, node: Node) -> None:
+        for one in node.children_by_field_name("declarator"):
+            name = self.word(stars_of(one)[0])
+            if name in KNOWN_TYPES or dtype_of_c(name) is not None:
+                self.types.add(name)
+
+    def _declaration(self, node: Node) -> None:
+        declarators = node.children_by_field_name("declarator")
+        constant = any(n.type == "type_qualifier" and self.word(n) == "const" for n in node.children)
+        for one in declarators:
+            name, stars, _ = stars_of(one)
+            if (not constant or stars) and not _is_function(one):
+                self.variables.add(self.word(name))
+        if len(declarators) != 1:
+            return
+        one = declarators[0]
+        name, _, other = stars_of(field(one, "declarator") if one.type == "init_declarator" else one)
+        if other and one.type == "init_declarator":
+            self.arrays[self.word(name)] = node
+        elif other:
+            self.prototypes.setdefault(self.word(name), []).append(node)
+
+    def _definition(self, node: Node) -> None:
+        name = self.word(stars_of(field(node, "declarator"))[0])
+        names, declared, assigned, kept = set(), set(), set(), None
+        pending = [node]
+        while pending:
+            one = pending.pop()
+            pending += one.named_children
+            match one.type:
+                case "identifier":
+                    names.add(self.word(one))
+                case "declaration" | "parameter_declaration":
+                    listed = one.children_by_field_name("declarator")
+                    declared |= {self.word(stars_of(declarator)[0]) for declarator in listed}
+                    if one.type == "declaration" and self._keeps(one):
+                        kept = f"contains the variable `{' '.join(self.word(one).split())}`"
+                case "assignment_expression" | "update_expression":
+                    assigned |= {self.word(target) for target in _assigned(one)}
+        if kept is None and assigned - declared:
+            kept = f"assigns '{min(assigned - declared)}', which it does not declare"
+        found = Definition(node.start_byte, node.end_byte, _is_conditional(node), frozenset(names), kept)
+        self.definitions.setdefault(name, []).append(found)
+
+    def _keeps(self, node: Node) -> bool:
+        """Return whether a declaration in a function is of a variable that keeps its value between calls."""
+        words = {self.word(n) for n in node.children if n.type in ("storage_class_specifier", "type_qualifier")}
+        declarators = node.children_by_field_name("declarator")
+        stars = any(stars_of(one)[1] for one in declarators)
+        function = all(_is_function(one) for one in declarators)
+        return bool(words & {"static", "extern"}) and not function and ("const" not in words or stars)
+
+    def declaration(self, name: str) -> Definition | None:
+        """Return the declaration of an array with values."""
+        node = self.arrays.get(name)
+        if node is None:
+            return None
+        head = self.word(node).partition("=")[0]
+        names = frozenset(re.findall(r"\w+", head))
+        return Definition(node.start_byte, node.end_byte, _is_conditional(node), names, None)
+
+    def removed(self, node: Node) -> Edit:
+        """Return the edit that removes a declaration, with TVM's macro for exported functions."""
+        before = self.content[: node.start_byte].rstrip()
+        exported = before.endswith(_EXPORTED.encode())
+        return Edit(len(before) - len(_EXPORTED) if exported else node.start_byte, node.end_byte)
+
+    def changed(self, edits: Iterable[Edit]) -> str:
+        """Return the text after edits, which do not overlap."""
+        content = self.content
+        for edit in sorted(set(edits), key=lambda e: (e.start, e.end), reverse=True):
+            content = content[: edit.start] + edit.text.encode() + content[edit.end :]
+        return content.decode()
+
+
+def _is_function(declarator: Node) -> bool:
+    """Return whether a declarator declares a function, or a pointer to one."""
+    found: Node | None = declarator
+    while found is not None and found.type != "function_declarator":
+        found = found.child_by_field_name("declarator")
+    return found is not None
+
+
+def _is_conditional(node: Node) -> bool:
+    """Return whether a directive such as `#ifdef` decides if a node is compiled."""
+    found = node.parent
+    while found is not None and not found.type.startswith(("preproc_if", "preproc_el")):
+        found = found.parent
+    return found is not None
+
+
+def _assigned(node: Node) -> Iterator[Node]:
+    """Yield the variable that an expression changes, or that contains the changed object or its address."""
+    found = field(node, "left" if node.type == "assignment_expression" else "argument")
+    while found.type != "identifier":
+        inner = found.child_by_field_name("argument") or found.child_by_field_name("value")
+        if inner is None and found.type == "parenthesized_expression" and found.named_children:
+            inner = found.named_children[0]
+        if inner is None:
+            return
+        found = inner
+    yield found
+
+
+def meanings(sources: Iterable[Source]) -> dict[str, str]:
+    """Return the words whose meaning a source changes, each with the words of a reason."""
+    found: dict[str, str] = {}
+    for source in sources:
+        found |= {name: f"the type '{name}', which {source.place} defines" for name in source.types}
+        found |= {name: f"the macro '{name}'" for name in source.macros - {_EXPORTED}}
+    return found
+
+
+def reasons(
+    functions: Mapping[str, Function], names: Mapping[str, str], sources: Mapping[str, Source]
+) -> dict[str, str]:
+    """Return the functions that cannot be read from their own text, each with the reason.
+
+    `names` has the name of each function's source.
+    """
+    found = dict(_states(sources.values()))
+    for name, function in functions.items():
+        source = sources[names[name]]
+        start = len(source.text[: function.start].encode())
+        end = len(source.text[: function.end].encode())
+        listed = source.definitions.get(name, [])
+        if len(listed) != 1 or listed[0].conditional or not start <= listed[0].start < listed[0].end == end:
+            found[name] = f"'{name}' has more than one definition, or one in a comment or a conditional directive"
+    return found
+
+
+def _states(sources: Iterable[Source]) -> Iterator[tuple[str, str]]:
+    """Yield the functions that keep values, for example pointers, between calls, or call functions that do."""
+    sources = list(sources)
+    variables = {name for source in sources for name in source.variables}
+    pending, callers = [], dict[str, set[str]]()
+    for source in sources:
+        for name, definitions in source.definitions.items():
+            for one in definitions:
+                for called in one.names:
+                    callers.setdefault(called, set()).add(name)
+                used = sorted(one.names & variables)
+                if used:
+                    pending.append((name, f"'{name}' uses the variable '{used[0]}' of file scope"))
+                elif one.kept is not None:
+                    pending.append((name, f"'{name}' {one.kept}"))
+    seen = set()
+    while pending:
+        name, reason = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name, reason
+            pending += [(caller, reason) for caller in sorted(callers.get(name, ()))]
+
+
+def changed_sources(
+    operators: Mapping[str, Operator],
+    roles: Mapping[str, Sequence[Role]],
+    request: Request,
+    sources: Mapping[str, Source],
+    moved: Mapping[str, Moved],
+    groups: Mapping[str, Group],
+    passed: Collection[str],
+    hooks: Collection[str],
+) -> tuple[dict[str, str], dict[str, list[int]]]:
+    """Return the changed sources by name, and the dropped parameters of each operator.
+
+    Main, and the prototypes of it and of the hooks of devices, are removed. Offsets are those of the new memory.
+    Parameters for pools that an operator does not use are removed; constant arrays (`passed`) that only main mentions
+    are constants of the manifest and leave the sources.
+    """
+    inside = main_mentions(request)
+    edits: dict[str, list[Edit]] = {name: [] for name in sources}
+    dropped: dict[str, list[int]] = {}
+    for name, operator in operators.items():
+        source = request.sources[name]
+        new: dict[int, Mapping[int, int]] = {}
+        unused = []
+        for number, (base, role) in enumerate(zip(operator.bases, roles[name], strict=True)):
+            if role == "workspace":
+                new[number] = moved[name].offsets
+            elif role == "constants" and name in groups:
+                new[number] = groups[name].offsets
+            if role in ("workspace", "constants") and not base.parts:
+                unused.append(number)
+        edits[source] += offset_edits(operator, sources[source], new)
+        if unused:
+            edits[source] += parameter_edits(operator, sources[source], unused)
+            dropped[name] = unused
+            for file, one in sources.items():
+                uses = one.mentions.get(name, 0) - len(one.prototypes.get(name, ()))
+                if uses - (file == source) - (inside[name] if file == request.sources[request.main.name] else 0) > 0:
+                    raise NotUnpackedError(f"'{name}' is used in {file} by other code than main")
+                edits[file] += [one.removed(n) for n in one.prototypes.get(name, ())]
+    file = request.sources[request.main.name]
+    start = len(sources[file].text[: request.main.start].encode())
+    length = len(sources[file].text[request.main.start : request.main.end].encode())
+    edits[file].append(Edit(start, start + length))
+    for name in (request.main.name, *hooks):
+        for file, one in sources.items():
+            edits[file] += [one.removed(n) for n in one.prototypes.get(name, ())]
+    for name in passed:
+        for file, one in sources.items():
+            if name in one.arrays and one.mentions[name] == 1 + inside[name]:
+                edits[file].append(one.removed(one.arrays[name]))
+    return {name: one.changed(edits[name]) for name, one in sources.items() if edits[name]}, dropped
+
+
+def main_mentions(request: Request) -> Counter[str]:
+    """Return how often main contains each name."""
+    tree = tree_of(request.main, request.texts[request.sources[request.main.name]])
+    pending, found = [tree.body], Counter[str]()
+    while pending:
+        node = pending.pop()
+        pending += node.named_children
+        if node.type == "identifier":
+            found[tree.word(node)] += 1
+    return found
+
+
+def start_of(operator: Operator, source: Source) -> int:
+    """Return the start of an operator in its source in UTF-8, bytes."""
+    return len(source.text[: operator.tree.function.start].encode())
+
+
+def offset_edits(operator: Operator, source: Source, moved: Mapping[int, Mapping[int, int]]) -> list[Edit]:
+    """Return the edits of offsets in pools; `moved` has new offsets by parameter and old offset."""
+    base = start_of(operator, source)
+    return [
+        Edit(base + one.start, base + one.end, str(moved[one.parameter][one.offset]))
+        for one in operator.literals
+        if moved[one.parameter][one.offset] != one.offset
+    ]
+
+
+def parameter_edits(operator: Operator, source: Source, dropped: Sequence[int]) -> list[Edit]:
+    """Return the edit that removes parameters of a definition."""
+    if not dropped:
+        return []
+    declarator = field(operator.tree.node, "declarator")
+    listed = declarator.child_by_field_name("parameters")
+    while listed is None:
+        declarator = field(declarator, "declarator")
+        listed = declarator.child_by_field_name("parameters")
+    base = start_of(operator, source)
+    content = source.content
+    nodes = [n for n in listed.named_children if n.type == "parameter_declaration"]
+    kept = [
+        content[base + n.start_byte : base + n.end_byte].decode() for at, n in enumerate(nodes) if at not in dropped
+    ]
+    return [Edit(base + listed.start_byte, base + listed.end_byte, f"({', '.join(kept) or 'void'})")]

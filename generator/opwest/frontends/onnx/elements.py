@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of two and more operands, element by element, with numpy's rule of broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
+from opwest.frontends.onnx.translation import End, Held, Order, Translation, identity, permuted, translates
+from opwest.frontends.onnx.values import Item, Op
+
+
+def order_of(t: Translation, items: Sequence[Item], rank: int) -> Order:
+    """Return the order for an elementwise operator: that of the first operand with all dimensions that is not plain."""
+    for item in items:
+        if item.rank == rank and t.values_of(item) is None:
+            order = t.anywhere(item).order
+            if order != identity(rank):
+                return order
+    return identity(rank)
+
+
+def raised(t: Translation, tensor: Tensor, rank: int, order: Order) -> Tensor:
+    """Return a tensor of the file's order and fewer dimensions, with ones before them, in an order."""
+    if tensor.size == 1 and tensor.is_constant:
+        return t.constant(tensor.content.reshape(()), tensor.name, tensor.quantization)
+    if len(tensor.shape) < rank and order == identity(rank):
+        return tensor
+    return t.transpose(t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape), order)
+
+
+def operand(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
+    """Return an operand in an order, in the dtype of the file."""
+    if item.rank == rank and t.values_of(item) is None:
+        return t.tensor(item, order)
+    return raised(t, t.tensor(item), rank, order)
+
+
+def operands(t: Translation, items: Iterable[Item], rank: int, order: Order) -> list[Tensor]:
+    """Return operands in an order, in the dtype of the file, whose common shape has `rank` dimensions."""
+    return of_rank(t, [operand(t, item, rank, order) for item in items], rank)
+
+
+def of_rank(t: Translation, tensors: list[Tensor], rank: int) -> list[Tensor]:
+    """Return operands of which one has `rank` dimensions: else that was a constant of one element, now a scalar."""
+    if any(len(one.shape) == rank for one in tensors):
+        return tensors
+    place = next(place for place, one in enumerate(tensors) if one.is_constant and one.size == 1)
+    return [t.reshape(one, (1,) * rank) if i == place else one for i, one in enumerate(tensors)]
+
+
+def operand8(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
+    """Return an operand that is known as int8."""
+    held = t.real[item]
+    if item.rank == rank:
+        return t.ordered(held, order)
+    return raised(t, t.ordered(held, identity(item.rank)), rank, order)
+
+
+def common(*shapes: Shape) -> Shape:
+    """Return the shape under numpy's rule. Raises Unsupported."""
+    try:
+        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise Unsupported(f"shapes {' and '.join(str(list(s)) for s in shapes)} cannot be broadcast") from None
+
+
+def eight_bit(t: Translation, items: Sequence[Item]) -> bool:
+    """Return whether all operands are known as int8 with a scale."""
+    return all(item in t.real for item in items)
+
+
+_PLAIN = {
+    "Add": "ADD",
+    "Sub": "SUB",
+    "Mul": "MUL",
+    "Div": "DIV",
+    "Pow": "POW",
+    "Equal": "EQUAL",
+    "Less": "LESS",
+    "LessOrEqual": "LESS_EQUAL",
+    "Greater": "GREATER",
+    "GreaterOrEqual": "GREATER_EQUAL",
+    "And": "LOGICAL_AND",
+    "Or": "LOGICAL_OR",
+    "Xor": "NOT_EQUAL",
+}
+_FUSED = frozenset(("ADD", "SUB", "MUL", "DIV"))
+_INTEGER = frozenset(("ADD", "SUB", "MUL"))
+"""Operators with an int8 form whose result has a scale of its own."""
+
+
+@translates(*_PLAIN)
+def binary(op: Op, t: Translation) -> None:
+    """Quantised where both operands and the result are."""
+    kind = _PLAIN[op.kind]
+    one, other = op.input(0), op.input(1)
+    if kind == "POW" and one.dtype == "float32" and _power(op, t, one, t.values_of(other)):
+        return
+    if one.dtype != other.dtype:
+        raise Unsupported(f"operands of dtype {one.dtype} and {other.dtype}", "equal dtypes")
+    rank = op.output.rank
+    order = order_of(t, (one, other), rank)
+    shape = permuted(op.output.known, order)
+    end = t.end(op, kind in _FUSED and one.dtype == "float32")
+    if kind in _INTEGER and end.target is not None and not t.rules.float_requantization:
+        quantise_constants(t, (one, other))
+        if eight_bit(t, (one, other)):
+            tensors = of_rank(t, [operand8(t, item, rank, order) for item in (one, other)], rank)
+            t.finish(end, kind, tensors, shape, order, fused_activation_function=end.activation)
+            return
+    options = {"fused_activation_function": end.activation} if kind in _FUSED else {}
+    tensors = operands(t, (one, other), rank, order)
+    float_finish(t, end, kind, tensors, shape, order, op.output.dtype, **options)
+
+
+def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
+    """Let constants of DequantizeLinear with one scale be int8 tensors."""
+    for item in items:
+        fixed = t.fixed.get(item)
+        if (
+            item in t.real
+            or fixed is None
+            or fixed.axis is not None
+            or str(fixed.content.dtype) not in ("int8", "uint8")
+        ):
+            continue
+        move = 128 if fixed.content.dtype == np.uint8 else 0
+        quantization = Quantization((float(fixed.scales[0]),), (int(fixed.zeros[0]) - move,))
+        content = (fixed.content.astype(np.int16) - move).astype(np.int8)
+        t.real[item] = Held(t.constant(content, item.name, quantization), identity(item.rank))
+
+
+def float_finish(
+    t: Translation,
+    end: End,
+    kind: str,
+    tensors: Sequence[Tensor | None],
+    shape: Shape,
+    order: Order,
+    dtype: str = "float32",
+    **options: Any,
+) -> None:
+    """Append a node in the dtype of the file, and QuantizeLinear if the end has a target."""
+    tensor = t.emit(kind, tensors, shape, dtype, name=end.item.name, **options)
+    settle_float(t, end, tensor, order)
+
+
+def settle_float(t: Translation, end: End, tensor: Tensor, order: Order) -> None:
+    """Store a float32 result, quantised if the end has a target."""
+    if end.target is not None:
+        tensor = t.emit("ONNX_QUANTIZE", [tensor], tensor.shape, "int8", end.target.quantization)
+    t.settle(end, tensor, order)
+
+
+def _power(op: Op, t: Translation, base: Item, exponent: Any) -> bool:
+    """Translate a power with a simple constant exponent; return whether it is one."""
+    kinds = {2.0: "SQUARE", 0.5: "SQRT", -0.5: "RSQRT", 1.0: "IDENTITY"}
+    if exponent is None or np.size(exponent) != 1 or op.output.known != base.known:
+        return False
+    kind = kinds.get(float(np.reshape(exponent, -1)[0]))
+    if kind is None:
+        return False
+    held = t.stored(base)
+    if kind == "IDENTITY":
+        t.put(op.output, held.tensor, held.order)
+        return True
+    end = t.end(op, False)
+    float_finish(t, end, kind, [held.tensor], held.tensor.shape, held.order)
+    return True
+
+
+@translates("Min", "Max", "Sum", "Mean")
+def variadic(op: Op, t: Translation) -> None:
+    """One after the other."""
+    kind = {"Min": "MINIMUM", "Max": "MAXIMUM"}.get(op.kind, "ADD")
+    items = [op.input(i) for i in range(len(op.inputs))]
+    rank = op.output.rank
+    order = order_of(t, items, rank)
+    options: dict[str, Any] = {"fused_activation_function": "NONE"} if kind == "ADD" else {}
+    tensors = operands(t, items, rank, order)
+    dtype = op.output.dtype
+    total = tensors[0]
+    for one in tensors[1:]:
+        total = t.emit(kind, [total, one], common(total.shape, one.shape), dtype, **options)
+    if op.kind == "Mean" and len(items) > 1:
+        count = t.constant(np.float32(1 / len(items)), "count")
+        total = t.emit("MUL", [total, count], total.shape, dtype, fused_activation_function="NONE")
+    settle_float(t, t.end(op, False), total, order)
+
+
+@translates("Where")
+def where(op: Op, t: Translation) -> None:
+    """Both parts with the scale of the result, or float."""
+    condition, one, other = (op.input(i) for i in range(3))
+    rank = op.output.rank
+    order = order_of(t, (one, other, condition), rank)
+    shape = permuted(op.output.known, order)
+    end = t.end(op, False)
+    if end.target is not None:
+        quantise_constants(t, (one, other))
+        if eight_bit(t, (one, other)):
+            wanted = end.target.quantization
+            parts = [t.requantised(operand8(t, item, rank, order), wanted) for item in (one, other)]
+            chosen = of_rank(t, [operand(t, condition, rank, order), *parts], rank)
+            t.finish(end, "SELECT_V2", chosen, shape, order)
+            return
+    tensors = operands(t, (condition, one, other), rank, order)
+    float_finish(t, end, "SELECT_V2", tensors, shape, order, op.output.dtype)
+
+
+def scaled(t: Translation, x: Tensor, factor: float) -> Tensor:
+    """Return x * factor."""
+    by = t.constant(np.float32(factor), "factor")
+    return t.emit("MUL", [x, by], x.shape, fused_activation_function="NONE")
+
+
+def moved(t: Translation, x: Tensor, offset: float) -> Tensor:
+    """Return x + offset."""
+    by = t.constant(np.float32(offset), "offset")
+    return t.emit("ADD", [x, by], x.shape, fused_activation_function="NONE")
+
+
+def arithmetic(t: Translation, kind: str, one: Tensor, other: Tensor) -> Tensor:
+    """Return a float32 operation on two tensors."""
+    return t.emit(kind, [one, other], common(one.shape, other.shape), fused_activation_function="NONE")
+
+
+@translates("Cast", "CastLike")
+def cast(op: Op, t: Translation) -> None:
+    """Between dtypes of numpy."""
+    source, target = op.input(0).dtype, op.output.dtype
+    held = t.stored(op.input(0))
+    readers = t.readers.get(op.output, [])
+    # Exporters write IsInf and IsNaN of float64, which is the same for float32.
+    is_tested = (source, target) == ("float32", "float64") and all(one.kind in ("IsInf", "IsNaN") for one in readers)
+    if source == target or (is_tested and op.output not in t.outputs):
+        t.put(op.output, held.tensor, held.order)
+        return
+    t.put(
+        op.output,
+        t.emit("CAST", [held.tensor], held.tensor.shape, target),
+        held.order,
+    )
+
+
+@translates("Mod")
+def modulo(op: Op, t: Translation) -> None:
+    """The sign is that of the divisor."""
+    if op.get("fmod", 0):
+        raise Unsupported("Mod with fmod=1", "fmod=0")
+    one, other = op.input(0), op.input(1)
+    rank = op.output.rank
+    order = order_of(t, (one, other), rank)
+    tensors = operands(t, (one, other), rank, order)
+    shape = permuted(op.output.known, order)
+    t.put(op.output, t.emit("FLOOR_MOD", tensors, shape, op.output.dtype), order)

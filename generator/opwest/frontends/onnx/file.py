@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The content of an ONNX file: parsed, checked, with limits. Source: onnx.proto, onnx/docs/IR.md."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Damaged, Unsupported
+from opwest.frontends.onnx.values import MOST_ELEMENTS
+
+_PLACES = {
+    "MatMulInteger": ((1, 3),),
+    "ConvInteger": ((1, 3),),
+    "QLinearMatMul": ((3, 5),),
+    "QLinearConv": ((3, 5),),
+    "QGemm": ((3, 5),),
+    "DynamicQuantizeLSTM": ((1, 9), (2, 11)),
+    "DynamicQuantizeMatMul": ((1, 3),),
+}
+"""The inputs with weights and with their zero points."""
+
+
+def with_unsigned_weights(content: bytes) -> bytes:
+    """Return the content of a model whose constant int8 weights are uint8; the same content if it has none."""
+    import onnx
+
+    model = onnx.ModelProto.FromString(content)
+    constants = {one.name: one for one in model.graph.initializer}
+    changed: dict[str, str] = {}
+    for node in model.graph.node:
+        for weights, zero in _PLACES.get(node.op_type, ()):
+            _change(model, constants, changed, node, weights, zero)
+    return bytes(model.SerializeToString()) if changed else content
+
+
+def _change(model: Any, constants: Any, changed: dict[str, str], node: Any, weights: int, zero: int) -> None:
+    """Give a node uint8 weights; other readers of the constants keep theirs."""
+    from onnx import TensorProto
+
+    names = list(node.input)
+    tensor = constants.get(names[weights]) if weights < len(names) else None
+    if tensor is None or tensor.data_type != TensorProto.INT8:
+        return
+    offset = constants.get(names[zero]) if zero < len(names) and names[zero] else None
+    if offset is None and zero < len(names) and names[zero]:
+        return
+    names += [""] * (zero + 1 - len(names))
+    names[weights] = _moved(model, changed, names[weights], tensor)
+    if offset is not None:
+        names[zero] = _moved(model, changed, names[zero], offset)
+    else:
+        names[zero] = _added(model, changed, np.asarray(128, np.uint8), f"{names[weights]}/zero")
+    del node.input[:]
+    node.input.extend(names)
+
+
+def _moved(model: Any, changed: dict[str, str], name: str, tensor: Any) -> str:
+    """Return the name of a constant plus 128."""
+    from onnx import numpy_helper
+
+    values = (numpy_helper.to_array(tensor).astype(np.int16) + 128).astype(np.uint8)
+    return _added(model, changed, values, f"{name}/unsigned")
+
+
+def _added(model: Any, changed: dict[str, str], values: Any, name: str) -> str:
+    from onnx import numpy_helper
+
+    if name not in changed:
+        changed[name] = name
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    return name
+
+
+LEAST_OPSET, GREATEST_OPSET = 11, 21
+"""The tested opsets of ai.onnx. Newer ones are read as well if the package `onnx` has their operators."""
+_MOST_NODES = 100_000
+_SHOWN = 6
+"""The most operators or faults in a message."""
+_EXTERNAL = 1
+"""TensorProto.EXTERNAL."""
+
+
+def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """Return the ModelProto, and the types that the file has for the results of operators, by name.
+
+    Raises Unsupported, and Damaged for what the checker of the package `onnx` rejects.
+    """
+    import onnx
+
+    try:
+        model = onnx.ModelProto.FromString(content)
+    except Exception as error:  # DecodeError of any implementation of protobuf
+        raise Damaged(f"cannot read it as an ONNX model ({type(error).__name__})") from None
+    if not model.HasField("graph") or (not model.graph.node and not model.graph.output):
+        raise Damaged("no graph")
+    _add_opset(model)
+    versions = opsets(model)
+    if not 0 < versions.get("", 0) <= onnx.defs.onnx_opset_version():
+        found = versions.get("", 0) or "none"
+        raise Unsupported(f"opset {found} of ai.onnx", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
+    if len(model.graph.node) > _MOST_NODES:
+        raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MOST_NODES}")
+    for tensor in _tensors(model.graph):
+        _check_tensor(tensor)
+    declared = {}
+    for value in (*model.graph.value_info, *model.graph.output):
+        if value.type.HasField("tensor_type"):
+            declared[value.name] = onnx.TypeProto.FromString(value.type.SerializeToString())
+    # Only the operators determine types: the checker requires more of them than onnxruntime does.
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.shape.SetInParent()
+    sort_nodes(model.graph)
+    unknown = list(_unwritten(model.graph, frozenset()))
+    if unknown:
+        more = "; ..." if len(unknown) > _SHOWN else ""
+        raise Damaged(f"{'; '.join(unknown[:_SHOWN])}{more}")
+    if all(_is_known(node, versions) for node in model.graph.node):
+        try:
+            onnx.checker.check_model(model)
+        except Exception as error:  # ValidationError, RuntimeError of protobuf
+            text = " ".join(str(error).split())
+            raise Damaged(text.partition(" ==>")[0][:300]) from None
+    return model, declared
+
+
+def opsets(model: Any) -> dict[str, int]:
+    """Return the versions of the operators by domain; that of ai.onnx has the key ""."""
+    return {"" if one.domain == "ai.onnx" else one.domain: int(one.version) for one in model.opset_import}
+
+
+def _is_known(node: Any, versions: dict[str, int]) -> bool:
+    """Return whether the checker has the operator; it stops at the first that it has not."""
+    if node.domain not in ("", "ai.onnx"):
+        return True
+    if node.op_type in _first_versions() and _first_versions()[node.op_type] <= versions[""]:
+        return not _is_deprecated(node.op_type, versions[""])
+    return False
+
+
+@functools.cache
+def _is_deprecated(kind: str, version: int) -> bool:
+    """Return whether the checker refuses an operator that runtimes have, such as GroupNormalization before opset 21."""
+    import onnx
+
+    return bool(onnx.defs.get_schema(kind, version, "").deprecated)
+
+
+def _add_opset(model: Any) -> None:
+    """Add the opset of ai.onnx to a model without operators of it, such as one of com.microsoft only."""
+    if "" in opsets(model) or any(node.domain in ("", "ai.onnx") for node in _nodes(model.graph)):
+        return
+    model.opset_import.add(domain="", version=GREATEST_OPSET)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the operators of a graph and of the graphs in its attributes."""
+    for node in graph.node:
+        yield node
+        for inner in inner_graphs(node):
+            yield from _nodes(inner)
+
+
+def inner_graphs(node: Any) -> Iterator[Any]:
+    """Yield the graphs in the attributes of an operator."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def sort_nodes(graph: Any) -> None:
+    """Sort the operators of a graph, and of the graphs in it, so that each one reads results of earlier ones.
+
+    Operators keep their order where that is possible. Raises Damaged for a cycle.
+    """
+    for node in graph.node:
+        for inner in inner_graphs(node):
+            sort_nodes(inner)
+    writers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
+    needed = [{writers[name] for name in reads_of(node) if name in writers} for node in graph.node]
+    if all(before < number for number, some in enumerate(needed) for before in some):
+        return
+    readers: dict[int, list[int]] = {}
+    for number, some in enumerate(needed):
+        for before in some:
+            readers.setdefault(before, []).append(number)
+    waiting = [len(some) for some in needed]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(number)
+        for reader in readers.get(number, ()):
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < len(waiting):
+        left = [f"{number} ({graph.node[number].op_type})" for number, count in enumerate(waiting) if count]
+        more = ", ..." if len(left) > _SHOWN else ""
+        raise Damaged(f"the operators {', '.join(left[:_SHOWN])}{more} read results of each other")
+    nodes = [graph.node[number] for number in order]
+    copies = [type(one).FromString(one.SerializeToString()) for one in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def _unwritten(graph: Any, outside: frozenset[str]) -> Iterator[str]:
+    """Yield the faults of tensors that neither the graph nor the graphs around it have."""
+    known = {one.name for one in (*graph.input, *graph.initializer)}
+    known.update(one.values.name for one in graph.sparse_initializer)
+    known.update(name for node in graph.node for name in node.output)
+    every = outside | known
+    for number, node in enumerate(graph.node):
+        for name in node.input:
+            if name and name not in every:
+                yield f"operator {number} ({node.op_type}) reads '{name}', which nothing writes"
+        for inner in inner_graphs(node):
+            yield from _unwritten(inner, every)
+    for one in graph.output:
+        if one.name not in every:
+            yield f"nothing writes the output '{one.name}'"
+
+
+def reads_of(node: Any) -> set[str]:
+    """Return the tensors that an operator reads, those that the graphs in it read from outside included."""
+    found = {name for name in node.input if name}
+    for inner in inner_graphs(node):
+        own = {one.name for one in (*inner.input, *inner.initializer)}
+        own.update(name for one in inner.node for name in one.output)
+        found.update(name for one in inner.node for name in reads_of(one) if name not in own)
+        found.update(one.name for one in inner.output if one.name not in own)
+    return found
+
+
+@functools.cache
+def _first_versions() -> dict[str, int]:
+    """Return the opset in which each operator of ai.onnx appeared."""
+    import onnx
+
+    found: dict[str, int] = {}
+    for one in onnx.defs.get_all_schemas_with_history():
+        if one.domain == "":
+            found[one.name] = min(one.since_version, found.get(one.name, one.since_version))
+    return found
+
+
+def _tensors(graph: Any) -> Iterator[Any]:
+    """Yield all tensors of a graph and of the graphs in its attributes."""
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield sparse.values
+        yield sparse.indices
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _tensors(inner)
+
+
+def _check_tensor(tensor: Any) -> None:
+    if tensor.data_location == _EXTERNAL or tensor.external_data:
+        raise Unsupported(
+            f"the tensor '{tensor.name}' is in another file",
+            "all tensors in the model",
+            "store them in it: onnx.save(onnx.load(path), path, save_as_external_data=False)",
+        )
+    if len(tensor.dims) > 8 or any(n < 0 for n in tensor.dims) or prod(tensor.dims) > MOST_ELEMENTS:
+        raise Damaged(f"the tensor '{tensor.name}' has the impossible shape {list(tensor.dims)[:8]}")
+
+
+@functools.cache
+def other_attributes(kind: str, version: int) -> dict[str, Any]:
+    """Return the attributes of an operator of ai.onnx that the newest tested opset lacks, and their defaults."""
+    import onnx
+
+    found = []
+    for opset in (version, GREATEST_OPSET):
+        try:
+            found.append(onnx.defs.get_schema(kind, opset, "").attributes)
+        except onnx.defs.SchemaError:
+            found.append({})
+    current, tested = found
+    return {name: _default(one) for name, one in current.items() if name not in tested}
+
+
+def _default(attribute: Any) -> Any:
+    import onnx
+
+    found = attribute.default_value
+    value = onnx.helper.get_attribute_value(found) if found.name else None
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
+from opwest.frontends.onnx.elements import common, settle_float
+from opwest.frontends.onnx.translation import End, Fixed, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.values import Item, Op
+from opwest.frontends.onnx.windows import image_padding, planar, planes, stretched
+
+
+@translates("Einsum")
+def einsum(op: Op, t: Translation) -> None:
+    """float32. A letter occurs once in each operand."""
+    items = [op.input(number) for number in range(len(op.inputs))]
+    terms, result = _terms(str(op.get("equation", "")), [item.rank for item in items])
+    tensor, labels = t.tensor(items[0]), terms[0]
+    for number, item in enumerate(items[1:], 1):
+        wanted = result.union_of(terms[number + 1 :])
+        tensor, labels = _product_of_terms(t, (tensor, t.tensor(item)), (labels, terms[number]), wanted)
+    tensor, labels = _summed(t, tensor, labels, set(result.labels))
+    tensor = t.transpose(tensor, tuple(labels.index(one) for one in result.labels))
+    end = t.end(op, False)
+    settle_float(t, end, t.reshape(tensor, op.output.known), identity(op.output.rank))
+
+
+class _Result:
+    """The letters of the result."""
+
+    def __init__(self, labels: str) -> None:
+        self.labels = labels
+
+    def union_of(self, others: Sequence[str]) -> set[str]:
+        """Return the letters of the result and of operands that follow."""
+        return set(self.labels).union(*others)
+
+
+def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], _Result]:
+    """Return the letters of the operands and of the result; digits are the dimensions of an ellipsis."""
+    left, arrow, right = "".join(equation.split()).partition("->")
+    given = left.split(",")
+    if len(given) != len(ranks):
+        raise Unsupported(f"equation '{equation}' for {len(ranks)} operands")
+    terms, most = [], 0
+    for term, rank in zip(given, ranks, strict=True):
+        count = rank - len(term.replace("...", ""))
+        if ("..." not in term and count) or count < 0 or count > 9:
+            raise Unsupported(f"equation '{equation}': '{term}' for {rank} dimensions")
+        most = max(most, count if "..." in term else 0)
+        terms.append((term, count))
+    ellipsis = "0123456789"[:most]
+    found = [term.replace("...", ellipsis[most - count :] if count else "") for term, count in terms]
+    every = "".join(found)
+    if any(len(set(term)) != len(term) for term in found):
+        raise Unsupported(f"equation '{equation}': a letter occurs twice in an operand", "different letters")
+    if arrow:
+        result = right.replace("...", ellipsis)
+    else:
+        result = ellipsis + "".join(sorted(one for one in set(every) - set(ellipsis) if every.count(one) == 1))
+    if len(set(result)) != len(result) or not set(result) <= set(every):
+        raise Unsupported(f"equation '{equation}'")
+    return found, _Result(result)
+
+
+def _summed(t: Translation, tensor: Tensor, labels: str, wanted: set[str]) -> tuple[Tensor, str]:
+    """Return the sum over the dimensions that nothing else needs."""
+    axes = [axis for axis, one in enumerate(labels) if one not in wanted]
+    if not axes:
+        return tensor, labels
+    shape = tuple(n for axis, n in enumerate(tensor.shape) if axis not in axes)
+    index = t.constant(np.asarray(axes, np.int32), "axes")
+    return t.emit("SUM", [tensor, index], shape, keep_dims=False), "".join(one for one in labels if one in wanted)
+
+
+def _product_of_terms(
+    t: Translation, tensors: tuple[Tensor, Tensor], terms: tuple[str, str], wanted: set[str]
+) -> tuple[Tensor, str]:
+    """Return the product of two operands: dimensions of both are a batch, or summed if nothing else needs them."""
+    one, first = _summed(t, tensors[0], terms[0], wanted | set(terms[1]))
+    other, second = _summed(t, tensors[1], terms[1], wanted | set(terms[0]))
+    sizes = dict(zip(first, one.shape, strict=True))
+    for label, n in zip(second, other.shape, strict=True):
+        sizes[label] = max(n, sizes.get(label, n))
+    one, other = _spread(t, one, first, sizes, second), _spread(t, other, second, sizes, first)
+    batch = "".join(label for label in first if label in second and label in wanted)
+    inner = "".join(label for label in first if label in second and label not in wanted)
+    rows = "".join(label for label in first if label not in second)
+    columns = "".join(label for label in second if label not in first)
+
+    def size(labels: str) -> int:
+        return prod(sizes[label] for label in labels)
+
+    one = t.transpose(one, tuple(first.index(label) for label in batch + rows + inner))
+    other = t.transpose(other, tuple(second.index(label) for label in batch + columns + inner))
+    one = t.reshape(one, (size(batch), size(rows), size(inner)))
+    other = t.reshape(other, (size(batch), size(columns), size(inner)))
+    shape = (size(batch), size(rows), size(columns))
+    found = t.emit("BATCH_MATMUL", [one, other], shape, adj_x=False, adj_y=True)
+    labels = batch + rows + columns
+    return t.reshape(found, tuple(sizes[label] for label in labels)), labels
+
+
+def _spread(t: Translation, tensor: Tensor, labels: str, sizes: dict[str, int], others: str) -> Tensor:
+    """Return a tensor whose dimensions of one element are repeated if the other operand has more of them."""
+    shape = tuple(sizes[label] if label in others else n for label, n in zip(labels, tensor.shape, strict=True))
+    if shape == tensor.shape:
+        return tensor
+    if any(n not in (1, wanted) for n, wanted in zip(tensor.shape, shape, strict=True)):
+        raise Unsupported(f"operands of shape {list(tensor.shape)} and {list(shape)}")
+    return t.emit("BROADCAST_TO", [tensor, t.constant(np.asarray(shape, np.int32), "shape")], shape)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of a layer, results first, and the bias."""
+
+    content: Any
+    quantization: Quantization | None
+    """None: float32. The axis is 0."""
+    bias: Any
+    """[results] int32 or float32; None: zeros."""
+
+
+def weights_of(t: Translation, op: Op, axis: int, end: End, factor: float = 1.0) -> Weights:
+    """Return the constants of a layer whose results are dimension `axis` of the weights.
+
+    Integers if the data, the weights and the result have 8 bits, else float32. Raises Unsupported.
+    """
+    data, item, bias = op.input(0), op.input(1), op.optional(2)
+    fixed = t.fixed.get(item)
+    whole = _integers(fixed, axis) if fixed is not None and data in t.real and end.target is not None else None
+    added = None if bias is None else t.values_of(bias)
+    if bias is not None and added is None:
+        raise Unsupported(f"the bias '{bias.name}' is computed when the model runs", "a constant")
+    if whole is None:
+        real = t.values_of(item)
+        if real is None:
+            raise Unsupported(f"the weights '{item.name}' are computed when the model runs", "constants")
+        real = real if factor == 1 else real * np.float32(factor)
+        return Weights(np.moveaxis(real, axis, 0), None, None if added is None else added.reshape(-1))
+    content, scales, zeros = whole
+    if factor != 1:
+        scales = (scales * np.float32(factor)).astype(np.float32)
+    quantization = Quantization(tuple(map(float, scales)), tuple(map(int, zeros)), 0 if len(scales) > 1 else None)
+    source = t.real[data].tensor.quantization
+    assert source is not None
+    sums = None if added is None else _bias(t, bias, added.reshape(-1), np.float32(source.scale) * scales)
+    return Weights(np.moveaxis(content, axis, 0), quantization, sums)
+
+
+def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
+    """Return the bias as int32 with the scales of the sums."""
+    assert item is not None
+    fixed = t.fixed.get(item)
+    if len(scales) not in (1, real.size):  # groups of a transposed convolution have the scales in common
+        scales = np.tile(scales, real.size // len(scales))
+    if fixed is not None and fixed.content.dtype == np.int32 and not fixed.zeros.any():
+        each = np.broadcast_to(fixed.scales, (real.size,)) if len(fixed.scales) == 1 else fixed.scales
+        if np.allclose(each, np.broadcast_to(scales, each.shape), rtol=1e-5, atol=0):
+            return fixed.content.reshape(-1)
+    whole = np.rint(real.astype(np.float64) / scales.astype(np.float64))
+    return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
+
+
+def _integers(fixed: Fixed, axis: int) -> tuple[Any, Any, Any] | None:
+    """Return int8 weights, scales and zero points; None if there is no such form."""
+    content, zeros = fixed.content, fixed.zeros
+    if fixed.axis not in (None, axis) or str(content.dtype) not in ("int8", "uint8") or len(set(zeros.tolist())) != 1:
+        return None
+    if content.dtype == np.uint8:
+        content, zeros = (content.astype(np.int16) - 128).astype(np.int8), zeros - 128
+    return content, fixed.scales, zeros
+
+
+def layer_inputs(t: Translation, data: Tensor, weights: Weights, content: Any, axis: int) -> list[Tensor | None]:
+    """Return data, weights with the quantised dimension `axis`, and bias."""
+    found = weights.quantization
+    if found is not None and found.axis is not None:
+        found = Quantization(found.scales, found.zeros, axis)
+    bias = None if weights.bias is None else t.constant(weights.bias, "bias")
+    return [data, t.constant(content, "weights", found), *([] if bias is None else [bias])]
+
+
+def layer_data(t: Translation, item: Item, weights: Weights, order: tuple[int, ...]) -> Tensor:
+    """Return the data of a layer: int8 if the weights are."""
+    if weights.quantization is not None:
+        return t.ordered(t.real[item], order)
+    return t.tensor(item, order)
+
+
+def finish_layer(
+    t: Translation, end: End, kind: str, inputs: list[Tensor | None], shape: Any, weights: Weights, **options: Any
+) -> Tensor:
+    """Return the result of a layer, float32 or int8."""
+    quantization = end.target.quantization if weights.quantization is not None and end.target else None
+    dtype = "float32" if quantization is None else "int8"
+    options["fused_activation_function"] = end.activation
+    return t.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
+
+
+def settle_layer(t: Translation, end: End, tensor: Tensor, order: tuple[int, ...]) -> None:
+    """Store the result of a layer."""
+    if tensor.dtype == "float32":
+        settle_float(t, end, tensor, order)
+    else:
+        t.settle(end, tensor, order)
+
+
+@translates("Conv")
+def convolution(op: Op, t: Translation) -> None:
+    """One or two dimensions, or three that can be two; depthwise if every group has one channel."""
+    data = op.input(0)
+    order = channels_last(data.rank)
+    end = t.end(op)
+    weights = weights_of(t, op, 0, end)
+    content, spatial = weights.content, data.rank - 2
+    if spatial not in (1, 2, 3) or content.ndim != data.rank:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 to 5 dimensions each")
+    groups = int(op.get("group", 1))
+    if groups < 1 or content.shape[1] * groups != data.known[1] or content.shape[0] % groups:
+        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}, {groups} groups")
+    image = data.known[2:]
+    if spatial == 3:
+        flat = planar(op, data.known, content)
+        op, content, order = flat.op, flat.content, flat.order
+        source = t.reshape(layer_data(t, data, weights, order), flat.image)
+        image = flat.image[1:3]
+    else:
+        source = stretched(t, layer_data(t, data, weights, order))
+    options = image_padding(op, image, content.shape[2:])
+    options.pop("ceil")
+    kernel = content if spatial > 1 else content[:, :, None, :]
+    if groups > 1 and kernel.shape[1] == 1:
+        kind, kernel, axis = "DEPTHWISE_CONV_2D", np.transpose(kernel, (1, 2, 3, 0)), 3
+    else:
+        kind, kernel, axis = "CONV_2D", np.transpose(kernel, (0, 2, 3, 1)), 0
+    out = permuted(end.item.known, order)
+    shape = out if spatial == 2 else (out[0], 1, *out[1:])
+    if spatial == 3:
+        shape = planes(out, order)
+    inputs = layer_inputs(t, source, weights, kernel, axis)
+    tensor = finish_layer(t, end, kind, inputs, shape, weights, **options)
+    settle_layer(t, end, t.reshape(tensor, out), order)
+
+
+@translates("Gemm")
+def gemm(op: Op, t: Translation) -> None:
+    """alpha * A' * B' + beta * C."""
+    data, other, bias = op.input(0), op.input(1), op.optional(2)
+    alpha, beta = float(op.get("alpha", 1.0)), float(op.get("beta", 1.0))
+    over, rows = int(op.get("transB", 0)), int(op.get("transA", 0))
+    added = None if bias is None else t.values_of(bias)
+    results = other.known[0 if over else 1]
+    simple = bias is None or (
+        added is not None and added.size in (1, results) and added.shape[-1:] in ((), (1,), (results,))
+    )
+    is_vector = bias is None or (added is not None and added.size == results)
+    if t.values_of(other) is not None and simple and is_vector and beta == 1.0:
+        end = t.end(op)
+        weights = weights_of(t, op, 0 if over else 1, end, alpha)
+        dense(t, end, data, weights, (1, 0) if rows else (0, 1))
+        return
+    end = t.end(op, bias is None)
+    product = _product(t, data, other, bool(rows), bool(over), (), end.activation if bias is None else "NONE")
+    if alpha != 1.0:
+        product = t.emit(
+            "MUL", [product, t.constant(np.float32(alpha))], product.shape, fused_activation_function="NONE"
+        )
+    if bias is not None:
+        offset = t.tensor(bias)
+        if beta != 1.0:
+            offset = t.emit(
+                "MUL", [offset, t.constant(np.float32(beta))], offset.shape, fused_activation_function="NONE"
+            )
+        product = t.emit("ADD", [product, offset], product.shape, fused_activation_function="NONE")
+    settle_float(t, end, product, identity(2))
+
+
+def dense(t: Translation, end: End, data: Item, weights: Weights, order: tuple[int, ...]) -> None:
+    """Append FULLY_CONNECTED: the last dimension of the data in `order` times weights [results, length]."""
+    content = weights.content
+    if data in t.columns and order == identity(2):
+        content = content[:, t.columns[data]]
+    source = layer_data(t, data, weights, order)
+    shape = (*source.shape[:-1], len(content))
+    inputs = layer_inputs(t, source, weights, content, 0)
+    if len(inputs) == 2:
+        inputs.append(None)
+    tensor = finish_layer(t, end, "FULLY_CONNECTED", inputs, shape, weights, keep_num_dims=len(shape) != 2)
+    settle_layer(t, end, t.reshape(tensor, end.item.known), identity(end.item.rank))
+
+
+@translates("MatMul")
+def matmul(op: Op, t: Translation) -> None:
+    """With constant weights [length, results] a fully connected layer; a third input is a bias."""
+    data, other = op.input(0), op.input(1)
+    if t.values_of(other) is not None and other.rank == 2 and data.rank >= 2:
+        end = t.end(op)
+        dense(t, end, data, weights_of(t, op, 1, end), identity(data.rank))
+        return
+    if op.optional(2) is not None:
+        raise Unsupported("a bias of a product of two results")
+    end = t.end(op, False)
+    if min(data.rank, other.rank) < 2:
+        _with_vector(t, end, data, other)
+        return
+    both = data in t.real and other in t.real and end.target is not None
+    tensors, flags = [], []
+    for item in (data, other):
+        held = t.real[item] if both else t.stored(item)
+        swapped = (*range(item.rank - 2), item.rank - 1, item.rank - 2)
+        transposed = held.order == swapped
+        order = swapped if transposed else identity(item.rank)
+        tensors.append(t.ordered(held, order) if both else t.tensor(item, order))
+        flags.append(transposed)
+    rank = max(data.rank, other.rank)
+    tensors = [t.reshape(one, (1,) * (rank - len(one.shape)) + one.shape) for one in tensors]
+    options: dict[str, Any] = {"adj_x": flags[0], "adj_y": flags[1]}
+    if both:
+        t.finish(end, "BATCH_MATMUL", tensors, end.item.known, **options)
+    else:
+        settle_float(t, end, t.emit("BATCH_MATMUL", tensors, end.item.known, **options), identity(end.item.rank))
+
+
+def _with_vector(t: Translation, end: End, data: Item, other: Item) -> None:
+    """Append the float32 product with a vector: a matrix of one row or one column."""
+    left, right = t.tensor(data), t.tensor(other)
+    if min(data.rank, other.rank) < 1:
+        raise Unsupported(f"shapes {list(data.known)} and {list(other.known)}", "1 or more dimensions each")
+    left = t.reshape(left, (1, *left.shape)) if data.rank == 1 else left
+    right = t.reshape(right, (*right.shape, 1)) if other.rank == 1 else right
+    rank = max(len(left.shape), len(right.shape))
+    left, right = (t.reshape(one, (1,) * (rank - len(one.shape)) + one.shape) for one in (left, right))
+    shape = (*common(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
+    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=False, adj_y=False)
+    settle_float(t, end, t.reshape(product, end.item.known), identity(end.item.rank))
+
+
+def _product(
+    t: Translation, one: Item, other: Item, rows: bool, over: bool, batch: tuple[int, ...], activation: str
+) -> Tensor:
+    """Return the float32 product of two matrices, each transposed on request."""
+    left, right = t.tensor(one), t.tensor(other)
+    shape = (*batch, left.shape[1 if rows else 0], right.shape[0 if over else 1])
+    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=rows, adj_y=over)
+    return product if activation == "NONE" else t.emit(activation, [product], shape)

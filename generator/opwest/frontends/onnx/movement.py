@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that move elements: the numbers stay as they are stored, so they are the same for int8 and float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.frontends.onnx.elements import operand, quantise_constants, settle_float
+from opwest.frontends.onnx.translation import Fixed, Held, Order, Translation, identity, permuted, translates
+from opwest.frontends.onnx.values import Item, Op
+
+
+def of_integers(op: Op, t: Translation, change: Callable[[Any], Any], axis: Callable[[int], int] | None = None) -> bool:
+    """Apply a function of numpy to the integers of a constant; return whether the input is one."""
+    fixed = t.fixed.get(op.input(0))
+    if fixed is None:
+        return False
+    if fixed.axis is not None and axis is None:
+        t.held.setdefault(op.output, [Held(t.constant(change(fixed.real())), identity(op.output.rank))])
+        return True
+    where = None if fixed.axis is None or axis is None else axis(fixed.axis)
+    t.fixed[op.output] = Fixed(change(fixed.content), fixed.scales, fixed.zeros, where)
+    return True
+
+
+def keep(op: Op, t: Translation, item: Item, tensor: Tensor, order: Order) -> None:
+    """Store a result in the same way as an input."""
+    t.home(item)[op.output] = Held(tensor, order)
+
+
+def same(t: Translation, kind: str, inputs: Sequence[Tensor | None], shape: Any, **options: Any) -> Tensor:
+    """Append a node whose result has the dtype and the scale of the first input."""
+    first = inputs[0]
+    assert first is not None
+    return t.emit(kind, inputs, shape, first.dtype, first.quantization, **options)
+
+
+def numbers(t: Translation, values: Any, name: str) -> Tensor:
+    """Return an int32 constant."""
+    return t.constant(np.asarray(values, np.int32), name)
+
+
+@translates("Identity", "Dropout")
+def alias(op: Op, t: Translation) -> None:
+    """The same tensor."""
+    data = op.input(0)
+    result, *others = op.outputs
+    if op.kind == "Dropout":
+        training = op.optional(2)
+        chosen = training is not None and (training.content is None or bool(np.any(training.content)))
+        if any(others) or chosen or op.is_training:
+            raise Unsupported("Dropout in training mode", hint="export the model for inference")
+    assert result is not None
+    if data in t.fixed:
+        t.fixed[result] = t.fixed[data]
+        return
+    if data in t.columns:
+        t.columns[result] = t.columns[data]
+    for table in (t.real, t.eight):
+        if data in table:
+            table[result] = table[data]
+    if data in t.held or data.content is not None:
+        t.held[result] = [t.stored(data)]
+
+
+@translates("Transpose")
+def transpose(op: Op, t: Translation) -> None:
+    """The same elements in another order: nothing moves here."""
+    data = op.input(0)
+    wanted = [int(n) for n in op.get("perm", list(range(data.rank))[::-1])]
+    if sorted(wanted) != list(range(data.rank)):
+        raise Unsupported(f"perm {wanted} of {data.rank} dimensions")
+    if of_integers(op, t, lambda x: np.transpose(x, wanted), wanted.index):
+        return
+    held = t.anywhere(data)
+    keep(op, t, data, held.tensor, tuple(wanted.index(axis) for axis in held.order))
+
+
+@translates("Reshape", "Flatten")
+def reshape(op: Op, t: Translation) -> None:
+    """In the order of the file, unless only matrix products read it: they permute their weights instead."""
+    data, result = op.input(0), op.output
+    if of_integers(op, t, lambda x: np.reshape(x, result.known)):
+        return
+    held = t.anywhere(data)
+    plain = t.ordered(held, identity(data.rank)) if held.tensor.is_constant else None
+    is_flat = plain is None and result.rank == 2 and result.known[0] == data.known[0] and held.order[0] == 0
+    if is_flat and _is_moved(held) and _feeds_products(t, result):
+        index = np.arange(data.size // data.known[0]).reshape(data.known[1:])
+        t.columns[result] = np.transpose(index, [axis - 1 for axis in held.order[1:]]).reshape(-1)
+        keep(op, t, data, t.reshape(held.tensor, result.known), identity(2))
+        return
+    order = _joined(data.known, held.order, result.known)
+    if order is not None:
+        keep(op, t, data, t.reshape(held.tensor, permuted(result.known, order)), order)
+        return
+    tensor = t.ordered(held, identity(data.rank)) if data in t.real or data in t.eight else t.tensor(data)
+    keep(op, t, data, t.reshape(tensor, result.known), identity(result.rank))
+
+
+def _is_moved(held: Held) -> bool:
+    """Return whether the elements are in another order than in the file."""
+    shape = held.tensor.shape
+    real = [axis for number, axis in enumerate(held.order) if shape[number] != 1]
+    return real != sorted(real)
+
+
+def _joined(source: Any, order: Order, result: Any) -> Order | None:
+    """Return the order of a result with the same dimensions, apart from ones; None if others are joined or split."""
+    kept = [axis for axis in order if source[axis] != 1]
+    if [n for n in source if n != 1] != [n for n in result if n != 1]:
+        return None
+    numbers_of = {axis: number for number, axis in enumerate(sorted(kept))}
+    places = [axis for axis, n in enumerate(result) if n != 1]
+    moved = [places[numbers_of[axis]] for axis in kept]
+    if moved == sorted(moved):
+        return identity(len(result))
+    ones = [axis for axis, n in enumerate(result) if n == 1]
+    return (*ones, *moved)
+
+
+_PASSING = frozenset(
+    ("Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "Identity", "Dropout", "QuantizeLinear", "DequantizeLinear")
+)
+
+
+def _feeds_products(t: Translation, item: Item, depth: int = 0) -> bool:
+    """Return whether all readers are products with constant matrices."""
+    readers = t.readers.get(item, [])
+    if not readers or item in t.outputs or depth > 8:
+        return False
+    for op in readers:
+        first = op.inputs[0] if op.inputs else None
+        if op.kind in ("Gemm", "MatMul") and first is item and not op.get("transA", 0):
+            other = op.optional(1)
+            bias = op.optional(2)
+            known = all(one is None or t.values_of(one) is not None or _is_constant(one, t) for one in (other, bias))
+            if other is None or not known or other.rank != 2:
+                return False
+        elif op.kind in ("DequantizeLinear", "QuantizeLinear") and first is item:
+            if op.input(1).size != 1 or not _feeds_products(t, op.output, depth + 1):
+                return False
+        else:
+            return False
+    return True
+
+
+def _is_constant(item: Item, t: Translation) -> bool:
+    return item.content is not None or item in t.fixed or item in t.later_fixed
+
+
+@translates("Squeeze", "Unsqueeze")
+def squeeze(op: Op, t: Translation) -> None:
+    """Dimensions of one element come and go: the others keep their order."""
+    reshape(op, t)
+
+
+@translates("Concat")
+def concat(op: Op, t: Translation) -> None:
+    """Quantised parts get the scale of the result first."""
+    items = [op.input(i) for i in range(len(op.inputs))]
+    result = op.output
+    axis = int(op.get("axis", 0)) % result.rank
+    order = next(
+        (t.anywhere(i).order for i in items if t.values_of(i) is None and t.anywhere(i).order != identity(i.rank)),
+        identity(result.rank),
+    )
+    shape = permuted(result.known, order)
+    options: dict[str, Any] = {"axis": order.index(axis), "fused_activation_function": "NONE"}
+    end = t.end(op, False)
+    quantise_constants(t, items)
+    if all(item in t.real for item in items):
+        scales = [t.real[item].tensor.quantization for item in items]
+        wanted = end.target.quantization if end.target is not None else scales[0]
+        assert wanted is not None
+        if end.target is not None or all(one == wanted for one in scales):
+            parts = [t.requantised(t.ordered(t.real[item], order), wanted) for item in items]
+            tensor = t.emit("CONCATENATION", parts, shape, "int8", wanted, result.name, **options)
+            if end.target is not None:
+                t.settle(end, tensor, order)
+            else:
+                t.real[result] = Held(tensor, order)
+            return
+    tensors = [operand(t, item, result.rank, order) for item in items]
+    tensors = [t.reshape(one, permuted(item.known, order)) for one, item in zip(tensors, items, strict=True)]
+    tensor = t.emit("CONCATENATION", tensors, shape, result.dtype, name=result.name, **options)
+    settle_float(t, end, tensor, order)
+
+
+@translates("Split")
+def split(op: Op, t: Translation) -> None:
+    """Parts along one dimension."""
+    data = op.input(0)
+    axis = int(op.get("axis", 0)) % data.rank
+    held = t.anywhere(data)
+    sizes = [one.known[axis] if one is not None else 0 for one in op.outputs]
+    if sum(sizes) != data.known[axis] or 0 in sizes:
+        raise Unsupported(f"parts {sizes} of {data.known[axis]} elements")
+    where = held.order.index(axis)
+    results = []
+    for one in op.outputs:
+        assert one is not None
+        shape = permuted(one.known, held.order)
+        results.append(Tensor(one.name, held.tensor.dtype, shape, held.tensor.quantization))
+    inputs = [held.tensor, numbers(t, sizes, "sizes"), numbers(t, where, "axis")]
+    t.append("SPLIT_V", inputs, results, {"num_splits": len(sizes)})
+    home = t.home(data)
+    for one, tensor in zip(op.outputs, results, strict=True):
+        assert one is not None
+        home[one] = Held(tensor, held.order)

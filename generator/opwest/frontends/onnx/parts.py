@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that select, pad and repeat elements; the numbers stay as they are stored."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.frontends.onnx.elements import quantise_constants, raised
+from opwest.frontends.onnx.movement import keep, numbers, of_integers, same
+from opwest.frontends.onnx.translation import Held, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.values import Item, Op
+
+
+@translates("CumSum")
+def running(op: Op, t: Translation) -> None:
+    """Sums along one dimension."""
+    data = op.input(0)
+    axis = op.numbers(1)
+    assert axis is not None
+    order = t.anywhere(data).order
+    source = t.tensor(data, order)
+    index = numbers(t, order.index(axis[0] % data.rank), "axis")
+    options: dict[str, Any] = {"exclusive": bool(op.get("exclusive", 0)), "reverse": bool(op.get("reverse", 0))}
+    t.put(op.output, t.emit("CUMSUM", [source, index], source.shape, source.dtype, **options), order)
+
+
+@translates("TopK")
+def top(op: Op, t: Translation) -> None:
+    """The greatest elements of one dimension, sorted."""
+    data = op.input(0)
+    count = op.numbers(1, "k")
+    axis = int(op.get("axis", -1)) % data.rank
+    if not op.get("largest", 1) or not op.get("sorted", 1):
+        raise Unsupported("TopK with largest=0 or sorted=0", "1")
+    assert count is not None
+    order = (*(one for one in t.anywhere(data).order if one != axis), axis)
+    source = t.tensor(data, order)
+    shape = (*source.shape[:-1], count[0])
+    values, index = Tensor("values", source.dtype, shape), Tensor("index", "int32", shape)
+    t.append("TOPK_V2", [source, numbers(t, count[0], "count")], [values, index], {})
+    for item, tensor in zip(op.outputs, (values, index), strict=False):
+        if item is not None:
+            if tensor is index:
+                tensor = t.emit("CAST", [index], shape, "int64")
+            t.put(item, tensor, order)
+
+
+@translates("ArgMax", "ArgMin")
+def arg(op: Op, t: Translation) -> None:
+    """The first of equal elements; the scale of integers does not matter."""
+    data, result = op.input(0), op.output
+    if op.get("select_last_index", 0):
+        raise Unsupported(f"{op.kind} with select_last_index=1", "0")
+    axis = int(op.get("axis", 0)) % data.rank
+    order = t.anywhere(data).order
+    keep = op.get("keepdims", 1) == 1
+    held = t.real.get(data) or t.eight.get(data)
+    source = t.tensor(data, order) if held is None else held.tensor
+    left = [one for one in order if one != axis]
+    shape = tuple(data.known[one] for one in left)
+    kind = "ARG_MAX" if op.kind == "ArgMax" else "ARG_MIN"
+    index = t.constant(np.asarray(order.index(axis), np.int32), "axis")
+    found = t.emit(kind, [source, index], shape, result.dtype, output_type=result.dtype)
+    if keep:
+        t.put(result, t.reshape(found, permuted(result.known, order)), order)
+        return
+    ranks = {one: number for number, one in enumerate(sorted(left))}
+    t.put(result, found, tuple(ranks[one] for one in left))
+
+
+def _index(op: Op, number: int) -> Any:
+    item = op.input(number)
+    if item.content is None:
+        raise Unsupported(f"the indices '{item.name}' are computed when the model runs", "a constant")
+    return np.asarray(item.content).astype(np.int64)
+
+
+def _along(op: Op, index: Any) -> tuple[Any, ...]:
+    """Return the indices of all dimensions for those along one."""
+    shape = op.input(0).known
+    axis = int(op.get("axis", 0))
+    if not -len(shape) <= axis < len(shape) or index.ndim != len(shape):
+        raise Unsupported(f"axis {axis} of {len(shape)} dimensions, indices {list(index.shape)}")
+    found = list(np.indices(index.shape))
+    found[axis % len(shape)] = index
+    return tuple(found)
+
+
+def _flat(op: Op, places: tuple[Any, ...]) -> Any:
+    """Return indices of the flattened data. Raises Unsupported for those outside."""
+    shape = op.input(0).known
+    total: Any = np.zeros((), np.int64)
+    for one, n in zip(places, shape, strict=True):
+        if ((one < -n) | (one >= n)).any():
+            raise Unsupported(f"an index outside of {n} elements")
+        total = total * n + one % n
+    return total
+
+
+@translates("GatherElements")
+def gather_elements(op: Op, t: Translation) -> None:
+    """An element for each index."""
+    data, shape = op.input(0), op.output.known
+    held = t.anywhere(data)
+    source = t.reshape(t.ordered(held, identity(data.rank)), (data.size,))
+    where = _flat(op, _along(op, _index(op, 1))).reshape(-1)
+    found = same(t, "GATHER", [source, numbers(t, where, "index")], where.shape, axis=0, batch_dims=0)
+    keep(op, t, data, t.reshape(found, shape), identity(len(shape)))
+
+
+@translates("ScatterND", "ScatterElements", "Scatter")
+def scatter(op: Op, t: Translation) -> None:
+    """The data with some elements replaced; the last of equal indices counts, as in onnxruntime with one thread."""
+    if op.get("reduction", "none") != "none":
+        raise Unsupported(f"reduction {op.get('reduction', 'none')}", "none")
+    data, updates, result = op.input(0), op.input(2), op.output
+    index = _index(op, 1)
+    if op.kind == "ScatterND":
+        depth = index.shape[-1] if index.ndim else 0
+        if not 1 <= depth <= data.rank:
+            raise Unsupported(f"indices {list(index.shape)} for {data.rank} dimensions")
+        rest = np.indices(data.known[depth:]).reshape(data.rank - depth, prod(data.known[depth:]))
+        first = [index[..., axis].reshape(-1, 1) for axis in range(depth)]
+        places = tuple(np.broadcast_arrays(*first, *(one[None, :] for one in rest)))
+    else:
+        places = _along(op, index)
+    where = np.arange(data.size)
+    flat = _flat(op, places).reshape(-1)
+    if flat.size != updates.size:
+        raise Unsupported(f"{updates.size} elements for {flat.size} indices")
+    for number, at in enumerate(flat.tolist()):
+        where[at] = data.size + number
+    both: list[Tensor] = [t.reshape(t.tensor(item), (item.size,)) for item in (data, updates)]
+    options: dict[str, Any] = {"axis": 0, "fused_activation_function": "NONE"}
+    joined = t.emit("CONCATENATION", both, (data.size + updates.size,), result.dtype, **options)
+    found = same(t, "GATHER", [joined, numbers(t, where, "index")], where.shape, axis=0, batch_dims=0)
+    t.put(result, t.reshape(found, result.known))
+
+
+@translates("Slice")
+def part(op: Op, t: Translation) -> None:
+    """SLICE, or STRIDED_SLICE for steps."""
+    data = op.input(0)
+    starts, ends = op.numbers(1, "starts"), op.numbers(2, "ends")
+    axes, steps = op.numbers(3, "axes"), op.numbers(4)
+    assert starts is not None and ends is not None
+    axes = axes if axes is not None else tuple(range(len(starts)))
+    steps = steps if steps is not None else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise Unsupported(f"starts {list(starts)}, ends {list(ends)}, axes {list(axes)}, steps {list(steps)}")
+    cut = [slice(None)] * data.rank
+    for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if not -data.rank <= axis < data.rank:
+            raise Unsupported(f"axes {list(axes)} of {data.rank} dimensions")
+        low = start if start >= 0 or step > 0 or start >= -data.known[axis] else None
+        last = None if step < 0 and stop < -data.known[axis] else stop
+        cut[axis % data.rank] = slice(low, last, step)
+    if of_integers(op, t, lambda x: x[tuple(cut)]):
+        return
+    held = t.anywhere(data)
+    ranges = [range(n)[one] for n, one in zip(data.known, cut, strict=True)]
+    ranges = [ranges[axis] for axis in held.order]
+    shape = tuple(len(one) for one in ranges)
+    if 0 in shape:
+        raise Unsupported(f"a part of {list(data.known)} without elements")
+    begin = [one.start for one in ranges]
+    if all(one.step == 1 or len(one) == 1 for one in ranges):
+        if shape == held.tensor.shape:
+            keep(op, t, data, held.tensor, held.order)
+            return
+        found = same(t, "SLICE", [held.tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")], shape)
+    else:
+        stops = [one[0] + len(one) * one.step for one in ranges]
+        mask = sum(1 << i for i, one in enumerate(stops) if one < 0)
+        inputs = [
+            held.tensor,
+            numbers(t, begin, "begin"),
+            numbers(t, [max(one, 0) for one in stops], "end"),
+            numbers(t, [one.step for one in ranges], "strides"),
+        ]
+        masks = {"begin_mask": 0, "end_mask": mask, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
+        found = same(t, "STRIDED_SLICE", inputs, shape, **masks)
+    keep(op, t, data, found, held.order)
+
+
+@translates("Gather")
+def gather(op: Op, t: Translation) -> None:
+    """Along one dimension; negative constant indices count from the end."""
+    data, index = op.input(0), op.input(1)
+    axis = int(op.get("axis", 0)) % data.rank
+    if index.content is not None and of_integers(op, t, lambda x: np.take(x, index.content, axis)):
+        return
+    if data in t.fixed:
+        quantise_constants(t, [data])
+    held = t.anywhere(data)
+    if held.order != identity(data.rank) and index.rank > 1:
+        held = Held(t.ordered(held, identity(data.rank)), identity(data.rank))
+    if index.content is not None:
+        values = index.content.astype(np.int64)
+        if ((values < -data.known[axis]) | (values >= data.known[axis])).any():
+            raise Unsupported(f"an index outside of {data.known[axis]} elements")
+        where = numbers(t, values % data.known[axis], index.name)
+    else:
+        where = t.tensor(index)
+    place = held.order.index(axis)
+    shape = (*held.tensor.shape[:place], *index.known, *held.tensor.shape[place + 1 :])
+    found = same(t, "GATHER", [held.tensor, where], shape, axis=place, batch_dims=0)
+    order = held.order
+    if index.rank == 0:
+        order = tuple(one - (one > axis) for one in order if one != axis)
+    elif index.rank > 1:
+        order = identity(len(shape))
+    keep(op, t, data, found, order)
+
+
+@translates("GatherND")
+def gather_nd(op: Op, t: Translation) -> None:
+    """Of the first dimensions."""
+    if op.get("batch_dims", 0):
+        raise Unsupported("GatherND with batch_dims", "0")
+    data, index = op.input(0), op.input(1)
+    held = t.anywhere(data)
+    source = t.ordered(held, identity(data.rank))
+    if index.content is not None:
+        limits = np.asarray(data.known[: index.known[-1]])
+        where = numbers(t, np.where(index.content < 0, index.content + limits, index.content), index.name)
+    else:
+        where = t.tensor(index)
+    keep(op, t, data, same(t, "GATHER_ND", [source, where], op.output.known), identity(op.output.rank))
+
+
+@translates("Pad")
+def pad(op: Op, t: Translation) -> None:
+    """With a constant, or mirrored; `edge` repeats the outer elements."""
+    data = op.input(0)
+    mode = op.get("mode", "constant")
+    given = op.numbers(1, "pads")
+    axes = op.numbers(3) or tuple(range(data.rank))
+    if given is None or len(given) != 2 * len(axes):
+        raise Unsupported(f"pads {given}", f"{2 * len(axes)} numbers")
+    pairs = [[0, 0] for _ in range(data.rank)]
+    for number, axis in enumerate(axes):
+        pairs[axis % data.rank] = [given[number], given[number + len(axes)]]
+    held = t.anywhere(data)
+    source = held.tensor
+    stored = [pairs[axis] for axis in held.order]
+    if min(min(one) for one in stored) < 0:
+        source, stored = _cropped(t, source, stored)
+    shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
+    item = op.optional(2)
+    value = op.get("value", None) if item is None else t.values_of(item)
+    if item is not None and value is None:
+        raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
+    amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
+    if shape == source.shape:
+        found = source
+    elif mode == "constant":
+        found = _padded(t, data, source, stored, amount, shape)
+    elif mode == "reflect":
+        found = same(t, "MIRROR_PAD", [source, numbers(t, stored, "pads")], shape, mode="REFLECT")
+    elif mode in ("edge", "wrap"):
+        found = source
+        for axis, (before, after) in enumerate(stored):
+            if before or after:
+                n = found.shape[axis]
+                index = np.arange(-before, n + after)
+                index = np.clip(index, 0, n - 1) if mode == "edge" else index % n
+                wide = (*found.shape[:axis], len(index), *found.shape[axis + 1 :])
+                found = same(t, "GATHER", [found, numbers(t, index, "index")], wide, axis=axis, batch_dims=0)
+    else:
+        raise Unsupported(f"mode {mode}", "constant, reflect, edge or wrap")
+    keep(op, t, data, found, held.order)
+
+
+def _cropped(t: Translation, source: Tensor, pads: list[list[int]]) -> tuple[Tensor, list[list[int]]]:
+    """Cut off what negative pads remove; return the tensor and the other pads."""
+    begin = [max(0, -one[0]) for one in pads]
+    size = [n - max(0, -a) - max(0, -b) for n, (a, b) in zip(source.shape, pads, strict=True)]
+    if min(size) < 1:
+        raise Unsupported(f"pads {pads} of {list(source.shape)}")
+    found = same(t, "SLICE", [source, numbers(t, begin, "begin"), numbers(t, size, "size")], tuple(size))
+    return found, [[max(0, a), max(0, b)] for a, b in pads]
+
+
+def _padded(t: Translation, data: Item, source: Tensor, pads: Any, amount: float, shape: Any) -> Tensor:
+    where = numbers(t, pads, "pads")
+    scale = source.quantization
+    if data in t.real:
+        assert scale is not None
+        stored = np.rint(np.float64(np.float32(amount) / np.float32(scale.scale))) + scale.zero
+        whole = int(np.clip(stored, -128, 127))
+        if whole == scale.zero:
+            return same(t, "PAD", [source, where], shape)
+    elif data in t.eight:
+        whole = int(amount) - (128 if data.dtype == "uint8" else 0)
+    elif amount == 0:
+        return same(t, "PAD", [source, where], shape)
+    else:
+        return same(t, "PADV2", [source, where, t.constant(np.asarray(amount, source.dtype), "value")], shape)
+    return same(t, "PADV2", [source, where, t.constant(np.asarray(whole, np.int8), "value", scale)], shape)
+
+
+@translates("Expand")
+def expand(op: Op, t: Translation) -> None:
+    """Repeat dimensions of one element."""
+    data, result = op.input(0), op.output
+    held = t.anywhere(data)
+    rank = result.rank
+    order = held.order if data.rank == rank else identity(rank)
+    source = held.tensor if data.rank == rank else raised(t, t.ordered(held, identity(data.rank)), rank, order)
+    shape = permuted(result.known, order)
+    found = source if source.shape == shape else same(t, "BROADCAST_TO", [source, numbers(t, shape, "shape")], shape)
+    keep(op, t, data, found, order)
+
+
+@translates("Tile")
+def tile(op: Op, t: Translation) -> None:
+    """Repeat whole dimensions."""
+    data = op.input(0)
+    repeats = op.numbers(1)
+    assert repeats is not None
+    held = t.anywhere(data)
+    stored = [repeats[axis] for axis in held.order]
+    shape = permuted(op.output.known, held.order)
+    keep(op, t, data, same(t, "TILE", [held.tensor, numbers(t, stored, "repeats")], shape), held.order)
+
+
+@translates("DepthToSpace", "SpaceToDepth")
+def blocks(op: Op, t: Translation) -> None:
+    """TFLite's operators in NHWC; mode CRD reorders the channels where they contain the blocks."""
+    data = op.input(0)
+    size = int(op.get("blocksize", 0))
+    parts, unit = (data.known[1:2], size * size) if op.kind == "DepthToSpace" else (data.known[2:], size)
+    if data.rank != 4 or size < 1 or any(n % unit for n in parts):
+        raise Unsupported(f"blocksize {size}, data {list(data.known)}", "whole blocks of an image")
+    order = channels_last(4)
+    held = t.anywhere(data)
+    source = t.ordered(held, order)
+    by_column = op.get("mode", "DCR") == "CRD"
+
+    def reordered(tensor: Tensor, first: int) -> Tensor:
+        depth = tensor.shape[3]
+        index = np.arange(depth).reshape(first, depth // first).T.reshape(-1)
+        return same(t, "GATHER", [tensor, numbers(t, index, "index")], tensor.shape, axis=3, batch_dims=0)
+
+    shape = permuted(op.output.known, order)
+    if op.kind == "DepthToSpace":
+        source = reordered(source, source.shape[3] // (size * size)) if by_column else source
+        found = same(t, "DEPTH_TO_SPACE", [source], shape, block_size=size)
+    else:
+        found = same(t, "SPACE_TO_DEPTH", [source], shape, block_size=size)
+        found = reordered(found, size * size) if by_column else found
+    keep(op, t, data, found, order)
+
+
+@translates("Trilu")
+def triangle(op: Op, t: Translation) -> None:
+    """Zeros on one side of a diagonal of the last two dimensions."""
+    data = op.input(0)
+    offset = op.numbers(1)
+    if data.rank < 2 or data.dtype == "bool":
+        raise Unsupported(f"data {list(data.known)} of {data.dtype}", "numbers of 2 or more dimensions")
+    mask = np.ones(data.known[-2:], bool)
+    at = offset[0] if offset else 0
+    mask = np.triu(mask, at) if op.get("upper", 1) else np.tril(mask, at)
+    zero = t.constant(np.zeros((), data.dtype), "zero")
+    inputs = [t.constant(mask, "mask"), t.tensor(data), zero]
+    t.put(op.output, t.emit("SELECT_V2", inputs, data.known, data.dtype))

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of one to three dimensions. Source: onnx/docs/Operators.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
+from opwest.frontends.onnx.elements import settle_float
+from opwest.frontends.onnx.translation import End, Held, Translation, channels_last, permuted, translates
+from opwest.frontends.onnx.values import Item, Op
+from opwest.frontends.onnx.windows import image_padding, narrowed, stretched
+
+
+def _pooled(op: Op) -> Item:
+    """Return the data of a pool of one to three dimensions."""
+    data, kernel = op.input(0), op.get("kernel_shape", None)
+    if data.rank not in (3, 4, 5):
+        raise Unsupported(f"data {list(data.known)}", "3 to 5 dimensions")
+    if kernel is None or len(kernel) != data.rank - 2:
+        raise Unsupported(f"kernel_shape {kernel}", f"{data.rank - 2} numbers")
+    return data
+
+
+def _options(op: Op, image: Sequence[int]) -> dict[str, Any]:
+    """Return the options of a pool; its windows cover what ceil_mode adds."""
+    kernel = list(op.get("kernel_shape", None))
+    automatic, dilations = op.get("auto_pad", "NOTSET"), list(op.get("dilations", ()))
+    if automatic.startswith("SAME") and any(one != 1 for one in dilations):
+        # onnxruntime pads without regard to the dilations, and its result is smaller than the specified one.
+        raise Unsupported(f"auto_pad {automatic} with dilations {dilations}", "pads")
+    found = image_padding(op, image, kernel)
+    found["filter_height"], found["filter_width"] = [1, *kernel][-2:]
+    found["fused_activation_function"] = "NONE"
+    return found
+
+
+Make = Callable[[Tensor, Op, dict[str, Any], Shape], Tensor]
+"""Appends a pool over an image [n,h,w,c]: image, operator, options, shape of the result."""
+
+
+def _by_planes(t: Translation, op: Op, source: Tensor, out: Shape, make: Make) -> Tensor:
+    """Return the pool of data with channels last; three dimensions are two and then one: both kinds are separable."""
+    if len(source.shape) == 5:
+        n, depth, rows, columns, channels = source.shape
+        flat = narrowed(op, (1, 2), 3)
+        plane = t.reshape(source, (n * depth, rows, columns, channels))
+        plane = make(plane, flat, _options(flat, (rows, columns)), (n * depth, out[2], out[3], channels))
+        line = narrowed(op, (0,), 3)
+        wide = out[2] * out[3] * channels
+        plane = t.reshape(plane, (n, 1, depth, wide))
+        return t.reshape(make(plane, line, _options(line, (depth,)), (n, 1, out[1], wide)), out)
+    wanted = out if len(out) == 4 else (out[0], 1, *out[1:])
+    return t.reshape(make(stretched(t, source), op, _options(op, source.shape[1:-1]), wanted), out)
+
+
+@translates("MaxPool")
+def max_pool(op: Op, t: Translation) -> None:
+    """The greatest of integers belongs to the greatest real value."""
+    data, result = _pooled(op), op.output
+    order = channels_last(data.rank)
+    where = t.home(data)
+    source = t.tensor(data, order) if data not in t.real and data not in t.eight else t.ordered(where[data], order)
+    if source.dtype not in ("float32", "int8") and source.quantization is None:
+        raise Unsupported(f"MaxPool of {data.dtype}", "float32 or int8")
+    if source.dtype == "int8" and source.quantization is None:
+        source.quantization = Quantization((1.0,), (0,))
+
+    def make(image: Tensor, part: Op, options: dict[str, Any], shape: Shape) -> Tensor:
+        top, left, bottom, right = options["padding"]
+        more = options.pop("ceil")
+        options["padding"] = (top, left, bottom + more[0], right + more[1])
+        return t.emit("MAX_POOL_2D", [image], shape, image.dtype, image.quantization, **options)
+
+    where[result] = Held(_by_planes(t, op, source, permuted(result.known, order), make), order)
+
+
+@translates("GlobalMaxPool")
+def global_max(op: Op, t: Translation) -> None:
+    """A reduction over the image."""
+    _global(op, t, "REDUCE_MAX")
+
+
+@translates("GlobalAveragePool")
+def global_average(op: Op, t: Translation) -> None:
+    """A mean, quantised if data and result are."""
+    data = op.input(0)
+    end = t.end(op, False)
+    if end.target is not None and data in t.real and data.rank in (3, 4) and t.rules.float_requantization:
+        order = channels_last(data.rank)
+        sizes = [1, *data.known[2:]][-2:]
+        _weighted(t, op, end, t.ordered(t.real[data], order), sizes, {"padding": "VALID", "stride_h": 1, "stride_w": 1})
+        return
+    _global(op, t, "MEAN")
+
+
+def _global(op: Op, t: Translation, kind: str) -> None:
+    data = op.input(0)
+    order = channels_last(data.rank)
+    end = t.end(op, False)
+    shape = permuted(op.output.known, order)
+    axes = t.constant(np.arange(1, data.rank - 1, dtype=np.int32), "axes")
+    if kind == "REDUCE_MAX" and data in t.real:
+        source = t.ordered(t.real[data], order)
+        made = t.emit(kind, [source, axes], shape, "int8", source.quantization, keep_dims=True)
+        t.real[op.output] = Held(made, order)
+        return
+    if end.target is not None and data in t.real:
+        t.finish(end, kind, [t.ordered(t.real[data], order), axes], shape, order, keep_dims=True)
+        return
+    settle_float(t, end, t.emit(kind, [t.tensor(data, order), axes], shape, keep_dims=True), order)
+
+
+def _weighted(t: Translation, op: Op, end: End, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
+    """Append a mean of whole windows as a depthwise convolution with equal weights: the sums are exact."""
+    assert end.target is not None
+    depth = source.shape[-1]
+    weights = np.ones((1, *sizes, depth), np.int8)
+    scale = Quantization((float(np.float32(1 / prod(sizes))),), (0,))
+    out = permuted(end.item.known, channels_last(end.item.rank))
+    wide = out if len(out) == 4 else (out[0], 1, *out[1:])
+    inputs = [stretched(t, source), t.constant(weights, "weights", scale)]
+    target = end.target.quantization
+    tensor = t.emit("DEPTHWISE_CONV_2D", inputs, wide, "int8", target, end.item.name, **options)
+    t.settle(end, t.reshape(tensor, out), channels_last(end.item.rank))
+
+
+@translates("AveragePool")
+def average_pool(op: Op, t: Translation) -> None:
+    """Padding counts with count_include_pad only."""
+    data = _pooled(op)
+    if any(one != 1 for one in op.get("dilations", ())):
+        raise Unsupported(f"dilations {list(op.get('dilations', ()))}", "1 in each dimension")
+    order = channels_last(data.rank)
+    end = t.end(op, False)
+    counts = bool(op.get("count_include_pad", 0))
+    # Means often lie between two integers. Between QuantizeLinear operators onnxruntime computes them in float32.
+    is_float = t.rules.float_requantization and not op.is_integer
+    if (
+        data in t.real
+        and end.target is not None
+        and not is_float
+        and data.rank < 5
+        and _by_integers(t, op, end, counts)
+    ):
+        return
+
+    def make(image: Tensor, part: Op, options: dict[str, Any], shape: Shape) -> Tensor:
+        more = options.pop("ceil")
+        top, left, bottom, right = options["padding"]
+        if counts and (top or left or bottom or right):
+            pads = np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+            n, height, width, depth = image.shape
+            padded = (n, height + top + bottom, width + left + right, depth)
+            image = t.emit("PAD", [image, t.constant(pads, "pads")], padded)
+            top = left = bottom = right = 0
+        options["padding"] = (top, left, bottom + more[0], right + more[1])
+        _undilated(options)
+        return t.emit("AVERAGE_POOL_2D", [image], shape, **options)
+
+    source = t.tensor(data, order)
+    settle_float(t, end, _by_planes(t, op, source, permuted(op.output.known, order), make), order)
+
+
+def _undilated(options: dict[str, Any]) -> None:
+    del options["dilation_h_factor"], options["dilation_w_factor"]
+
+
+def _by_integers(t: Translation, op: Op, end: End, counts: bool) -> bool:
+    """Append a mean of integers; return whether there is a form with the rule of the model."""
+    assert end.target is not None
+    data = op.input(0)
+    order = channels_last(data.rank)
+    options = _options(op, data.known[2:])
+    _undilated(options)
+    more = options.pop("ceil")
+    top, left, bottom, right = options["padding"]
+    has_padding = bool(top or left or bottom or right)
+    source = t.ordered(t.real[data], order)
+    target = end.target.quantization
+    same = source.quantization == target
+    whole = not any(more) and (counts or not has_padding)
+    if whole and (not same or t.rules.float_requantization or has_padding):
+        sizes = [options.pop("filter_height"), options.pop("filter_width")]
+        _weighted(t, op, end, source, sizes, options)
+        return True
+    if same and not counts and not t.rules.float_requantization:
+        options["padding"] = (top, left, bottom + more[0], right + more[1])
+        out = permuted(op.output.known, order)
+        wide = out if len(out) == 4 else (out[0], 1, *out[1:])
+        found = t.emit("AVERAGE_POOL_2D", [stretched(t, source)], wide, "int8", target, **options)
+        t.settle(end, t.reshape(found, out), order)
+        return True
+    return False

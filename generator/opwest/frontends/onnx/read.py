@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ONNX file as graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opwest.compiler.graph.spec import CUSTOM_HINT
+from opwest.compiler.graph.types import Graph, Node, Rules, Tensor, Unsupported
+from opwest.compiler.graph.user import KIND, Use, UserOperator, bind
+from opwest.frontends.onnx import (
+    control,
+    elements,
+    functions,
+    gates,
+    layers,
+    movement,
+    parts,
+    pools,
+    quantised,
+    reductions,
+    resize,
+    transposed,
+)
+from opwest.frontends.onnx.file import GREATEST_OPSET, LEAST_OPSET, other_attributes
+from opwest.frontends.onnx.fold import read_model
+from opwest.frontends.onnx.simplify import simplify
+from opwest.frontends.onnx.translation import TRANSLATIONS, Translation
+from opwest.frontends.onnx.values import Item, Model, Op, check_operands
+
+FAMILIES = (
+    control, layers, elements, functions, gates, layers, movement, parts,
+    pools, quantised, reductions, resize, parts, parts, transposed,
+)  # fmt: skip
+"""The modules that fill the table of translations."""
+
+_WITHOUT_EFFECT = {
+    *(("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")),
+    *(("Squeeze", "axes"), ("Unsqueeze", "axes")),
+    *(("Dropout", "ratio"), ("Gemm", "broadcast")),
+    *(
+        (kind, "broadcast")
+        for kind in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")
+    ),
+}
+"""Attributes of untested opsets that determine a dtype or a shape, which onnx infers, concern only other dtypes or
+training, or permit what later opsets always permit: to broadcast along the last dimensions."""
+
+
+def translate(model: Model, rules: Rules) -> Graph:
+    """Return the graph. An operator that cannot be translated becomes a node with the reason."""
+    made = Translation(model, rules)
+    inputs = []
+    for item in model.inputs:
+        tensor = Tensor(item.name, item.dtype, item.known)
+        made.put(item, tensor)
+        inputs.append(tensor)
+    lost: set[Item] = set()
+    for op in model.ops:
+        if op in made.done:
+            continue
+        results = [one for one in op.outputs if one is not None]
+        if lost.intersection(op.inputs):
+            lost.update(results)  # the reason is that of an operator before it
+            continue
+        made.label, made.source = op.label, op.kind
+        try:
+            if op.use is not None:
+                _bring(op, op.use, made)
+                continue
+            found = TRANSLATIONS.get(op.kind)
+            if found is None:
+                raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
+            if op.kind not in control.KINDS:
+                for one in results:
+                    _ = one.known
+                check_operands(op)
+            found(op, made)
+            _check_attributes(op)
+        except Unsupported as reason:
+            _refuse(op, made, reason)
+            lost.update(one for one in results if one.shape is None)
+    outputs = []
+    for item in model.outputs:
+        made.label = "of an output"
+        try:
+            outputs.append(made.tensor(item))
+        except Unsupported:  # an operator before it is refused
+            outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
+    return Graph(
+        "",
+        tuple(inputs),
+        tuple(outputs),
+        tuple(made.nodes),
+        rules,
+        names=model.names,
+        remarks=model.remarks,
+        has_shapes=True,
+    )
+
+
+def _check_attributes(op: Op) -> None:
+    """Refuse an attribute of an untested opset that the translation did not read. Raises Unsupported."""
+    if LEAST_OPSET <= op.version <= GREATEST_OPSET:
+        return
+    for name, default in other_attributes(op.kind, op.version).items():
+        value = op.get(name, default) if name not in op.used else default
+        if value != default and (op.kind, name) not in _WITHOUT_EFFECT:
+            raise Unsupported(f"{name}={value} of opset {op.version}", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
+
+
+def _bring(op: Op, use: Use, made: Translation) -> None:
+    """Append a node that is an operator of the user: its tensors are those of the file, in their layout."""
+    inputs = [None if one is None else made.tensor(one) for one in op.inputs]
+    results = [Tensor(one.name, one.dtype, one.shape or ()) for one in op.outputs if one is not None]
+    made.append(KIND, inputs, results, {"use": use})
+    if any(one is not None and one.shape is None for one in op.outputs):
+        bind(made.nodes.pop())  # reports the missing shape
+    for item, tensor in zip((one for one in op.outputs if one is not None), results, strict=True):
+        made.put(item, tensor)
+
+
+def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
+    """Append a node that cannot be checked; operators after it are translated as far as its shape is known."""
+    results = []
+    for item in op.outputs:
+        if item is None:
+            continue
+        tensor = Tensor(item.name, item.dtype, item.shape or ())
+        results.append(tensor)
+        if item.shape is not None:
+            made.put(item, tensor)
+    inputs = [made.held[one][0].tensor for one in op.inputs if one is not None and one in made.held]
+    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.kind))
+
+
+def read_onnx(
+    content: bytes, rules: Rules | None = None, users: Mapping[str, UserOperator] | None = None
+) -> tuple[Graph, ...]:
+    """Return the model of a file. Raises Damaged."""
+    return (translate(simplify(read_model(content, users or {})), rules or Rules()),)

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resize and Upsample. Source: onnx/docs/Operators.md, Resize; TFLite's reference/resize_bilinear.h.
+
+Every mode is a weighted sum of neighbours along one dimension after the other, with positions that are known at import.
+TFLite's operators are used where they have the same positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.frontends.onnx.elements import arithmetic, settle_float
+from opwest.frontends.onnx.movement import numbers, same
+from opwest.frontends.onnx.translation import Held, Order, Translation, channels_last, permuted, same_scale, translates
+from opwest.frontends.onnx.values import Op
+
+_TRANSFORMS = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+)
+_VARIANTS = ((False, False), (True, False), (False, True))
+"""align_corners and half_pixel_centers of TFLite's operators."""
+
+
+@translates("Resize", "Upsample")
+def resize(op: Op, t: Translation) -> None:
+    """By nearest, linear or cubic interpolation."""
+    data, result = op.input(0), op.output
+    mode = op.get("mode", "nearest")
+    transform = op.get("coordinate_transformation_mode", "half_pixel" if op.kind == "Resize" else "asymmetric")
+    if transform not in _TRANSFORMS:
+        raise Unsupported(f"coordinate_transformation_mode {transform}", ", ".join(_TRANSFORMS))
+    if mode not in ("nearest", "linear", "cubic"):
+        raise Unsupported(f"mode {mode}", "nearest, linear or cubic")
+    scales = _scales(op, data.known, result.known)
+    changed = [axis for axis in range(data.rank) if data.known[axis] != result.known[axis] or scales[axis] != 1]
+    # The filter of a larger result is that of the mode itself.
+    wide = bool(op.get("antialias", 0)) and any(scales[axis] < 1 for axis in changed)
+    if wide and mode == "nearest":
+        raise Unsupported("mode nearest with antialias", "linear or cubic")
+    image = data.rank == 4 and set(changed) <= {2, 3} and not wide
+    if mode != "nearest" and result.dtype != "float32":
+        if mode != "linear" or not image or result.dtype not in ("int8", "uint8"):
+            raise Unsupported(
+                f"mode {mode}{' with antialias' if wide else ''} of {result.dtype} {list(data.known)}",
+                "float32, or linear images of 8 bits without antialias",
+            )
+        _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
+    if mode == "linear" and image and data in t.real:
+        _real(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        return
+    if image and mode != "cubic":
+        order = channels_last(4)
+        places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
+        kind = _fitting(op, mode, data.known[2:], result.known[2:], places)
+        if kind is not None:
+            _by_operator(op, t, order, mode, kind)
+            return
+    held = t.anywhere(data) if mode == "nearest" else Held(t.stored(data).tensor, t.stored(data).order)
+    found = held.tensor
+    for axis in changed:
+        at = _positions(data.known[axis], result.known[axis], scales[axis], transform)
+        found = _along(op, t, found, held.order.index(axis), mode, at, float(scales[axis]))
+    if mode == "nearest":
+        t.home(data)[result] = Held(found, held.order)
+    else:
+        t.put(result, found, held.order)
+
+
+def _scales(op: Op, source: Sequence[int], target: Sequence[int]) -> list[Any]:
+    """Return the scale of each dimension: that of the model, or the quotient of the sizes."""
+    if op.kind == "Upsample":
+        found, sizes = op.constant(1, "scales"), None
+    elif len(op.inputs) <= 2 and op.version < 11:
+        found, sizes = op.constant(1), None
+    else:
+        found, sizes = op.constant(2), op.constant(3)
+    result = [np.float32(b / a) for a, b in zip(source, target, strict=True)]
+    axes = [int(n) for n in op.get("axes", range(len(source)))]
+    policy = op.get("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch" and sizes is not None and sizes.size == len(axes):
+        quotients = [np.float32(n) / np.float32(source[axis]) for axis, n in zip(axes, sizes.reshape(-1), strict=True)]
+        for axis in axes:
+            result[axis] = min(quotients) if policy == "not_larger" else max(quotients)
+    if found is not None and found.size == len(axes) and sizes is None:
+        for axis, value in zip(axes, found.reshape(-1), strict=True):
+            result[axis] = np.float32(value)
+    return result
+
+
+def _positions(source: int, target: int, scale: Any, transform: str) -> Any:
+    """Return the float32 positions in the data of the elements of the result."""
+    at = np.arange(target, dtype=np.float32)
+    scale = np.float32(scale)
+    half = np.float32(0.5)
+    if transform == "asymmetric":
+        return at / scale
+    if transform == "align_corners":
+        return at * np.float32(source - 1) / np.float32(target - 1) if target > 1 else at * 0
+    if transform == "tf_half_pixel_for_nn":
+        return (at + half) / scale
+    if transform == "pytorch_half_pixel" and target == 1:
+        return at * 0
+    offset = np.float32(0)
+    if transform == "half_pixel_symmetric":
+        adjustment = target / (float(scale) * source)
+        offset = np.float32(source / 2 * (1 - adjustment))
+    return offset + (at + half) / scale - half
+
+
+def _nearest(op: Op, at: Any, source: int) -> Any:
+    """Return the indices of the nearest elements."""
+    rounding = op.get("nearest_mode", "round_prefer_floor" if op.kind == "Resize" else "floor")
+    functions: dict[str, Callable[[Any], Any]] = {
+        "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
+        "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
+        "floor": np.floor,
+        "ceil": np.ceil,
+    }
+    if rounding not in functions:
+        raise Unsupported(f"nearest_mode {rounding}", ", ".join(functions))
+    return np.clip(functions[rounding](at), 0, source - 1).astype(np.int64)
+
+
+def _tflite_nearest(source: int, target: int, corners: bool, centres: bool) -> Any:
+    """Return the indices of RESIZE_NEAREST_NEIGHBOR. Source: TFLite's reference/resize_nearest_neighbor.h."""
+    divisor = target - 1 if corners and target > 1 else target
+    scale = np.float32(source - 1 if corners and target > 1 else source) / np.float32(divisor)
+    at = (np.arange(target, dtype=np.float32) + np.float32(0.5 if centres else 0)) * scale
+    whole = np.floor(at + np.float32(0.5)) if corners else np.floor(at)
+    return np.clip(whole, 0, source - 1).astype(np.int64)
+
+
+def _tflite_linear(source: int, target: int, corners: bool, centres: bool) -> Any:
+    """Return the positions of RESIZE_BILINEAR."""
+    scale = np.float32(source) / np.float32(target)
+    if corners and target > 1:
+        scale = np.float32(source - 1) / np.float32(target - 1)
+    at = np.arange(target, dtype=np.float32)
+    return (at + np.float32(0.5)) * scale - np.float32(0.5) if centres else at * scale
+
+
+def _fitting(op: Op, mode: str, source: Sequence[int], target: Sequence[int], places: Sequence[Any]) -> Any:
+    """Return the options of TFLite's operator with the same positions; None if there are none."""
+    for corners, centres in _VARIANTS:
+        fits = True
+        for a, b, at in zip(source, target, places, strict=True):
+            if mode == "nearest":
+                fits &= bool((_nearest(op, at, a) == _tflite_nearest(a, b, corners, centres)).all())
+            else:
+                mine = np.clip(_tflite_linear(a, b, corners, centres), 0, a - 1)
+                fits &= bool(np.allclose(np.clip(at, 0, a - 1), mine, rtol=1e-6, atol=1e-6))
+        if fits:
+            return {"align_corners": corners, "half_pixel_centers": centres}
+    return None
+
+
+def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[str, Any]) -> None:
+    data, result = op.input(0), op.output
+    size = numbers(t, result.known[2:], "size")
+    shape = permuted(result.known, order)
+    if mode == "nearest":
+        held = t.anywhere(data)
+        found = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
+        t.home(data)[result] = Held(found, order)
+        return
+    t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
+
+
+def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate stored integers in float32 and cut off the fraction; TFLite's rule rounds to nearest instead.
+
+    Source: onnxruntime's core/providers/cpu/tensor/upsample.h, UpsampleBilinear.
+    """
+    data, result = op.input(0), op.output
+    order = channels_last(4)
+    kind = _fitting(op, "linear", data.known[2:], result.known[2:], places)
+    if kind is not None and data in t.eight and not t.rules.float_requantization:
+        size = numbers(t, result.known[2:], "size")
+        source = t.ordered(t.eight[data], order)
+        shape = permuted(result.known, order)
+        t.eight[result] = Held(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
+        return
+    x = t.tensor(data, order)
+    found = _bilinear(t, t.emit("CAST", [x], x.shape), places)
+    t.put(result, t.emit("CAST", [found], found.shape, result.dtype), order)
+
+
+def _real(op: Op, t: Translation, places: Sequence[Any]) -> None:
+    """Interpolate what DequantizeLinear reads: as integers if the result has their scale."""
+    data = op.input(0)
+    order = channels_last(4)
+    held, end = t.real[data], t.end(op, False)
+    kind = _fitting(op, "linear", data.known[2:], op.output.known[2:], places)
+    is_same = end.target is not None and same_scale(held.tensor.quantization, end.target.quantization)
+    if kind is not None and is_same and not t.rules.float_requantization:
+        size = numbers(t, op.output.known[2:], "size")
+        shape = permuted(op.output.known, order)
+        t.settle(end, same(t, "RESIZE_BILINEAR", [t.ordered(held, order), size], shape, **kind), order)
+        return
+    settle_float(t, end, _bilinear(t, t.tensor(data, order), places), order)
+
+
+def _bilinear(t: Translation, x: Tensor, places: Sequence[Any]) -> Tensor:
+    """Return the weighted sum of four neighbours of float32 images, in the order of UpsampleBilinear."""
+    rows, columns = (_neighbours(at, n) for at, n in zip(places, x.shape[1:3], strict=True))
+    total = None
+    for row, down in rows:
+        shape = (x.shape[0], len(row), *x.shape[2:])
+        part = same(t, "GATHER", [x, numbers(t, row, "rows")], shape, axis=1, batch_dims=0)
+        for column, over in columns:
+            shape = (x.shape[0], len(row), len(column), x.shape[3])
+            one = same(t, "GATHER", [part, numbers(t, column, "columns")], shape, axis=2, batch_dims=0)
+            weights = (down[:, None].astype(np.float32) * over[None].astype(np.float32))[None, :, :, None]
+            one = arithmetic(t, "MUL", one, t.constant(weights, "weights"))
+            total = one if total is None else arithmetic(t, "ADD", total, one)
+    assert total is not None
+    return total
+
+
+def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
+    """Return the indices and the float32 weights of the two neighbours, as UpsampleBilinear computes them."""
+    at = np.clip(at, 0, source - 1).astype(np.float32)
+    low = np.minimum(at.astype(np.int64), source - 1)
+    high = np.minimum(low + 1, source - 1)
+    over, under = (np.abs(at - one.astype(np.float32)) for one in (low, high))
+    over, under = (np.where(low == high, np.float32(0.5), one) for one in (over, under))
+    return [(low, under), (high, over)]
+
+
+def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, scale: float) -> Tensor:
+    """Interpolate along one stored dimension."""
+    source = x.shape[axis]
+    shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
+    if mode == "nearest":
+        return same(t, "GATHER", [x, numbers(t, _nearest(op, at, source), "index")], shape, axis=axis, batch_dims=0)
+    total = None
+    taps = _filter(op, mode, at, source, scale) if op.get("antialias", 0) else _taps(op, mode, at, source)
+    for index, weight in taps:
+        part = same(t, "GATHER", [x, numbers(t, index, "index")], shape, axis=axis, batch_dims=0)
+        wide = [1] * len(shape)
+        wide[axis] = -1
+        part = arithmetic(t, "MUL", part, t.constant(weight.astype(np.float32).reshape(wide), "weights"))
+        total = part if total is None else arithmetic(t, "ADD", total, part)
+    assert total is not None
+    return total
+
+
+def _taps(op: Op, mode: str, at: Any, source: int) -> list[tuple[Any, Any]]:
+    """Return the indices and the weights of the neighbours."""
+    if mode == "linear":
+        at = np.clip(at, 0, source - 1)
+        low = np.floor(at)
+        weight = at - low
+        below = low.astype(np.int64)
+        return [(below, 1 - weight), (np.minimum(below + 1, source - 1), weight)]
+    low = np.floor(at)
+    s = (at - low).astype(np.float64)
+    weights = [_cubic(op, s - k) for k in (-1, 0, 1, 2)]
+    return _bounded(op, [low.astype(np.int64) + k for k in (-1, 0, 1, 2)], weights, source)
+
+
+def _filter(op: Op, mode: str, at: Any, source: int, scale: float) -> list[tuple[Any, Any]]:
+    """Return the elements under the filter of a mode, which is wider for a smaller result, and their weights.
+
+    Source: onnxruntime's core/providers/cpu/tensor/upsample_antialias.h.
+    """
+    width = max(1 / scale, 1.0)
+    reach = (1 if mode == "linear" else 2) * width
+    centre = at.astype(np.float64) + 0.5
+    first, end = (np.floor(centre + side * reach + 0.5).astype(np.int64) for side in (-1, 1))
+    index = [first + k for k in range(int((end - first).max()))]
+    places = [(i + 0.5 - centre) / width for i in index]
+    weights = [np.maximum(0, 1 - np.abs(x)) if mode == "linear" else _cubic(op, x) for x in places]
+    weights = [np.where(i < end, w, 0) for i, w in zip(index, weights, strict=True)]
+    total = sum(weights)
+    return _bounded(op, index, [w / total for w in weights], source)
+
+
+def _cubic(op: Op, x: Any) -> Any:
+    """Return the cubic filter at distances from its centre."""
+    a, x = float(op.get("cubic_coeff_a", -0.75)), np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def _bounded(op: Op, index: list[Any], weights: list[Any], source: int) -> list[tuple[Any, Any]]:
+    """Return indices inside the data: those outside are the edge, or have no weight."""
+    if op.get("exclude_outside", 0):
+        weights = [np.where((i >= 0) & (i < source), w, 0) for i, w in zip(index, weights, strict=True)]
+        total = sum(weights)
+        weights = [w / total for w in weights]
+    return [(np.clip(i, 0, source - 1), w) for i, w in zip(index, weights, strict=True)]

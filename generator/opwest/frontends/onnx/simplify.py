@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrite an ONNX model: batch normalisation, biases, functions that exporters take apart, unused operators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.graph.types import Unsupported
+from opwest.frontends.onnx.reductions import batch_numbers
+from opwest.frontends.onnx.values import Item, Model, Op, check_operands
+
+_OPTIONAL_RESULTS = frozenset(("BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"))
+"""Operators whose results after the first one are left out if nothing reads them."""
+
+
+def simplify(model: Model) -> Model:
+    """Return an equal model."""
+    rewriting = _Rewriting(model)
+    rewriting.normalisations()
+    rewriting.biases()
+    rewriting.gelu()
+    return Model(model.inputs, model.outputs, rewriting.used(), model.remarks, model.names)
+
+
+class _Rewriting:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.ops: list[Op | None] = list(model.ops)
+        self.makers: dict[Item, int] = {}
+        self.readers: dict[Item, list[int]] = {}
+        for number, op in enumerate(model.ops):
+            for item in op.outputs:
+                if item is not None:
+                    self.makers[item] = number
+            for item in op.inputs:
+                if item is not None:
+                    self.readers.setdefault(item, []).append(number)
+
+    def used(self) -> tuple[Op, ...]:
+        """Return the operators that the outputs depend on, in order."""
+        wanted = set(self.model.outputs)
+        kept = []
+        for op in reversed(self.ops):
+            if op is not None and any(item in wanted for item in op.outputs):
+                if op.kind in _OPTIONAL_RESULTS and not wanted.intersection(op.outputs[1:]):
+                    op.outputs = op.outputs[:1]
+                kept.append(op)
+                wanted.update(item for item in op.inputs if item is not None)
+        return tuple(reversed(kept))
+
+    def maker(self, item: Item | None) -> Op | None:
+        """Return the operator that computes an item which only one operator reads."""
+        number = self.makers.get(item) if item is not None else None
+        if item is None or number is None or len(self.readers.get(item, [])) != 1 or item in self.model.outputs:
+            return None
+        return self.ops[number]
+
+    def normalisations(self) -> None:
+        """Put factors and offsets of BatchNormalization into the constants of the layer before it."""
+        for number, op in enumerate(self.ops):
+            if op is None or op.kind != "BatchNormalization" or op.is_training:
+                continue
+            layer = self.maker(op.input(0))
+            if layer is None or layer.kind not in ("Conv", "ConvTranspose", "Gemm"):
+                continue
+            try:
+                check_operands(layer)
+                check_operands(op)
+                factor, offset = batch_numbers(op, [op.input(i).content for i in range(1, 5)])
+                inputs = _normalised(layer, factor, offset)
+            except Unsupported:
+                continue
+            if inputs is not None and len([one for one in op.outputs if one is not None]) == 1:
+                self._join(layer, number, inputs)
+
+    def _join(self, layer: Op, number: int, inputs: tuple[Item | None, ...]) -> None:
+        """Replace a layer and the operator after it by one operator, at the place of the second."""
+        after = self.ops[number]
+        assert after is not None
+        first = self.makers[layer.output]
+        self.ops[first] = None
+        self.ops[number] = dataclasses.replace(layer, inputs=inputs, outputs=after.outputs)
+        self.makers[after.output] = number
+
+    def biases(self) -> None:
+        """Let the addition of a constant vector after a product be its bias."""
+        for number, op in enumerate(self.ops):
+            if op is None or op.kind != "Add":
+                continue
+            for place in (0, 1):
+                layer, bias = self.maker(op.input(place)), op.input(1 - place)
+                if layer is None or layer.kind != "MatMul" or len(layer.inputs) != 2:
+                    continue
+                weights = layer.input(1)
+                fits = weights.rank == 2 and layer.input(0).rank >= 2 and self._is_constant(weights)
+                if fits and bias.content is not None and _vector(bias) == weights.known[1]:
+                    self._join(layer, number, (*layer.inputs, bias))
+                    break
+
+    def _is_constant(self, item: Item) -> bool:
+        maker = self.makers.get(item)
+        op = None if maker is None else self.ops[maker]
+        return item.content is not None or (
+            op is not None and op.kind == "DequantizeLinear" and op.input(0).content is not None
+        )
+
+    def gelu(self) -> None:
+        """x * 0.5 * (1 + erf(x / sqrt(2))) in the order of any exporter."""
+        for number, op in enumerate(self.ops):
+            if op is None or op.kind != "Erf":
+                continue
+            found = self._gelu(number)
+            if found is not None:
+                last, source = found
+                end = self.ops[last]
+                assert end is not None
+                self.ops[last] = Op("Gelu", 20, (source,), end.outputs, {}, end.label)
+
+    def _gelu(self, number: int) -> tuple[int, Item] | None:
+        """Return the number of the last operator and the item x."""
+        erf = self.ops[number]
+        assert erf is not None
+        scale = self.maker(erf.input(0))
+        source = None
+        if scale is not None and scale.kind in ("Div", "Mul"):
+            wanted = np.sqrt(2) if scale.kind == "Div" else np.sqrt(0.5)
+            source = next((scale.input(i) for i in (0, 1) if _is_number(scale.input(1 - i), wanted)), None)
+        one = self._reader(erf.output)
+        if source is None or one is None or one[1].kind != "Add" or not _with_number(one[1], 1.0):
+            return None
+        # Then a product with x and one with 0.5, in any order; the 0.5 may multiply x first.
+        at, op = one
+        halved = with_source = False
+        for _ in range(2):
+            found = self._reader(op.output)
+            if found is None or found[1].kind != "Mul":
+                break
+            at, follower = found
+            other = follower.input(1) if follower.input(0) is op.output else follower.input(0)
+            op = follower
+            if _is_number(other, 0.5) and not halved:
+                halved = True
+            elif other is source and not with_source:
+                with_source = True
+            elif self._is_half(other, source) and not with_source and not halved:
+                halved = with_source = True
+            else:
+                return None
+            if halved and with_source:
+                return at, source
+        return None
+
+    def _is_half(self, item: Item, source: Item) -> bool:
+        op = self.maker(item)
+        return op is not None and op.kind == "Mul" and source in op.inputs and _with_number(op, 0.5)
+
+    def _reader(self, item: Item) -> tuple[int, Op] | None:
+        readers = self.readers.get(item, [])
+        if len(readers) != 1 or item in self.model.outputs:
+            return None
+        op = self.ops[readers[0]]
+        return None if op is None else (readers[0], op)
+
+
+def _is_number(item: Item, value: float) -> bool:
+    return item.content is not None and item.size == 1 and bool(np.isclose(float(item.content.reshape(-1)[0]), value))
+
+
+def _with_number(op: Op, value: float) -> bool:
+    return any(item is not None and _is_number(item, value) for item in op.inputs)
+
+
+def _vector(item: Item) -> int:
+    """Return the length of a constant that varies along the last dimension only, else 0."""
+    return item.known[-1] if item.rank >= 1 and item.size == item.known[-1] else 0
+
+
+def _normalised(layer: Op, factor: Any, offset: Any) -> tuple[Item | None, ...] | None:
+    """Return the inputs of a layer with a factor and an offset for each result; None if they are not constant."""
+    weights, bias = layer.input(1), layer.optional(2)
+    if weights.content is None or (bias is not None and bias.content is None):
+        return None
+    content = np.asarray(weights.content)
+    shape = [1] * content.ndim
+    if layer.kind == "Conv":
+        shape[0] = -1
+        scaled = content * factor.reshape(shape)
+    elif layer.kind == "Gemm":
+        if layer.get("alpha", 1.0) != 1.0 or layer.get("beta", 1.0) != 1.0:
+            return None
+        shape[0 if layer.get("transB", 0) else 1] = -1
+        scaled = content * factor.reshape(shape)
+    else:
+        groups = int(layer.get("group", 1))
+        each = content.reshape(groups, content.shape[0] // groups, *content.shape[1:])
+        scaled = (each * factor.reshape(groups, 1, -1, *[1] * (content.ndim - 2))).reshape(content.shape)
+    before = 0 if bias is None else np.asarray(bias.content).reshape(-1)
+    total = np.broadcast_to(before * factor + offset, factor.shape).astype(np.float32)
+    made = (
+        Item(weights.name, "float32", weights.shape, scaled.astype(np.float32)),
+        Item(f"{weights.name}/bias", "float32", total.shape, total),
+    )
+    return (layer.input(0), *made)

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph in the making: where the tensors of an ONNX model are stored, in which layout and as which numbers.
+
+A layout is an `order`: dimension i of the stored tensor is dimension order[i] of the ONNX tensor. Operators request the
+order that they need, and leave their results in the order that they compute. A TRANSPOSE is added only where an
+operator needs another order than the stored one. 8-bit tensors with a scale are stored as int8; uint8 remains at the
+interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.types import Node, Quantization, Rules, Shape, Tensor, Unsupported
+from opwest.frontends.onnx.values import Item, Model, Op
+
+
+def same_scale(one: Quantization | None, other: Quantization | None) -> bool:
+    """Return whether two tensors have the same scales and zero points."""
+    return one is not None and other is not None and (one.scales, one.zeros) == (other.scales, other.zeros)
+
+
+def parameters(op: Op) -> tuple[Any, Any] | None:
+    """Return scales and zero points of QuantizeLinear or DequantizeLinear, 1-d; None if they are not constant."""
+    scale, zero = op.input(1), op.optional(2)
+    if scale.content is None or (zero is not None and zero.content is None) or op.get("block_size", 0):
+        return None
+    scales = np.asarray(scale.content, np.float32)
+    zeros = np.zeros(scales.shape, np.int64) if zero is None else np.asarray(zero.content).astype(np.int64)
+    scales, zeros = scales.reshape(-1), zeros.reshape(-1)
+    if not len(scales) or len(scales) != len(zeros):
+        raise Unsupported(f"{len(scales)} scales and {len(zeros)} zero points")
+    if not (np.isfinite(scales) & (scales > 0)).all():
+        wrong = scales[~(np.isfinite(scales) & (scales > 0))][0]
+        hint = "quantisers write it for infinite values: use a large number, such as -1e4 in the mask of an attention"
+        raise Unsupported(f"scale {wrong:g}", "a positive number", hint if np.isinf(wrong) else "")
+    return scales, zeros
+
+
+def int8_of(op: Op) -> Quantization | None:
+    """Return the quantisation of 8-bit data as int8, None for other dtypes and more than one scale."""
+    item = op.output if op.kind == "QuantizeLinear" else op.input(0)
+    found = parameters(op)
+    if item.dtype not in ("int8", "uint8") or found is None or len(found[0]) != 1:
+        return None
+    return Quantization((float(found[0][0]),), (int(found[1][0]) - (128 if item.dtype == "uint8" else 0),))
+
+
+RELUS: dict[tuple[float | None, float | None], str] = {
+    (0.0, None): "RELU",
+    (0.0, 6.0): "RELU6",
+    (-1.0, 1.0): "RELU_N1_TO_1",
+}
+"""TFLite's operators and fused activations by their limits."""
+
+
+def activation_of(op: Op) -> str | None:
+    """Return TFLite's fused activation for an operator, None if there is none."""
+    if op.kind == "Relu":
+        return "RELU"
+    if op.kind != "Clip":
+        return None
+    low, high = limits_of_clip(op)
+    return RELUS.get((low, high))
+
+
+def limits_of_clip(op: Op) -> tuple[float | None, float | None]:
+    """Return the constant limits of Clip, None for none. Raises Unsupported."""
+    found: list[float | None] = []
+    for number, name, absent in ((1, "min", -3.4e38), (2, "max", 3.4e38)):
+        value = op.constant(number, name)
+        limit = None if value is None else float(np.asarray(value).reshape(-1)[0])
+        if limit is not None and (limit <= absent if number == 1 else limit >= absent):
+            limit = None
+        found.append(limit)
+    return found[0], found[1]
+
+
+def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
+    """Return the int8 results of a float32 function for the int8 values -128 to 127, rounded as QuantizeLinear does."""
+    values = np.arange(-128, 128).astype(np.float32) - np.float32(source.zero)
+    real = values * np.float32(source.scale)
+    with np.errstate(all="ignore"):
+        found = np.asarray(function(real), np.float32) / np.float32(target.scale)
+    found = np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9)
+    return np.clip(np.rint(found.astype(np.float64)) + target.zero, -128, 127).astype(np.int8)
+
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A stored tensor and its order."""
+
+    tensor: Tensor
+    order: Order
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The integers of a constant that DequantizeLinear reads."""
+
+    content: Any
+    """In the dtype of the file."""
+    scales: Any
+    """float32 [n]"""
+    zeros: Any
+    """int64 [n]"""
+    axis: int | None
+    """None: one scale."""
+
+    def real(self) -> Any:
+        """Return the float32 values."""
+        shape = [1] * self.content.ndim
+        if self.axis is not None:
+            shape[self.axis] = -1
+        scales, zeros = (self.scales, self.zeros) if self.axis is not None else (self.scales[0], self.zeros[0])
+        if self.axis is not None:
+            scales, zeros = scales.reshape(shape), zeros.reshape(shape)
+        return ((self.content.astype(np.int64) - zeros).astype(np.float32) * scales).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The quantisation of a result, as int8, and the operators QuantizeLinear that it replaces."""
+
+    quantization: Quantization
+    ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True)
+class End:
+    """What follows an operator and is part of it."""
+
+    item: Item
+    """The result after the activation."""
+    activation: str
+    absorbed: tuple[Op, ...]
+    target: Target | None
+
+
+def identity(rank: int) -> Order:
+    """Return the order of the file."""
+    return tuple(range(rank))
+
+
+def channels_last(rank: int) -> Order:
+    """Return the order of an image: NHWC for NCHW."""
+    return (0, *range(2, rank), 1)
+
+
+def permuted(shape: Sequence[int], order: Iterable[int]) -> Shape:
+    """Return the shape in an order."""
+    return tuple(shape[axis] for axis in order)
+
+
+class Translation:
+    """Nodes and tensors of a graph in the making."""
+
+    def __init__(self, model: Model, rules: Rules) -> None:
+        self.rules = rules
+        self.nodes: list[Node] = []
+        self.held: dict[Item, list[Held]] = {}
+        """Tensors in the dtype of the file, by order; the first is the one that was computed."""
+        self.eight: dict[Item, Held] = {}
+        """8-bit integers with a scale, as int8."""
+        self.real: dict[Item, Held] = {}
+        """float32 tensors that are known as int8 with a scale: results of DequantizeLinear."""
+        self.fixed: dict[Item, Fixed] = {}
+        """Constants that DequantizeLinear reads, by its result."""
+        self.columns: dict[Item, Any] = {}
+        """Flattened images [n, length] with other columns: stored column i is column columns[i]."""
+        self.later_fixed = {
+            op.outputs[0] for op in model.ops if op.kind == "DequantizeLinear" and op.input(0).content is not None
+        }
+        """Constants that DequantizeLinear reads, known before it is translated."""
+        self.centred: dict[Item, Held] = {}
+        """int16 integers without their zero point: results of DynamicQuantizeLinear."""
+        self.done: set[Op] = set()
+        self.outputs = set(model.outputs)
+        self.readers: dict[Item, list[Op]] = {}
+        self.label = self.source = ""
+        for op in model.ops:
+            for item in op.inputs:
+                if item is not None:
+                    self.readers.setdefault(item, []).append(op)
+
+    # Nodes.
+
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[Tensor | None],
+        shape: Shape,
+        dtype: str = "float32",
+        quantization: Quantization | None = None,
+        name: str = "",
+        **options: Any,
+    ) -> Tensor:
+        """Append a node with one result."""
+        first = next((one for one in inputs if one is not None), None)
+        tensor = Tensor(name or (first.name if first else ""), dtype, tuple(int(n) for n in shape), quantization)
+        self.append(kind, inputs, [tensor], options)
+        return tensor
+
+    def append(
+        self, kind: str, inputs: Sequence[Tensor | None], results: Sequence[Tensor], options: Mapping[str, Any]
+    ) -> None:
+        """Append a node."""
+        self.nodes.append(Node(kind, tuple(inputs), tuple(results), dict(options), self.label, source=self.source))
+
+    def constant(self, array: Any, name: str = "constant", quantization: Quantization | None = None) -> Tensor:
+        """Return a constant of the graph."""
+        array = np.array(array, order="C")
+        return Tensor(name, str(array.dtype), tuple(array.shape), quantization, array)
+
+    def reshape(self, tensor: Tensor, shape: Shape) -> Tensor:
+        """Return the elements in another shape."""
+        if tensor.shape == tuple(shape):
+            return tensor
+        if tensor.is_constant:
+            return self.constant(np.reshape(tensor.content, shape), tensor.name, tensor.quantization)
+        wanted = self.constant(np.asarray(shape, np.int32), "shape")
+        return self.emit("RESHAPE", [tensor, wanted], shape, tensor.dtype, tensor.quantization, new_shape=tuple(shape))
+
+    def transpose(self, tensor: Tensor, order: Order) -> Tensor:
+        """Return the tensor with dimension i from dimension order[i]."""
+        if order == identity(len(order)):
+            return tensor
+        shape = permuted(tensor.shape, order)
+        if tensor.is_constant:
+            return self.constant(np.transpose(tensor.content, order), tensor.name, tensor.quantization)
+        if [axis for axis in order if tensor.shape[axis] != 1] == [
+            a for a in identity(len(order)) if tensor.shape[a] != 1
+        ]:
+            return self.reshape(tensor, shape)
+        wanted = self.constant(np.asarray(order, np.int32), "order")
+        return self.emit("TRANSPOSE", [tensor, wanted], shape, tensor.dtype, tensor.quantization)
+
+    # Stored tensors.
+
+    def ordered(self, held: Held, order: Order) -> Tensor:
+        """Return a stored tensor in another order."""
+        return self.transpose(held.tensor, tuple(held.order.index(axis) for axis in order))
+
+    def stored(self, item: Item) -> Held:
+        """Return where an item is stored in the dtype of the file."""
+        if item not in self.held:
+            if item.content is not None:
+                tensor = self.constant(item.content, item.name)
+            elif item in self.fixed:
+                tensor = self.constant(self.fixed[item].real(), item.name)
+            elif item in self.real:
+                held = self.real[item]
+                tensor = self.emit("DEQUANTIZE", [held.tensor], held.tensor.shape, name=item.name)
+                self.held[item] = [Held(tensor, held.order)]
+                return self.held[item][0]
+            elif item in self.eight:
+                held = self.eight[item]
+                self.held[item] = [Held(self._unsigned(held.tensor, item), held.order)]
+                return self.held[item][0]
+            else:
+                raise Unsupported(f"input '{item.name}' is the result of an unsupported operator")
+            self.held[item] = [Held(tensor, identity(item.rank))]
+        return self.held[item][0]
+
+    def tensor(self, item: Item, order: Order | None = None) -> Tensor:
+        """Return an item in the dtype of the file, in an order (None: that of the file)."""
+        order = identity(item.rank) if order is None else order
+        first = self.stored(item)
+        for held in self.held[item]:
+            if held.order == order:
+                return held.tensor
+        tensor = self.ordered(first, order)
+        self.held[item].append(Held(tensor, order))
+        return tensor
+
+    def put(self, item: Item, tensor: Tensor, order: Order | None = None) -> None:
+        """Set where an item is stored."""
+        if tensor.name != item.name and not tensor.is_constant and self.nodes and tensor in self.nodes[-1].outputs:
+            tensor.name = item.name
+        self.held[item] = [Held(tensor, identity(item.rank) if order is None else order)]
+
+    def values_of(self, item: Item) -> Any:
+        """Return the array of a constant; None for other items."""
+        if item.content is not None:
+            return item.content
+        return self.fixed[item].real() if item in self.fixed else None
+
+    # Integers with a scale.
+
+    def lookup(self, tensor: Tensor, table: Any, quantization: Quantization | None, name: str = "") -> Tensor:
+        """Return table[value] for 8-bit data; the table starts with the least value."""
+        found = self.constant(table, "table")
+        return self.emit("ONNX_LOOKUP", [tensor, found], tensor.shape, found.dtype, quantization, name)
+
+    def _unsigned(self, tensor: Tensor, item: Item) -> Tensor:
+        """Return int8 data in the dtype of the file."""
+        if item.dtype == "int8":
+            return tensor
+        assert tensor.quantization is not None
+        moved = Quantization(tensor.quantization.scales, (tensor.quantization.zero + 128,))
+        return self.lookup(tensor, np.arange(256).astype(np.uint8), moved, item.name)
+
+    def as_int8(self, item: Item, quantization: Quantization) -> Held:
+        """Return 8-bit data with a scale, as int8; `quantization` is that of the int8 data."""
+        found = self.eight.get(item)
+        if found is not None and same_scale(found.tensor.quantization, quantization):
+            return found
+        held = self.stored(item)
+        tensor = held.tensor
+        if item.dtype == "uint8":
+            tensor.quantization = tensor.quantization or Quantization(quantization.scales, (quantization.zero + 128,))
+            tensor = self.lookup(tensor, np.arange(-128, 128).astype(np.int8), quantization, item.name)
+        elif tensor.quantization is None:
+            tensor.quantization = quantization
+        elif not same_scale(tensor.quantization, quantization):
+            tensor = self.lookup(tensor, np.arange(-128, 128).astype(np.int8), quantization, item.name)
+        self.eight.setdefault(item, Held(tensor, held.order))
+        return Held(tensor, held.order)
+
+    def requantised(self, tensor: Tensor, quantization: Quantization) -> Tensor:
+        """Return int8 data with another scale, rounded as QuantizeLinear does."""
+        if same_scale(tensor.quantization, quantization):
+            return tensor
+        assert tensor.quantization is not None
+        return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x), quantization)
+
+    def home(self, item: Item) -> dict[Item, Held]:
+        """Return the table for results that are parts or orders of an item."""
+        if item in self.real:
+            return self.real
+        return self.eight if item in self.eight else _Plain(self)
+
+    def anywhere(self, item: Item) -> Held:
+        """Return an item as it is stored, for operators that move elements."""
+        return self.real.get(item) or self.eight.get(item) or self.stored(item)
+
+    # What follows an operator.
+
+    def end(self, op: Op, with_activation: bool = True) -> End:
+        """Return the activation and the quantisation that follow an operator."""
+        item, activation, absorbed = op.output, "NONE", ()
+        reader = self.only_reader(item)
+        if with_activation and reader is not None:
+            found = activation_of(reader)
+            if found is not None:
+                item, activation, absorbed = reader.output, found, (reader,)  # type: ignore[assignment]
+        return End(item, activation, absorbed, self._target(item))
+
+    def only_reader(self, item: Item) -> Op | None:
+        """Return the only operator that reads an item, None if there are others or none."""
+        readers = self.readers.get(item, [])
+        return readers[0] if len(readers) == 1 and item not in self.outputs else None
+
+    def _target(self, item: Item) -> Target | None:
+        readers = self.readers.get(item, [])
+        if not readers or item in self.outputs or any(one.kind != "QuantizeLinear" for one in readers):
+            return None
+        found = [int8_of(one) for one in readers]
+        first = found[0]
+        if first is None or any(not same_scale(one, first) for one in found):
+            return None
+        return Target(first, tuple(readers))
+
+    def finish(
+        self,
+        end: End,
+        kind: str,
+        inputs: Sequence[Tensor | None],
+        shape: Shape,
+        order: Order | None = None,
+        **options: Any,
+    ) -> None:
+        """Append the node of an operator with what follows it; float32 unless the end has a target."""
+        quantization = end.target.quantization if end.target else None
+        dtype = "int8" if end.target else "float32"
+        tensor = self.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
+        self.settle(end, tensor, order)
+
+    def settle(self, end: End, tensor: Tensor, order: Order | None = None) -> None:
+        """Set where the result of an operator and of what follows it is stored."""
+        order = identity(end.item.rank) if order is None else order
+        self.done.update(end.absorbed)
+        if end.target is None:
+            self.put(end.item, tensor, order)
+            return
+        for op in end.target.ops:
+            self.eight[op.output] = Held(tensor, order)
+            self.done.add(op)
+
+
+class _Plain(dict[Item, Held]):
+    """The table of items in the dtype of the file."""
+
+    def __init__(self, translation: Translation) -> None:
+        super().__init__()
+        self._translation = translation
+
+    def __setitem__(self, item: Item, held: Held) -> None:
+        self._translation.put(item, held.tensor, held.order)
+
+
+Translate = Callable[[Op, Translation], None]
+TRANSLATIONS: dict[str, Translate] = {}
+"""By operator. `translate.py` imports all modules that fill it."""
+
+
+def translates(*kinds: str) -> Callable[[Translate], Translate]:
+    """Register a function. It can raise Unsupported."""
+
+    def register(function: Translate) -> Translate:
+        for kind in kinds:
+            assert kind not in TRANSLATIONS, kind
+            TRANSLATIONS[kind] = function
+        return function
+
+    return register

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TFLite file as graphs: one for each signature, or one for the only subgraph."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flatbuffers import number_types
+from flatbuffers.table import Table
+
+import opwest.compiler.semantics  # noqa: F401 - fills the table of operators
+from opwest.compiler.graph.spec import OPERATORS
+from opwest.compiler.graph.types import Damaged, Graph, Node, Signature, Tensor
+from opwest.compiler.graph.user import KIND, Use, UserOperator
+from opwest.frontends.tflite.options import all_options, custom_options, names_of, read_options
+from opwest.frontends.tflite.tensors import DTYPES, read_tensor
+
+NAME = b"TFLITE_METADATA"
+_MOST_BYTES = 1 << 20
+_MOST_ENTRIES = 64
+_SUBGRAPH_METADATA, _OUTPUTS, _TENSOR_FILES, _FILE_NAME, _FILE_TYPE = 3, 3, 6, 0, 2
+"""Numbers of fields: subgraph_metadata, output_tensor_metadata, associated_files, name, type."""
+_LABELS = (2, 3)
+"""AssociatedFileType: TENSOR_AXIS_LABELS, TENSOR_VALUE_LABELS."""
+
+
+def labels_of(file: Any, content: bytes, subgraph: int) -> Mapping[int, tuple[str, ...]]:
+    """Return the class names by the number of the output; without readable metadata there are none."""
+    try:
+        return dict(_labels(file, content, subgraph))
+    except Exception:  # metadata is not required to import a model
+        return {}
+
+
+def _labels(file: Any, content: bytes, subgraph: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for number in range(min(file.MetadataLength(), _MOST_ENTRIES)):
+        entry = file.Metadata(number)
+        if entry.Name() != NAME:
+            continue
+        data = bytes(file.Buffers(entry.Buffer()).DataAsNumpy())
+        root = Table(bytearray(data), int.from_bytes(data[:4], "little"))
+        graph = list(_tables(root, _SUBGRAPH_METADATA))[subgraph]
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for output, tensor in enumerate(_tables(graph, _OUTPUTS)):
+                for one in _tables(tensor, _TENSOR_FILES):
+                    if _type(one) in _LABELS:
+                        yield output, _lines(archive, _name(one))
+
+
+def _tables(table: Table, field: int) -> Iterator[Table]:
+    """Yield the tables of a vector."""
+    offset = table.Offset(4 + 2 * field)
+    if offset:
+        start = table.Vector(offset)
+        for i in range(min(table.VectorLen(offset), _MOST_ENTRIES)):
+            yield Table(table.Bytes, table.Indirect(start + 4 * i))
+
+
+def _name(table: Table) -> str:
+    offset = table.Offset(4 + 2 * _FILE_NAME)
+    return bytes(table.String(offset + table.Pos)).decode() if offset else ""
+
+
+def _type(table: Table) -> int:
+    offset = table.Offset(4 + 2 * _FILE_TYPE)
+    return int(table.Get(number_types.Int8Flags, offset + table.Pos)) if offset else 0
+
+
+def _lines(archive: zipfile.ZipFile, name: str) -> tuple[str, ...]:
+    with archive.open(name) as stream:
+        text = stream.read(_MOST_BYTES).decode()
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+_CUSTOM = "CUSTOM"
+"""The name of operators with a code of their own."""
+
+
+Users = Mapping[str, UserOperator]
+"""The operators of the user by the name of the operator in the file."""
+
+
+def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]:
+    """Return the models of a file. Raises Damaged, for a damaged file also any error of the flatbuffers package."""
+    import tflite
+
+    file = tflite.Model.GetRootAsModel(content, 0)
+    lengths = (file.SubgraphsLength(), file.OperatorCodesLength(), file.BuffersLength(), file.SignatureDefsLength())
+    if max(lengths) * 4 > len(content):
+        raise Damaged("more table entries than bytes")
+    if not file.SubgraphsLength():
+        raise Damaged("no subgraph")
+    signatures = list(_signatures(file))
+    if not signatures:
+        graph = _graph(file, 0, content, users or {})
+        return (graph,)
+    return tuple(_signed(file, one, content, users or {}, len(signatures)) for one in signatures)
+
+
+def _signatures(file: Any) -> Iterator[Any]:
+    for number in range(file.SignatureDefsLength()):
+        yield file.SignatureDefs(number)
+
+
+def _signed(file: Any, signature: Any, content: bytes, users: Users, count: int) -> Graph:
+    """Return the graph of a signature, with the names and the order of its inputs and outputs in the subgraph."""
+    key = (signature.SignatureKey() or b"").decode("utf-8", "replace")
+    number = signature.SubgraphIndex()
+    if not 0 <= number < file.SubgraphsLength():
+        raise Damaged(f"signature '{key}' refers to subgraph {number} of {file.SubgraphsLength()}")
+    names: list[dict[int, str]] = []
+    for part in ("Inputs", "Outputs"):
+        length = getattr(signature, f"{part}Length")()
+        if length * 4 > len(content):
+            raise Damaged("more table entries than bytes")
+        entries = [getattr(signature, part)(i) for i in range(length)]
+        names.append({int(one.TensorIndex()): (one.Name() or b"").decode("utf-8", "replace") for one in entries})
+    graph = _graph(file, number, content, users, key if count > 1 else "", names[0] | names[1])
+    of_inputs, of_outputs = (
+        tuple(known.get(one.number if one.number is not None else -1, "") for one in tensors)
+        for known, tensors in zip(names, (graph.inputs, graph.outputs), strict=True)
+    )
+    return dataclasses.replace(graph, signature=Signature(key, of_inputs, of_outputs))
+
+
+_SUBGRAPHS = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "CALL_ONCE": ("init_subgraph_index",),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
+}
+"""The options of control flow that are numbers of subgraphs."""
+_CONTROL = {"VAR_HANDLE": {"container": "", "shared_name": ""}, "READ_VARIABLE": {}, "ASSIGN_VARIABLE": {}}
+_MOST_INTERMEDIATES = 8
+"""The most intermediate tensors that are read; only their quantisation counts."""
+_MOST_NESTED = 16
+"""The most levels of subgraphs."""
+
+
+def _graph(
+    file: Any,
+    number: int,
+    content: bytes,
+    users: Users,
+    name: str = "",
+    names: dict[int, str] | None = None,
+    level: int = 0,
+) -> Graph:
+    """Return a subgraph, and those that it calls as options of its nodes."""
+    size = len(content)
+    if level > _MOST_NESTED:
+        raise Damaged(f"subgraph {number} is called by itself, or by more than {_MOST_NESTED} levels of subgraphs")
+    table = file.Subgraphs(number)
+    lengths = (table.TensorsLength(), table.OperatorsLength(), table.InputsLength(), table.OutputsLength())
+    if max(lengths) * 4 > size:
+        raise Damaged("more table entries than bytes")
+    dtypes = {value: DTYPES[one] for value, one in names_of("TensorType").items()}
+    tensors = [read_tensor(file, table.Tensors(i), i, dtypes, content) for i in range(table.TensorsLength())]
+    inputs = [_tensor(tensors, int(table.Inputs(i)), "the interface") for i in range(table.InputsLength())]
+    outputs = [_tensor(tensors, int(table.Outputs(i)), "the interface") for i in range(table.OutputsLength())]
+    if not outputs and level == 0:
+        raise Damaged("no output")
+    for index, text in (names or {}).items():
+        if text and 0 <= index < len(tensors):
+            tensors[index].name = text
+    operators = [table.Operators(i) for i in range(table.OperatorsLength())]
+    nodes = tuple(_node(file, one, i, tensors, content, users, level) for i, one in enumerate(operators))
+    called = [inner for node in nodes for inner in node.options.get("graphs", ())]
+    found = frozenset(node.source for node in nodes).union(*(one.names for one in called))
+    remarks = tuple(_dynamic(table, tensors))
+    labels = labels_of(file, content, number)
+    return Graph(
+        name, tuple(inputs), tuple(outputs), nodes, labels=labels, subgraph=number, names=found, remarks=remarks
+    )
+
+
+def _tensor(tensors: list[Tensor], index: int, place: str) -> Tensor:
+    if not 0 <= index < len(tensors):
+        raise Damaged(f"{place} refers to tensor {index} of {len(tensors)}")
+    return tensors[index]
+
+
+def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: bytes, users: Users, level: int) -> Node:
+    """Return an operator."""
+    if max(table.InputsLength(), table.OutputsLength()) * 4 > len(content):
+        raise Damaged("more table entries than bytes")
+    kind = _kind(file, table, number)
+    where = f"operator {number} ({kind})"
+    inputs = [int(table.Inputs(i)) for i in range(table.InputsLength())]
+    outputs = [_tensor(tensors, int(table.Outputs(i)), where) for i in range(table.OutputsLength())]
+    label = f"{number} ({kind})" + (f", result '{outputs[0].name}'" if outputs else "")
+    given = [None if i == -1 else _tensor(tensors, i, where) for i in inputs]
+    row = OPERATORS.get(kind)
+    if kind in users:
+        used = Use(users[kind], *_all_options(table))
+        return Node(KIND, tuple(given), tuple(outputs), {"use": used}, label, source=kind)
+    options: dict[str, Any]
+    if kind in _SUBGRAPHS:
+        found = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
+        options = {"graphs": tuple(_called(file, int(i), content, users, label, level) for i in found.values())}
+    else:
+        wanted = _CONTROL.get(kind) if row is None else row.options
+        options = read_options(table, wanted, label) if wanted is not None else {}
+    if row is not None and "intermediates" in row.options:
+        count = min(table.IntermediatesLength(), _MOST_INTERMEDIATES)
+        inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
+        options |= {"intermediates": tuple(one.quantization for one in inner)}
+    return Node(kind, tuple(given), tuple(outputs), options, label, source=kind)
+
+
+def _all_options(table: Any) -> tuple[dict[str, Any], bytes | None]:
+    """Return the options of an operator of the user, and the bytes of custom options; None for other operators."""
+    if not table.CustomOptionsLength():
+        return all_options(table), None
+    content = bytes(table.CustomOptionsAsNumpy())
+    return custom_options(content), content
+
+
+def _called(file: Any, number: int, content: bytes, users: Users, label: str, level: int) -> Graph:
+    """Return a subgraph that an operator calls."""
+    if not 0 <= number < file.SubgraphsLength():
+        raise Damaged(f"operator {label} refers to subgraph {number} of {file.SubgraphsLength()}")
+    return _graph(file, number, content, users, level=level + 1)
+
+
+def _kind(file: Any, table: Any, number: int) -> str:
+    """Return the name of an operator; for a custom one, that of its code."""
+    index = table.OpcodeIndex()
+    if not 0 <= index < file.OperatorCodesLength():
+        raise Damaged(f"operator {number} has the undefined code {index}")
+    code = file.OperatorCodes(index)
+    # Files of older converters have only the deprecated field. Source: TFLite's schema_utils.cc, GetBuiltinCode.
+    builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    kind = names_of("BuiltinOperator").get(builtin, f"operator code {builtin}")
+    if kind == _CUSTOM:
+        return (code.CustomCode() or b"CUSTOM").decode("utf-8", "replace")
+    return kind
+
+
+def _dynamic(table: Any, tensors: list[Tensor]) -> Iterator[str]:
+    """Yield a remark for each input with unknown dimensions, which is imported with the shape in the file."""
+    for i in range(table.InputsLength()):
+        index = int(table.Inputs(i))
+        one = table.Tensors(index)
+        signature = [int(one.ShapeSignature(k)) for k in range(min(one.ShapeSignatureLength(), 8))]
+        if any(n < 0 for n in signature):
+            yield f"input '{tensors[index].name}' of shape {signature} is imported as {list(tensors[index].shape)}"

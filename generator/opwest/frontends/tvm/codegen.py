@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TIR functions as operators with plain pointers: C, or objects for named targets."""
+
+from __future__ import annotations
+
+import re
+import struct
+import tempfile
+from collections.abc import Callable, Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from opwest.base.diagnostics import nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.frontends.tvm.read import fault, last_line
+from opwest.frontends.tvm.schedule import schedule_operator
+from opwest.frontends.tvm.steps import Steps
+from opwest.model.types.dtypes import DTYPES, round_to_float32
+from opwest.objects.targets import named_targets
+
+
+def tvm_target(name: str) -> Any:
+    """Return TVM's LLVM target for a named target. Raises OpwestError."""
+    import tvm
+
+    table = named_targets()
+    if name not in table or "llvm" not in table[name]:
+        raise fault(f"unknown target {name!r}", None, "a name listed by 'opwest targets'", nearest(name, table))
+    llvm = table[name]["llvm"]
+    keys: dict[str, Any] = {"kind": "llvm", "mtriple": llvm["triple"], "mcpu": llvm["cpu"], "opt-level": 2}
+    keys["vector-width"] = 128  # TVM's default; TVM warns if it is not set
+    if llvm.get("features"):
+        keys["mattr"] = llvm["features"].split(",")
+    if llvm.get("abi"):
+        keys["mabi"] = llvm["abi"]
+    if table[name].get("machine") == "arm":
+        keys["mfloat-abi"] = "hard" if llvm["triple"].endswith("hf") else "soft"
+    return tvm.target.Target(keys)
+
+
+def functions_of(module: Any, steps: Steps) -> dict[str, Any]:
+    """Return the TIR function of every operator, by name."""
+    known = {variable.name_hint: function for variable, function in module.functions_items()}
+    known |= {name: _copy(dtype, elements) for name, (dtype, elements) in steps.copies.items()}
+    return {name: known[name] for name in sorted({step.function for step in steps.steps})}
+
+
+def results_of(steps: Steps) -> Mapping[str, int]:
+    """Return the number of results of each function."""
+    return {step.function: step.writes for step in steps.steps}
+
+
+def _copy(dtype: str, elements: int) -> Any:
+    """Return a copy function, for models that return an input."""
+    from tvm import te
+
+    data = te.placeholder((elements,), dtype=dtype, name="data")
+    return te.create_prim_func([data, te.compute((elements,), lambda i: data[i], name="copy")])
+
+
+PREFIX = "op_"
+"""The prefix of every symbol: TVM uses names such as `exp` and `round`, as the C library does."""
+_ON_STACK = 256
+"""The largest array on the stack of an operator, in bytes; larger arrays become scratch arguments."""
+_FLOAT = "opwest_float_"
+_WITHOUT_C_TYPE = "|".join(dtype.name for dtype in DTYPES.values() if dtype.bits)
+_NOT_IN_C = re.compile(rf"\b({_WITHOUT_C_TYPE}|float8\w*|u?int4)\b")
+"""TVM's names of types that C lacks."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that an operator needs during a call."""
+
+    dtype: str
+    elements: int
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Functions lowered for a target, ready for printing."""
+
+    module: Any
+    scratch: Mapping[str, tuple[Scratch, ...]]
+
+
+def lower_operators(
+    functions: Mapping[str, Any], target: Any, place: str | None, progress: Callable[[int], None] = lambda _: None
+) -> Operators:
+    """Return TIR functions, scheduled and lowered to pointers and loops; call `progress` with the number done."""
+    import tvm
+
+    lowered, scratch = {}, {}
+    for number, (name, function) in enumerate(functions.items(), start=1):
+        try:
+            one = schedule_operator(function).with_attr({"global_symbol": PREFIX + name, "target": target})
+            with tvm.transform.PassContext(opt_level=3):
+                module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: one}))
+            lowered[name], scratch[name] = _plain_pointers(module[name])
+        except Exception as error:
+            raise fault(f"cannot lower operator '{name}': {last_line(error)}", place) from None
+        _refuse_runtime(name, lowered[name], place)
+        progress(number)
+    from tvm import tirx
+
+    return Operators(tirx.transform.LowerIntrin()(tvm.IRModule(lowered)), scratch)
+
+
+def _passes() -> list[Any]:
+    """Return TVM's passes that lower TIR, without those for packed arguments."""
+    from tvm import tirx
+    from tvm.s_tir import transform as s
+    from tvm.tirx import transform as t
+
+    assert tirx is not None
+    return [
+        s.CanonicalizeLoop(),
+        s.LowerCrossThreadReduction(),
+        s.LowerInitBlock(),
+        s.PlanAndUpdateBufferAllocationLocation(),
+        s.ConvertBlocksToOpaque(),
+        s.CompactBufferAllocation(),
+        s.LowerMatchBuffer(),
+        t.StmtSimplify(),
+        s.LowerOpaqueBlock(),
+        t.FlattenBuffer(),
+        t.BF16ComputeLegalize(),
+        t.NarrowDataType(32),
+        s.LoopPartition(),
+        t.VectorizeLoop(False),
+        t.StorageRewrite(),
+        s.HoistIfThenElse(),
+        t.UnrollLoop(),
+        t.StmtSimplify(),
+        t.RemoveNoOp(),
+        s.RewriteUnsafeSelect(),
+        t.CommonSubexprElim(),
+    ]
+
+
+def _plain_pointers(function: Any) -> tuple[Any, tuple[Scratch, ...]]:
+    """Return the function with typed pointers for its buffers, and its scratch memory."""
+    from tvm import tirx
+    from tvm.ir import PointerType, PrimType
+    from tvm_ffi import structural
+
+    def pointer(name: str, dtype: str) -> Any:
+        return tirx.Var(name, PointerType(PrimType(dtype), "global"))
+
+    scratch: list[tuple[Any, Scratch]] = []
+
+    def planned(statement: Any) -> Any:
+        dtype = str(statement.buffer.ty.dtype)
+        elements = prod(int(n) for n in statement.buffer.ty.shape)
+        if elements * DTYPES[dtype].size <= _ON_STACK:
+            return statement
+        variable = pointer(f"scratch{len(scratch)}", dtype)
+        scratch.append((variable, Scratch(dtype, elements)))
+        return tirx.DeclBuffer(statement.buffer, data=variable)
+
+    body = structural.structural_map(function.body, [(tirx.AllocBuffer, planned)])
+    parameters = [pointer(f"p{i}", str(buffer.ty.dtype)) for i, buffer in enumerate(function.params)]
+    declared = [tirx.DeclBuffer(b, data=p) for b, p in zip(function.params, parameters, strict=True)]
+    whole = tirx.SeqStmt([*declared, body]) if declared else body
+    every = [*parameters, *(variable for variable, _ in scratch)]
+    return tirx.PrimFunc(every, whole, ret_type=None, attrs=function.attrs), tuple(s for _, s in scratch)
+
+
+def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
+    """Raise OpwestError for functions that call TVM's runtime, or use types that C does not have."""
+    text = function.script(show_meta=False)
+    called = re.search(r"T\.(?:call_packed|tvm_call_packed|call_cpacked)\w*\(\s*\"([^\"]+)\"", text)
+    if called:
+        raise fault(f"operator '{name}' requires '{called[1]}' of TVM's runtime, which opwest does not have", place)
+    unknown = _NOT_IN_C.search(text)
+    if unknown:
+        raise fault(f"operator '{name}' uses {unknown[1]}, which has no C type", place)
+
+
+def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place: str | None = None) -> str:
+    """Return the operators as one C file; `writes` counts the results of each."""
+    parts = []
+    for variable, function in operators.module.functions_items():
+        name = str(variable.name_hint)
+        try:
+            text = _printed(variable, function)
+        except Exception as error:
+            raise fault(f"cannot generate C code for operator '{name}': {last_line(error)}", place) from None
+        match = _FUNCTION.search(text)
+        if match is None or match[1] != PREFIX + name:
+            raise fault(f"cannot parse TVM's C code for operator '{name}'", place)
+        parts.append(_definition(match, writes[name], len(operators.scratch[name])))
+    math = "#include <math.h>\n" if any(_OF_MATH.search(part.partition("{")[2]) for part in parts) else ""
+    return _HEAD.format(remark=remark, math=math) + "".join(sorted(parts))
+
+
+def _printed(variable: Any, function: Any) -> str:
+    """Return TVM's C code of one function."""
+    import tvm
+    from tvm import tirx
+    from tvm_ffi import structural
+
+    body = structural.structural_map(function.body, [(tirx.FloatImm, _named_float), (tvm.ir.Call, _named_call)])
+    module = tvm.IRModule({variable: function.with_body(body)})
+    return str(tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source("c"))
+
+
+_FUNCTION = re.compile(r"^TVM_DLL void (\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_OF_MATH = re.compile(r"\b(?:NAN|INFINITY|[a-z]\w*(?=\())")
+"""A call, or a constant of math.h. The header is included only if needed: it makes Zephyr select a full C library."""
+_HEAD = """\
+/* {remark} */
+{math}#include <stdbool.h>
+#include <stdint.h>
+"""
+
+
+def _definition(match: re.Match[str], writes: int, scratch: int) -> str:
+    """Return one function, with `const` for read-only pointers and exact numbers."""
+    name, parameters, body = match.groups()
+    listed = [one.strip() for one in parameters.split(",")]
+    first_written = len(listed) - writes - scratch
+    shown = []
+    for number, one in enumerate(listed):
+        kind, pointer = one.split("* ")
+        kind = {"bool": "uint8_t"}.get(kind, kind)
+        const = "const " if number < first_written else ""
+        shown.append(f"{const}{kind} *restrict {pointer}")
+    body = re.sub(_FLOAT + r"(32|64)_([0-9a-f]+)\(\)", _float_literal, body)
+    body = re.sub(r"^( +)", lambda m: "\t" * (len(m[1]) // 2), body, flags=re.MULTILINE)
+    return f"\nvoid {name}({', '.join(shown)})\n{{\n{body}}}\n"
+
+
+def _named_float(value: Any) -> Any:
+    """Return a placeholder call for a number: TVM's C printer rounds to seven digits."""
+    from tvm import tirx
+
+    dtype = str(value.ty.dtype) if hasattr(value, "ty") else str(value.dtype)
+    bits = {"float32": ("<f", 32), "float64": ("<d", 64)}.get(dtype)
+    if bits is None:
+        return value
+    return tirx.call_pure_extern(dtype, f"{_FLOAT}{bits[1]}_{struct.pack(bits[0], value.value)[::-1].hex()}")
+
+
+def _named_call(call: Any) -> Any:
+    """Return a call of the C function for an intrinsic that TVM does not lower for C."""
+    from tvm import tirx
+
+    name = _NOT_LOWERED.get(str(getattr(call.op, "name", "")))
+    if name is None:
+        return call
+    dtype = str(call.ty.dtype) if hasattr(call, "ty") else str(call.dtype)
+    return tirx.call_pure_extern(dtype, name + ("f" if dtype == "float32" else ""), *call.args)
+
+
+_NOT_LOWERED = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
+
+
+def _float_literal(match: re.Match[str]) -> str:
+    """Return a C constant with the exact bits of a number."""
+    size = int(match[1])
+    value: float = struct.unpack(">f" if size == 32 else ">d", bytes.fromhex(match[2]))[0]
+    suffix = "f" if size == 32 else ""
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    text = repr(round_to_float32(value) if size == 32 else value)
+    text = text if re.search(r"[.e]", text) else f"{text}.0"
+    return f"({text}{suffix})" if text.startswith("-") else f"{text}{suffix}"
+
+
+def object_file(operators: Operators, target: Any, place: str | None) -> bytes:
+    """Return the operators as an object for the target that they were lowered for."""
+    import tvm
+
+    try:
+        library = tvm.get_global_func("target.build.llvm")(operators.module, target)
+        with tempfile.TemporaryDirectory(prefix="opwest-") as folder:
+            path = Path(folder) / "operators.o"
+            library.write_to_file(str(path), "o")
+            return path.read_bytes()
+    except Exception as error:
+        raise fault(f"cannot compile the operators with LLVM: {last_line(error)}", place) from None

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of the import: read, lower, extract the steps, lower the operators, run a reference, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.folder import refuse_occupied, write_folder
+from opwest.compiler.names import ObjectFile, identifier
+from opwest.compiler.output.checked import checker
+from opwest.frontends.tvm.read import APACHE_TVM, Port, Progress, Source, fault, require
+
+
+def _silent(_: str) -> None:
+    """Ignore progress."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The request for an import."""
+
+    model: str | None = None
+    """The model's name; None: the file's."""
+    targets: Sequence[str] = ()
+    """Named targets to compile objects for; none: C, compiled with the application."""
+    vectors: int = 8
+    """The number of golden vectors."""
+    progress: Progress = field(default=_silent)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import."""
+
+    folder: Path
+    model: str
+    files: tuple[str, ...]
+    operators: int
+    steps: int
+    constant_bytes: int
+    tvm_bytes: int
+    """The bytes of storage that TVM's own memory plan allocates."""
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def import_model(path: Path, folder: Path, options: Options | None = None) -> Imported:
+    """Import a TFLite or ONNX file. Raises OpwestError before anything is written."""
+    from opwest.frontends.tvm.read import read_model
+
+    options = options or Options()
+    refuse_occupied(folder)
+    options.progress(f"reading {path.name}")
+    return _convert(read_model(path), path.stem, folder, options)
+
+
+def import_module(
+    module: Any,
+    folder: Path,
+    options: Options | None = None,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Imported:
+    """Import a Relax IRModule whose function `main` is the model. Raises OpwestError before anything is written.
+
+    `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
+    """
+    from opwest.frontends.tvm.layouts import channels_first
+    from opwest.frontends.tvm.lower import check_static, main_function
+
+    require([APACHE_TVM])
+    refuse_occupied(folder)
+    check_static(module, None)
+    parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module, None).params]
+    named = tuple(Port(name) for name in inputs or parameters)
+    results = tuple(Port(name) for name in outputs or ())
+    source = Source("relax", None, b"", channels_first(module), named, results)
+    return _convert(source, "model", folder, options or Options())
+
+
+def _convert(source: Source, stem: str, folder: Path, options: Options) -> Imported:
+    import tvm
+
+    from opwest.compiler.folder import npz
+    from opwest.frontends.tvm.codegen import (
+        c_source,
+        functions_of,
+        lower_operators,
+        object_file,
+        results_of,
+        tvm_target,
+    )
+    from opwest.frontends.tvm.lower import lower_graph
+    from opwest.frontends.tvm.manifest import manifest_text, name_tensors
+    from opwest.frontends.tvm.steps import extract_steps
+    from opwest.frontends.tvm.vectors import make_vectors
+
+    progress, place = options.progress, source.place
+    progress("lowering the graph")
+    generic = tvm.target.Target("c")
+    module = lower_graph(source, generic)
+    steps = extract_steps(module, place)
+    if not steps.steps:
+        raise fault("the model has no operators", place)
+    functions = functions_of(module, steps)
+    files: dict[str, bytes] = {}
+    objects = []
+    what = Path(place).name if place else "a Relax module"
+    origin = f"Imported from {what} by `opwest import tvm`, with TVM {tvm.__version__}."
+    operators = None
+    targets: list[str | None] = [*options.targets] or [None]
+    for name in targets:
+        target = generic if name is None else tvm_target(name)
+        suffix = "" if name is None else f" for {name}"
+        operators = lower_operators(functions, target, place, _counting(progress, len(functions), suffix))
+        file = "operators.c" if name is None else f"objects/{name}/operators.o"
+        if name is None:
+            files[file] = c_source(operators, results_of(steps), f"{origin} You can edit it.", place).encode()
+        else:
+            files[file] = object_file(operators, target, place)
+        objects.append(ObjectFile(file, name))
+    assert operators is not None
+    names = name_tensors(steps, source)
+    vectors = None
+    if options.vectors:
+        progress(f"running a reference on {options.vectors} inputs")
+        vectors = make_vectors(source, steps, options.vectors)
+    model = options.model or identifier(stem, "model")
+    if steps.constants:
+        files["constants.npz"] = npz({names.of[t]: t.content for t in steps.constants})
+    if vectors is not None:
+        cases = [(steps.inputs, vectors.inputs), (steps.outputs, vectors.outputs)]
+        files["vectors.npz"] = npz(
+            {names.of[t]: _stack(values, i) for tensors, values in cases for i, t in enumerate(tensors)}
+        )
+    text = manifest_text(model, steps, names, source, operators.scratch, objects, vectors, origin)
+    files["manifest.yaml"] = text.encode()
+    progress(f"writing {folder}")
+    write_folder(folder, files, checker(["manifest.yaml"], place or ""))
+    return Imported(
+        folder,
+        model,
+        tuple(sorted(files)),
+        len(functions),
+        len(steps.steps),
+        sum(t.content.nbytes for t in steps.constants),
+        steps.shared_bytes,
+        source.remarks,
+        () if vectors is None or vectors.warning is None else (vectors.warning,),
+    )
+
+
+def _counting(progress: Progress, total: int, suffix: str) -> Callable[[int], None]:
+    return lambda number: progress(f"operator {number} of {total}{suffix}")
+
+
+def _stack(cases: list[list[Any]], index: int) -> Any:
+    import numpy as np
+
+    return np.stack([case[index] for case in cases])

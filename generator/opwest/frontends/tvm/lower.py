@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower Relax to a flat list of calls of TIR functions, with storage for every result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.frontends.tvm.read import Source, fault, last_line
+
+_LOWERED = {
+    "relax.call_tir",
+    "relax.reshape",
+    "relax.memory.alloc_storage",
+    "relax.memory.alloc_tensor",
+    "relax.builtin.alloc_tensor",
+}
+
+
+def lower_graph(source: Source, target: Any) -> Any:
+    """Return the module lowered to calls with plain tensors. Raises OpwestError if it cannot be lowered."""
+    import tvm
+    from tvm.relax import transform
+
+    module, place = source.module, source.place
+    check_static(module, place, source.where)
+    legalize = [
+        transform.DecomposeOpsForInference(),
+        transform.CanonicalizeBindings(),
+        transform.LegalizeOps(),
+        transform.FoldConstant(),
+        transform.DeadCodeElimination(),
+    ]
+    fuse = [
+        transform.AnnotateTIROpPattern(),
+        transform.FuseOps(),
+        transform.FuseTIR(),
+        transform.DeadCodeElimination(),
+        transform.RewriteDataflowReshape(),
+        transform.ToNonDataflow(),
+        transform.RemovePurityChecking(),
+        transform.CallTIRRewrite(),
+        transform.StaticPlanBlockMemory(),
+    ]
+    try:
+        with target:
+            module = tvm.transform.Sequential(legalize)(module)
+    except Exception as error:
+        raise fault(f"cannot lower the model to operators: {last_line(error)}", place) from None
+    _check_lowered(module, source)
+    try:
+        with target:
+            return tvm.transform.Sequential(fuse)(module)
+    except Exception as error:
+        raise fault(f"cannot fuse the operators: {last_line(error)}", place) from None
+
+
+def main_function(module: Any, place: str | None) -> Any:
+    """Return the function that is the model."""
+    for variable, function in module.functions_items():
+        if variable.name_hint == "main" and type(function).__name__ == "Function":
+            return function
+    raise fault("the module has no Relax function 'main'", place)
+
+
+def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
+    """Raise OpwestError for tensors of dynamic shape, and for values that are not tensors."""
+    main = main_function(module, place)
+    found = [
+        f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
+    ]
+    if not found:
+        for binding in _bindings(main):
+            decided = _decided_at_run_time(binding.value, module)
+            if decided:
+                found.append(f"unsupported control flow at run time: {decided[0]}{where(decided[1])}")
+                break
+            reasons = list(_fault(binding.var.ty))
+            if reasons:
+                name = _operator_name(binding.value)
+                found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
+                break  # later bindings depend on it
+    _raise(found, place)
+
+
+def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
+    """Return the description and name of a binding with a branch or a recursion; None for others."""
+    if type(value).__name__ == "If":
+        return "a branch", "if"
+    called = getattr(value, "op", None)
+    if called is None or type(called).__name__ != "GlobalVar" or type(module[called]).__name__ != "Function":
+        return None
+    return ("a loop", "while") if "while" in called.name_hint else ("a call of a function", called.name_hint)
+
+
+def _raise(found: list[str], place: str | None) -> None:
+    if found:
+        raise OpwestError(Diagnostic("error", text, Location(place) if place else None) for text in found)
+
+
+def _fault(kind: Any) -> Iterator[str]:
+    """Yield the reasons why a type cannot be imported."""
+    name = type(kind).__name__
+    if name == "TupleType":
+        for field in kind.fields:
+            yield from _fault(field)
+    elif name == "TensorType":
+        dims = getattr(kind.shape, "values", None)
+        if dims is None:
+            yield "it has a dynamic shape"
+        elif not all(type(d).__name__ == "IntImm" for d in dims):
+            yield f"it has a dynamic shape, [{', '.join(map(str, dims))}]"
+        elif not all(int(d) > 0 for d in dims):
+            yield f"it has no elements: its shape is [{', '.join(map(str, dims))}]"
+    elif name not in ("ShapeType", "PrimType"):
+        yield f"it is not a tensor ({kind})"
+
+
+def _bindings(main: Any) -> Iterator[Any]:
+    for block in main.body.blocks:
+        yield from block.bindings
+
+
+def _operator_name(value: Any) -> str:
+    operator = getattr(value, "op", None)
+    if getattr(operator, "name", None) == "relax.call_dps_packed":
+        operator = value.args[0]  # a function of TVM's runtime
+    names = (getattr(operator, one, None) for one in ("global_symbol", "name", "name_hint"))
+    name = str(next((one for one in names if one), type(value).__name__))
+    return name.removeprefix("relax.").removeprefix("topi.").removeprefix("nn.")
+
+
+def _check_lowered(module: Any, source: Source) -> None:
+    """Raise OpwestError for operators that TVM did not lower."""
+    found = []
+    for binding in _bindings(main_function(module, source.place)):
+        operator = getattr(binding.value, "op", None)
+        name = getattr(operator, "name", "")
+        if name.startswith("relax.") and name not in _LOWERED:
+            kind = binding.var.ty
+            found.append(
+                f"operator {_operator_name(binding.value)}, which writes {binding.var.name!r} ({kind}), "
+                f"has no lowering in TVM{source.where(_operator_name(binding.value))}"
+            )
+    _raise(found, source.place)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a .tflite file of Vela: the operators ethos-u, and the offsets of tensors in the metadata.
+
+Sources: TFLite Micro's kernel of ethos-u (the order of its inputs: command stream, weights, scratch, fast scratch, then
+those of the subgraph), and TFLite Micro's memory management documentation (OfflineMemoryAllocation).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.faults import fault, require_packages
+from opwest.compiler.graph.types import Graph, Node, Tensor
+from opwest.compiler.graph.user import UserOperator
+from opwest.frontends.read import INSTALL, TFLITE, read_model
+from opwest.frontends.vela.file import CUSTOM_CODE, Call, Memory, VelaFile, node_of
+
+_ALLOCATION = b"OfflineMemoryAllocation"
+_FIXED = 4
+"""The inputs of ethos-u before those of the subgraph."""
+_WEIGHTS = 1
+"""The input with the weights: empty or absent if the subgraphs have none. The scratch tensors follow."""
+_DESCRIPTION = b"Vela "
+"""The start of the description of every file that Vela has written."""
+_AGAIN = "compile the model again with Vela"
+
+
+def read_tflite(content: bytes, place: str) -> VelaFile:
+    """Return the content of a file. Raises OpwestError."""
+    graphs = read_model(content, place)
+    if len(graphs) != 1:
+        names = ", ".join(graph.name for graph in graphs)
+        raise fault(f"the file has {len(graphs)} signatures: {names}", place, "one signature")
+    [graph] = graphs
+    nodes = [node for node in graph.nodes if node.source == CUSTOM_CODE]
+    require_packages(TFLITE, "imports of TFLite files", INSTALL)
+    if not nodes:
+        raise _without_npu(content, graph, place)
+    planned = _allocation(content, graph, place)
+    memory, start = _memory(nodes, planned, place)
+    calls = {node: _call(node, place) for node in nodes}
+    made: list[Node] = []
+    operators: dict[UserOperator, Call] = {}
+    for node in graph.nodes:
+        if node in calls:
+            changed, operator = node_of(calls[node], len(operators), place)
+            operators[operator] = calls[node]
+            made.append(changed)
+        else:
+            made.append(node)
+    offsets = {tensor: offset - start for tensor, offset in planned.items()}
+    return VelaFile(dataclasses.replace(graph, nodes=tuple(made)), operators, memory, offsets)
+
+
+def _without_npu(content: bytes, graph: Graph, place: str) -> Exception:
+    """Return the error of a file without operators for the NPU: Vela can leave all of them on the processor."""
+    import tflite
+
+    try:
+        is_of_vela = (tflite.Model.GetRootAsModel(content, 0).Description() or b"").startswith(_DESCRIPTION)
+    except (struct.error, IndexError, ValueError, TypeError):
+        is_of_vela = False
+    if is_of_vela:
+        kinds = ", ".join(sorted({node.kind for node in graph.nodes})) or "there are none"
+        hint = f"opwest import tflite {place} imports it for the processor; Vela prints why it leaves an operator"
+        return fault(f"Vela left all operators on the processor: {kinds}", place, "an operator for the NPU", hint)
+    hint = f"opwest import tflite {place} imports a model for the processor; --npu compiles it for an NPU"
+    return fault("the model has no operator 'ethos-u'", place, "a file that Vela has written", hint)
+
+
+def _call(node: Node, place: str) -> Call:
+    stream = node.input(0)
+    inputs = [one for one in node.inputs[_FIXED:] if one is not None]
+    for one in (*inputs, *node.outputs):
+        what = "a constant" if one.is_constant else "a variable" if one.is_state else None
+        if what is not None:
+            raise fault(
+                f"operator {node.label}: tensor '{one.name}' is {what}", place, "inputs and outputs in the arena"
+            )
+    if stream.content is None or stream.dtype != "uint8":
+        raise fault(f"operator {node.label}: the command stream is no constant of uint8", place, hint=_AGAIN)
+    return Call(node.label, stream.content.tobytes(), tuple(inputs), node.outputs)
+
+
+def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[Memory, int]:
+    """Return the memory that all operators share, and the offset of the scratch memory in the arena of the file."""
+    for node in nodes:
+        required = [one for number, one in enumerate(node.inputs[:_FIXED]) if number != _WEIGHTS]
+        if len(node.inputs) <= _FIXED or None in required or not node.outputs:
+            text = f"operator {node.label} has {len(node.inputs)} inputs and {len(node.outputs)} outputs"
+            expected = "the command stream, the weights, two scratch tensors, inputs, and an output"
+            raise fault(text, place, expected, _AGAIN)
+        if any(node.inputs[i] is not nodes[0].inputs[i] for i in range(1, _FIXED)):
+            raise fault(f"operator {node.label} has memory of its own", place, "one memory for all operators ethos-u")
+    weights, scratch, fast = nodes[0].inputs[_WEIGHTS], nodes[0].input(_WEIGHTS + 1), nodes[0].input(_WEIGHTS + 2)
+    for what, one in (("weights", weights), ("scratch memory", scratch), ("fast scratch memory", fast)):
+        if one is None:
+            continue
+        # Without weights the tensor is empty, which is no constant in some files.
+        is_right = (one.content is not None or not one.size) if what == "weights" else one.content is None
+        if one.dtype != "uint8" or len(one.shape) != 1 or not is_right:
+            expected = f"a vector of uint8{', constant' if what == 'weights' else ''}"
+            raise fault(f"the {what} '{one.name}' is {one.dtype} {list(one.shape)}", place, expected, _AGAIN)
+    start = planned.get(scratch)
+    if start is None:
+        raise fault(
+            f"the scratch memory '{scratch.name}' is not planned", place, f"an offset in {_ALLOCATION.decode()}"
+        )
+    content = np.zeros(0, np.uint8) if weights is None or weights.content is None else weights.content
+    return Memory(content, scratch.size, None if fast is scratch else fast.size), start
+
+
+def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
+    """Return the planned offsets of tensors. Raises OpwestError."""
+    import tflite
+
+    file = tflite.Model.GetRootAsModel(content, 0)
+    try:
+        data = _metadata(file, content)
+    except (struct.error, IndexError, ValueError, TypeError):
+        raise fault("the file is damaged: cannot read its metadata", place, hint=_AGAIN) from None
+    if data is None:
+        raise fault(f"the file has no metadata {_ALLOCATION.decode()}", place, "a file that Vela has written", _AGAIN)
+    count = file.Subgraphs(graph.subgraph).TensorsLength()
+    if len(data) < 12 or len(data) % 4:
+        raise fault(f"the metadata {_ALLOCATION.decode()} has {len(data)} bytes", place, hint=_AGAIN)
+    version, _, length, *offsets = struct.unpack(f"<{len(data) // 4}i", data)
+    if version != 0 or length != len(offsets) or length != count:
+        text = f"the metadata {_ALLOCATION.decode()} has version {version} and {length} offsets, {len(offsets)} follow"
+        raise fault(text, place, f"version 0 and the offsets of {count} tensors", _AGAIN)
+    tensors = {one.number: one for one in _tensors(graph)}
+    return {tensors[i]: offset for i, offset in enumerate(offsets) if offset >= 0 and i in tensors}
+
+
+def _metadata(file: Any, content: bytes) -> bytes | None:
+    for i in range(min(file.MetadataLength(), len(content))):
+        entry = file.Metadata(i)
+        if entry.Name() == _ALLOCATION and 0 <= entry.Buffer() < file.BuffersLength():
+            buffer = file.Buffers(entry.Buffer())
+            return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
+    return None
+
+
+def _tensors(graph: Graph) -> set[Tensor]:
+    used = {one for node in graph.nodes for one in (*node.inputs, *node.outputs) if one is not None}
+    return {*graph.inputs, *graph.outputs, *used}

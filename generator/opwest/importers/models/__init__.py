@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Import trained models (TFLite, ONNX) without their frameworks: exact integer operators as readable C."""

@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Variants for classes of processors: their instructions, and weights packed in the order of use."""
-
-from opwest.importers.models.emit.kernels import dsp, mla, mve
-
-__all__ = ["dsp", "mla", "mve"]

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Variants for Armv7-M without the DSP extension (Cortex-M3): multiplications of 32 bits that compute two products.
-
-The variants of an operation are registered with the fastest in modelled cycles first: `bytewise` imports `convolution`.
-"""
-
-from opwest.importers.models.emit.kernels.mla import bytewise, convolution, depthwise, pool, sums
-
-__all__ = ["bytewise", "convolution", "depthwise", "pool", "sums"]

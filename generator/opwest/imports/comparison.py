@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs, and the results of every operator in the format's runtime: `opwest import --compare N`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwest import pipeline
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.compiler.faults import fault
+from opwest.compiler.graph.types import Graph
+from opwest.compiler.ir.program import Program, Value
+from opwest.compiler.reference.distances import distance, largest
+from opwest.compiler.reference.runtimes import UnavailableError
+from opwest.imports.references import all_tensors
+from opwest.imports.vectors import make_inputs
+from opwest.project.request import Request
+from opwest.runs.project_data import choose_model, project_record
+from opwest.runs.step_results import host_results
+
+INPUT, TENSOR = "input/", "tensor/"
+"""The start of the names of arrays; the first dimension counts the cases."""
+
+
+def comparison(
+    graph: Graph, content: bytes, program: Program, names: Mapping[Value, str], count: int, place: str
+) -> dict[str, Any]:
+    """Return the arrays of `count` cases. Raises OpwestError if the runtime is absent or cannot run the model."""
+    cases = make_inputs(graph, count, seed=1)
+    try:
+        found = all_tensors(graph, content, cases)
+    except UnavailableError as error:
+        hint = "import without --compare; golden vectors are then those of opwest's interpreter"
+        raise fault(f"--compare: there is nothing to compare with: {error}", place, hint=hint) from None
+    arrays = {
+        f"{INPUT}{names[value]}": np.stack([case[number] for case in cases])
+        for number, value in enumerate(program.inputs)
+    }
+    for value, tensor in program.tensors.items():
+        if value in names and value.role in ("intermediate", "output") and tensor in found[0]:
+            channels = program.channels.get(value, slice(None))
+            arrays[f"{TENSOR}{names[value]}"] = np.stack([one[tensor][..., channels] for one in found])
+    return arrays
+
+
+DEQUANTISED = 0.05
+"""The tolerance of float results of a model with dequantised weights, as a part of the largest element: the runtime
+rounds the data of each layer to 8 bits."""
+
+
+def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> str:
+    """Return a summary for users. Raises OpwestError that names the first operator whose result differs.
+
+    `given` are the arrays of importers/models/comparison.py. `tolerance` is that of float results, as a part of their
+    largest element, and only they are compared; without it they agree within 1e-4.
+    """
+    expected = {name.removeprefix(TENSOR): one for name, one in given.items() if name.startswith(TENSOR)}
+    inputs = {name.removeprefix(INPUT): one for name, one in given.items() if name.startswith(INPUT)}
+    count = min((len(one) for one in inputs.values()), default=0)
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        project = Path(work) / "app"
+        pipeline.run(Request((folder / "manifest.yaml",), project, vendored=True), Diagnostics())
+        record = project_record(project)
+        assert record is not None
+        model = choose_model(None, project, record)
+        worst = 0.0
+        compared: set[str] = set()
+        for case in range(count):
+            results = host_results(project, record, model, {name: one[case] for name, one in inputs.items()})
+            for (point, name), found in sorted(results.items(), key=lambda item: item[0][0]):
+                if name in expected and (tolerance is None or expected[name].dtype.kind == "f"):
+                    compared.add(name)
+                    worst = max(worst, _difference(found, expected[name][case], (case, point, name), place, tolerance))
+    words = "no difference" if worst == 0 else f"largest difference of a float result {worst:.3g}"
+    if tolerance is not None:
+        words += f", tolerance {tolerance:g} of the largest element of a result"
+    return f"compared with the reference on {count} inputs, {len(compared)} results of operators: {words}"
+
+
+def _difference(
+    found: Any, expected: Any, where: tuple[int, int, str], place: Location, tolerance: float | None
+) -> float:
+    """Return the largest difference of a float result; raise OpwestError for a wrong one."""
+    case, point, name = where
+    other = expected.reshape(found.shape)
+    gap = distance(found, other)
+    wrong = found != other
+    if expected.dtype.kind == "f":
+        size = np.abs(other.astype(np.float64))
+        limit = 1e-4 * np.maximum(1.0, size)
+        if tolerance is not None:
+            limit = np.maximum(limit, tolerance * largest([other]))
+        wrong = (gap != 0) & ~(np.isfinite(gap) & (gap <= limit))
+    if wrong.any():
+        text = f"result '{name}' of step {point} differs from the reference"
+        hint = f"{int(wrong.sum())} of {wrong.size} values of input {case}, by at most {gap.max():g}"
+        raise OpwestError([Diagnostic("error", text, place, None, hint)])
+    return float(gap.max(initial=0.0)) if expected.dtype.kind == "f" else 0.0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of an import, import.json: the model file and the options."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import relative
+from opwest.compiler.faults import fault
+from opwest.compiler.request import Options
+from opwest.frontends.read import read_file
+
+RECORD = "import.json"
+_OMITTED = ("arrays", "compare")
+"""Options without an effect on the files."""
+_HINT = "import the model again"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The model file and the options of an import."""
+
+    model: Path
+    options: Options
+
+
+def record_text(model: Path, content: bytes, folder: Path, options: Options) -> bytes:
+    """Return the record of an import to a directory. Its paths are relative to the directory."""
+    defaults = Options()
+    given = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if field.name not in _OMITTED and getattr(options, field.name) not in (getattr(defaults, field.name), [])
+    }
+    if options.operators:
+        given["operators"] = [[name, _relative(path, folder)] for name, path in options.operators]
+    if options.tuning:
+        given["tuning"] = [_relative(path, folder) for path in options.tuning]
+    data = {"model": _relative(model, folder), "sha256": _digest(content), "options": given}
+    return (json.dumps(data, indent=2) + "\n").encode()
+
+
+def read_record(folder: Path) -> Record:
+    """Return the record of a directory, whose model file is unchanged. Raises OpwestError."""
+    place = folder / RECORD
+    try:
+        data = json.loads(place.read_bytes())
+        model, digest, given = data["model"], data["sha256"], data["options"]
+        options = _options(given, folder)
+        model = _absolute(model, folder)
+    except OSError as error:
+        expected = "a directory that 'opwest import' of a TFLite or ONNX model wrote"
+        raise fault(f"cannot read the record of the import: {error.strerror}", str(place), expected, _HINT) from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise fault("the record of the import is damaged", str(place), hint=_HINT) from None
+    if _digest(read_file(model)) != digest:
+        raise fault("the model file is not the one that was imported", str(model), hint=_HINT)
+    return Record(model, options)
+
+
+def _options(given: dict[str, Any], folder: Path) -> Options:
+    """Return the options with absolute paths. Raises TypeError or ValueError."""
+    changed = dict(given)
+    changed["operators"] = [(name, str(_absolute(path, folder))) for name, path in given.get("operators", ())]
+    changed["tuning"] = [str(_absolute(path, folder)) for path in given.get("tuning", ())]
+    return Options(**changed)
+
+
+def _relative(path: str | Path, folder: Path) -> str:
+    return relative(Path(path).absolute(), folder.absolute())
+
+
+def _absolute(path: str, folder: Path) -> Path:
+    return Path(os.path.normpath(folder.absolute() / path))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

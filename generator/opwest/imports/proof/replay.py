@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a planned manifest in numpy: every tensor is at its planned place in the memory of its pool.
+
+A step does what its operation does (`execute/`), on the memory that the manifest names. Memory that nothing has
+written, and scratch memory, contain a pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.execution.registry import results_of
+from opwest.compiler.execution.run import PATTERN
+from opwest.compiler.ir.program import Operation, Program, Value
+from opwest.compiler.output.emit import Step as Emitted
+from opwest.compiler.output.manifest import Implementation
+from opwest.model.types.dtypes import TensorType
+from opwest.model.types.model import Argument, Binding, Model, Step
+from opwest.plan.memory import MemoryPlan
+
+After = Callable[[int, Operation, Sequence[Any]], None]
+"""Called after each step with its number, its operation and the arrays of its results."""
+
+
+class Contradiction(Exception):  # noqa: N818 - a finding, which the caller completes
+    """A step of the manifest that is not the operation of the program."""
+
+    def __init__(self, reason: str, operation: Operation | None = None) -> None:
+        super().__init__(reason)
+        self.operation = operation
+
+
+class Machine:
+    """A model with its memory; the cases are a sequence of runs."""
+
+    def __init__(self, model: Model, plan: MemoryPlan, implementation: Implementation) -> None:
+        assert implementation.program is not None
+        self._model, self._plan = model, plan
+        self._program: Program = implementation.program
+        self._types: dict[str, TensorType] = {one.name: one.type for one in (*model.inputs, *model.outputs)}
+        self._constants = {one.name: np.frombuffer(one.content, np.uint8) for one in model.constants}
+        self._buffers = {one.name for one in model.buffers}
+        names = implementation.names
+        self._names = {value: names[value] for value in (*self._program.inputs, *self._program.outputs)}
+        self._states = [names[value] for value in self._program.states]
+        triples = zip(model.steps, implementation.emitted.steps, self._program.operations, strict=True)
+        self._steps = [self._bound(*one) for one in triples]
+        self._memory: dict[str, Any] = {}
+        self._pools: dict[str, Any] = {}
+        self._lasting: dict[str, Any] = {}
+        self.open()
+
+    def _bound(self, step: Step, emitted: Emitted, operation: Operation) -> _Bound:
+        """Return the operands of a step. Raises Contradiction."""
+        given: dict[Value, tuple[Binding, Argument]] = {}
+        scratch = []
+        values = iter(emitted.arguments)
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            if argument.direction == "scratch":
+                scratch.append((binding, argument))
+            elif not argument.scalar:
+                value = next(values)
+                given[value] = binding, argument
+                if value.role == "constant" and value.root is None:
+                    self._check_constant(value, binding, operation)
+        if next(values, None) is not None:
+            raise Contradiction("a step has not all arguments of its operator", operation)
+        operands = []
+        for value in operation.inputs:
+            if value.role == "constant" and value not in given:
+                operands.append(value.content)
+            elif value in given:
+                operands.append(given[value])
+            else:
+                raise Contradiction(f"a step does not pass '{value.name}'", operation)
+        results = []
+        for value in operation.results:
+            if value not in given or not given[value][1].is_written:
+                raise Contradiction(f"a step does not write '{value.name}'", operation)
+            results.append(given[value])
+        return _Bound(operation, operands, results, scratch)
+
+    def _check_constant(self, value: Value, binding: Binding, operation: Operation) -> None:
+        """Raise Contradiction for a constant of the manifest with another content."""
+        found = self._constants.get(binding.name)
+        if found is None or found.tobytes() != np.ascontiguousarray(value.content).tobytes():
+            raise Contradiction(f"the constant '{binding.shown}' has another content", operation)
+
+    def open(self) -> None:
+        """Set the initial content of states, and copy the constants that are in pools."""
+        self._lasting = {}
+        for one in self._model.states:
+            size = one.type.size
+            if one.initial is None:
+                self._lasting[one.name] = np.zeros(size, np.uint8)
+            else:
+                self._lasting[one.name] = np.resize(self._constants[one.initial], size)
+        for buffer in self._model.buffers:
+            if buffer.role == "constant":
+                self._lasting[buffer.name] = self._constants[buffer.name]
+
+    def run(self, inputs: Sequence[Any], after: After | None = None) -> tuple[list[Any], list[Any]]:
+        """Return the outputs and the states of one run. Raises ValueError where an operator returns an error code."""
+        self._pools = {name: np.full(plan.size, PATTERN, np.uint8) for name, plan in self._plan.pools.items()}
+        self._memory = {
+            one.name: np.full(one.type.size, PATTERN, np.uint8) for one in (*self._model.inputs, *self._model.outputs)
+        }
+        for name, content in self._lasting.items():
+            self._at(name, 0, len(content))[:] = content
+        for value, array in zip(self._program.inputs, inputs, strict=True):
+            content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._at(self._names[value], 0, len(content))[:] = content
+        for number, step in enumerate(self._steps):
+            found = self._step(step)
+            if after is not None:
+                after(number, step.operation, found)
+        self._end()
+        outputs = [self._array(self._names[value], value) for value in self._program.outputs]
+        states = [self._array(name, value) for name, value in zip(self._states, self._program.states, strict=True)]
+        return outputs, states
+
+    def _step(self, step: _Bound) -> tuple[Any, ...]:
+        for binding, argument in step.scratch:
+            self._at(binding.name, binding.offset, argument.type.size)[:] = PATTERN
+        arrays = []
+        for value, operand in zip(step.operation.inputs, step.operands, strict=True):
+            array = self._view(*operand) if isinstance(operand, tuple) else operand
+            arrays.append(array.reshape(value.shape))
+        found = results_of(step.operation, arrays)
+        for place, array in zip(step.results, found, strict=True):
+            view = self._view(*place)
+            view[...] = array.reshape(view.shape)
+        return found
+
+    def _end(self) -> None:
+        """Copy the new contents of states, and keep the states."""
+        for one in self._model.states:
+            size = one.type.size
+            if one.next is not None:
+                self._at(one.name, 0, size)[:] = self._at(one.next.name, one.next.offset, size).copy()
+        for name in self._lasting:
+            self._lasting[name] = self._at(name, 0, len(self._lasting[name])).copy()
+
+    def _at(self, name: str, offset: int, size: int) -> Any:
+        """Return bytes of a tensor."""
+        if name in self._buffers:
+            pool, start = self._plan.place(name)
+            whole, offset = self._pools[pool], start + offset
+        else:
+            whole = self._memory[name] if name in self._memory else self._constants[name]
+        found = whole[offset : offset + size]
+        if len(found) != size:
+            raise Contradiction(f"'{name}' is outside of its memory")
+        return found
+
+    def _view(self, binding: Binding, argument: Argument) -> Any:
+        """Return the array of an argument, which shares the memory."""
+        kind = argument.type
+        flat = _elements(self._at(binding.name, binding.offset, kind.size), kind.dtype.numpy)
+        if not kind.pitch:
+            return flat
+        lines = (kind.rows, kind.shape[-1])
+        step = flat.itemsize
+        return np.lib.stride_tricks.as_strided(flat, lines, (kind.pitch * step, step))
+
+    def _array(self, name: str, value: Value) -> Any:
+        """Return the content of a tensor."""
+        size = value.size * np.dtype(value.dtype).itemsize
+        return self._at(name, 0, size).copy().view(value.dtype).reshape(value.shape)
+
+
+class _Bound:
+    """A step: its operation, and the memory of its operands."""
+
+    def __init__(self, operation: Operation, operands: Sequence[Any], results: Sequence[Any], scratch: Any) -> None:
+        self.operation, self.operands, self.results, self.scratch = operation, operands, results, scratch
+
+
+def _elements(found: Any, dtype: str) -> Any:
+    """Return bytes as elements; those of numpy need not be aligned."""
+    return found.view("bool" if dtype == "bool" else dtype)

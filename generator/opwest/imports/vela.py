@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of an import: run Vela if the file is a model, read, find the meaning, emit, write."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.child import Progress
+from opwest.compiler.faults import fault
+from opwest.compiler.folder import npz, refuse_occupied, write_folder
+from opwest.compiler.graph.check import check_graph
+from opwest.compiler.ir.program import Program
+from opwest.compiler.lowering.control import resolve_control
+from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.lowering.simplify import Folding, simplify
+from opwest.compiler.names import identifier
+from opwest.compiler.output.checked import checker
+from opwest.compiler.output.manifest import CONSTANTS, SOURCE, Described, Implementation, manifest_text, name_values
+from opwest.compiler.request import Imported
+from opwest.compiler.request import Options as ModelOptions
+from opwest.compiler.selection.implementations import implementations
+from opwest.frontends.read import read_file
+from opwest.frontends.vela.arena import NpuMemory, boards_of, places_in_arena, regions_of, weights_pool, with_copies
+from opwest.frontends.vela.compile import Options, compiled
+from opwest.frontends.vela.emission import NpuStep, application_of, arenas_of, npu_step, place_views, with_npu
+from opwest.frontends.vela.file import FAST, Meaning, VelaFile, meaning_of
+from opwest.frontends.vela.npz import read_npz
+from opwest.frontends.vela.tflite import read_tflite
+from opwest.imports.proof.prove import check_programs
+from opwest.objects.ethos_u.payload import NPUS
+
+_NO_VECTORS = "there are no golden vectors: no runtime of the format runs the subgraphs for the NPU"
+
+
+def _silent(_: str) -> None:
+    """Ignore progress."""
+
+
+def import_vela(path: Path, folder: Path, options: Options | None = None, progress: Progress = _silent) -> Imported:
+    """Import a file of Vela, or with `npu` a .tflite model. Raises OpwestError before anything is written."""
+    options = options or Options()
+    refuse_occupied(folder)
+    if options.npu is None:
+        return _import(path, path, folder, options, progress)
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        return _import(compiled(path, Path(work), options, progress), path, folder, options, progress)
+
+
+def _import(file: Path, origin: Path, folder: Path, options: Options, progress: Progress) -> Imported:
+    place = str(origin)
+    progress(f"reading {file.name}")
+    found = _read(file, place)
+    meaning = meaning_of(found, place, NPUS[options.npu] if options.npu is not None else None)
+    program = _program(found, place)
+    heading = f"Operators of {origin.name}, written by `opwest import`. You can edit this file."
+    base, variants, choices = implementations(program, heading, ModelOptions(vectors=0, kernels=options.kernels))
+    every = (base, *variants)
+    check_programs(every, place, optimised=False)
+    step = npu_step(found, meaning, place)
+    places = places_in_arena(program, [one.emitted.steps for one in every], found, meaning, place)
+    arena = next(one for one in step.values if one.name == "arena")
+    place_views(places, arena)
+    base, *others = (_with_npu(one, program, found, step) for one in every)
+    model = options.model or identifier(origin.stem.removesuffix("_vela"), "model")
+    has_fast = FAST in meaning.regions
+    regions = regions_of(options, has_fast)
+    weights = next((one for one in step.values if one.role == "constant"), None)
+    boards = boards_of(options)
+    remarks = (*found.graph.remarks, *found.remarks, *_words(found, meaning), _NO_VECTORS)
+    described = Described(
+        model,
+        f"Imported from {origin.name} by `opwest import`.",
+        remarks,
+        program,
+        base,
+        others,
+        found.graph.labels,
+        None,
+        NpuMemory(
+            regions, has_fast, len(base.emitted.steps) > len(found.calls), weights, weights_pool(options, regions)
+        ),
+        False,
+        boards,
+        arenas_of(step),
+        application_of(meaning, boards),
+    )
+    files = {"manifest.yaml": manifest_text(described).encode(), **step.operator.files}
+    for one in (base, *others):
+        if one.emitted.source:
+            files[one.path(SOURCE)] = one.emitted.source.encode()
+        constants = {name: value.content for value, name in one.names.items() if value.content is not None}
+        if constants:
+            files[one.path(CONSTANTS)] = npz(constants)
+    progress(f"writing {folder}")
+    write_folder(folder, files, checker(["manifest.yaml"], str(origin), "the programs of the file"))
+    return Imported(
+        folder,
+        (model,),
+        tuple(sorted(files)),
+        len({one.symbol for one in base.emitted.steps}),
+        len(base.emitted.steps),
+        sum(value.content.nbytes for value in base.names if value.content is not None),
+        remarks,
+        choices=choices,
+    )
+
+
+def _read(file: Path, place: str) -> VelaFile:
+    """Return the content of a file in either format."""
+    content = read_file(file)
+    if content[:2] == b"PK":
+        return read_npz(file)
+    if content[4:8] != b"TFL3":
+        raise fault("not a file of Vela", place, "a .tflite file, or an .npz file of --output-format raw")
+    return read_tflite(content, place)
+
+
+def _program(file: VelaFile, place: str) -> Program:
+    """Return the operations: those of the processor exact as in an import without NPU. Raises OpwestError."""
+    graph = resolve_control(file.graph)
+    faults = Diagnostics()
+    check_graph(graph, place, faults, Folding(graph.rules))
+    faults.raise_if_errors()
+    program = with_passes(lower_graph(simplify(graph), place, Diagnostics()))
+    with_copies(program, file.calls)
+    return program
+
+
+def _with_npu(one: Implementation, program: Program, file: VelaFile, step: NpuStep) -> Implementation:
+    emitted = with_npu(one.emitted, file, step)
+    return replace(one, emitted=emitted, names=name_values(program, emitted, step.values))
+
+
+def _words(file: VelaFile, meaning: Meaning) -> tuple[str, ...]:
+    """Return remarks on what runs where."""
+    left = [node for node in file.graph.nodes if node.options.get("use") is None]
+    kinds = ", ".join(sorted({node.kind for node in left}))
+    count = f"{len(file.calls)} subgraph{'s' if len(file.calls) > 1 else ''} for {meaning.npu.name}"
+    if not left:
+        return (f"{count}, no operator on the processor",)
+    return (f"{count}, {len(left)} operators on the processor: {kinds}",)

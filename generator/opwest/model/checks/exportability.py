@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of objects: kind, target, sizes, state and stack of each, and why it cannot be exported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opwest.model.types.builds import Examined
+from opwest.model.types.model import Model
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.linkability import state_of, verdict
+from opwest.objects.stack import StackUse, stack_usage
+
+_LONGEST_REASON = 60
+
+
+def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
+    """Return a row for every linked and every rejected object."""
+    symbols = {operator.symbol: operator.name for operator in model.operators}
+    return [_row(one, symbols) for one in objects if one.linked or one.reasons]
+
+
+def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
+    member = one.member
+    stack = _stack(one, member, symbols) if member else {}
+    state = None if one.item is None else state_of(one.item)
+    return {
+        "object": one.name,
+        "kind": one.kind,
+        "target": one.target,
+        "exportable": verdict(one.reasons, one.item) + (f": {_short(one.reasons[0])}" if one.reasons else ""),
+        "reasons": list(one.reasons),
+        "code": member.sizes.code if member else None,
+        "constant": member.sizes.constant if member else None,
+        "state": state.bytes if state is not None else None,
+        "state_text": None if state is None else "unknown" if state.bytes is None else str(state.bytes),
+        "variables": list(state.names) if state is not None else [],
+        "stack": {operator: use.bytes if use.known else None for operator, use in stack.items()},
+        "stack_text": _stack_text(stack),
+    }
+
+
+def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
+    """Return the stack of the operators in an object; empty if its tables are damaged."""
+    try:
+        known = stack_usage(member, one.stack_files)
+    except ObjectError:
+        return {}
+    return {symbols[symbol]: known[symbol] for symbol in member.defined if symbol in symbols and symbol in known}
+
+
+def _short(reason: str) -> str:
+    """Return the first part of a reason; the error contains the rest."""
+    text = reason.split("; ")[0]
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
+
+
+def _stack_text(stack: dict[str, StackUse]) -> str:
+    known = [use.bytes for use in stack.values() if use.known and use.bytes is not None]
+    if not known:
+        return "unknown"
+    return f"{max(known)}" if len(known) == len(stack) else f"{max(known)}, others unknown"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that open calls to check the firmware that operators are part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from opwest.base.diagnostics import nearest
+from opwest.model.inputs.context import Context
+from opwest.model.inputs.files import Linkable
+from opwest.model.types.model import Model, Operator
+from opwest.objects.facts import CFunction
+
+
+def checks_of(operators: Iterable[Operator]) -> dict[str, Operator]:
+    """Return the symbols of checks, each with the first operator that has it."""
+    found: dict[str, Operator] = {}
+    for operator in operators:
+        if operator.check:
+            found.setdefault(operator.check, operator)
+    return found
+
+
+def checked_steps(model: Model) -> dict[str, int]:
+    """Return the checks of the operators that steps call, each with the first such step."""
+    found: dict[str, int] = {}
+    for number, step in enumerate(model.steps):
+        if step.operator.check:
+            found.setdefault(step.operator.check, number)
+    return found
+
+
+def report_checks(
+    context: Context, checks: Mapping[str, Operator], linked: Sequence[Linkable], where: str, *, unread: bool
+) -> None:
+    """Report checks that no file defines, unless an `unread` one may, and functions with another prototype."""
+    for symbol, operator in checks.items():
+        at = context.section("operators")[operator.name].value_location("check")
+        expected = f"int32_t {symbol}(void)"
+        owners = [one for one in linked if symbol in one.defined_functions]
+        if not owners and not unread:
+            functions = set().union(*(one.defined_functions for one in linked))
+            context.faults.error(
+                f"no object{where} defines the function {symbol!r} that checks operator {operator.name!r}",
+                at,
+                expected=expected,
+                hint=nearest(symbol, functions),
+            )
+        for one in owners:
+            found = one.c_functions.get(symbol)
+            if found is not None and not _is_check(found):
+                context.faults.error(
+                    f"{one.name}:{found.line}: function {symbol!r} is not the check of an operator",
+                    at,
+                    expected=expected,
+                )
+
+
+def _is_check(function: CFunction) -> bool:
+    """Whether a function has no parameters and returns an int."""
+    return not function.parameters and function.parameters is not None and function.returns in ("int", "int32_t")

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolve named declarations of a manifest: operators, externals, inputs and outputs, constants."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from opwest.base.diagnostics import Location, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.checks.call_memory import check_passing, supplied_arguments, workspace_need
+from opwest.model.inputs.context import Context, located_items, quantization, size_in_bytes, tensor_type
+from opwest.model.readers.constants import Shape, constant_shapes
+from opwest.model.readers.programs import Programs, operator_device
+from opwest.model.types.builds import External, permitted_effects
+from opwest.model.types.conventions import UNPACKED, Convention, Result, convention_of
+from opwest.model.types.dtypes import DTYPES, TensorType
+from opwest.model.types.identifiers import check_name, is_symbol
+from opwest.model.types.model import Argument, Interface, Operator, scalar_type
+
+
+def operators(context: Context, programs: Programs) -> dict[str, Operator]:
+    """Return the operators by name."""
+    found = {}
+    shapes = constant_shapes(context)
+    for name, entry in context.section("operators").items():
+        at = context.section("operators").key_location(name)
+        check_name("operator", name, at, context.faults)
+        found[name] = _operator(context, programs, name, entry, at, shapes)
+    _check_shared_symbols(context, found)
+    return found
+
+
+def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
+    """Report operators that share a symbol and declare different C prototypes."""
+    first: dict[str, Operator] = {}
+    for operator in found.values():
+        other = first.setdefault(operator.symbol, operator)
+        if other is not operator and other.prototype != operator.prototype:
+            context.faults.error(
+                f"conflicting prototypes for symbol {operator.symbol!r} "
+                f"in operators {other.name!r} and {operator.name!r}",
+                operator.location,
+                expected=other.prototype,
+                hint=f"operator {operator.name!r} declares {operator.prototype}",
+            )
+
+
+def _operator(
+    context: Context,
+    programs: Programs,
+    name: str,
+    entry: Mapping,
+    at: Location,
+    shapes: dict[tuple[str, str], Shape],
+) -> Operator:
+    symbol = entry.get("symbol", name)
+    if not is_symbol(symbol) and "symbol" in entry:
+        context.faults.error(
+            f"symbol {symbol!r} cannot be called from C",
+            entry.value_location("symbol"),
+            expected="a C identifier",
+            hint="add a C function that calls it",
+        )
+    convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
+    needs = operator_device(context, programs, name, entry, convention)
+    args: list[Argument] = []
+    names: dict[str, Location] = {}
+    for item, place in located_items(entry["args"]):
+        argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
+        if argument.name in names:
+            context.faults.error(
+                f"duplicate argument {argument.name!r} in operator {name!r}",
+                argument.location,
+                expected="unique argument names",
+                hint=f"first defined at line {names[argument.name].line}",
+            )
+        names[argument.name] = argument.location
+        args.append(argument)
+    for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
+        _check_in_place(context, argument, item, args)
+    workspace = workspace_need(context, name, entry, convention)
+    result = _result(context, name, entry, convention, has_workspace=workspace is not None)
+    if isinstance(result, Argument):
+        _check_result(context, name, entry, result, names)
+        args.append(result)
+    args += supplied_arguments(convention, args, needs.takes_device, needs.is_async, workspace, at)
+    return Operator(
+        name=name,
+        symbol=symbol,
+        description=entry.get("description"),
+        args=tuple(args),
+        convention=convention,
+        workspace=workspace,
+        returns_status=result == "status",
+        takes_device=needs.takes_device,
+        device_type=needs.type,
+        device_program=needs.program_name,
+        handle=needs.handle,
+        is_async=needs.is_async,
+        stateful=entry.get("stateful", False),
+        uses=tuple(e for e in permitted_effects(entry) if e != "state"),
+        location=at,
+        check=entry.get("check"),
+        takes_launch=needs.takes_launch,
+        program=needs.program,
+        cycles=entry.get("cycles"),
+        launch_cycles=needs.launch_cycles,
+        stack=size_in_bytes(entry["stack"]) if "stack" in entry else None,
+        stack_location=entry.value_location("stack") if "stack" in entry else None,
+    )
+
+
+def _result(
+    context: Context, name: str, entry: Mapping, convention: Convention, *, has_workspace: bool
+) -> Literal["status", "void"] | Argument:
+    """Return what an operator returns, the tensor for a value; report what the convention does not permit."""
+    given = entry.get("returns", convention.results[0])
+    kind: Result = "value" if isinstance(given, Mapping) else given
+    permitted = ("status",) if has_workspace else convention.results
+    if kind not in permitted:
+        why = "has a workspace" if has_workspace and kind in convention.results else f"is {convention.name}"
+        context.faults.error(
+            f"operator {name!r} {why} and returns {'a value' if kind == 'value' else kind}",
+            entry.value_location("returns") if "returns" in entry else entry.value_location("workspace"),
+            expected="returns: status",
+            hint="a call can run out of workspace: return a status" if has_workspace else None,
+        )
+        kind = kind if kind in convention.results else "status"
+    if not isinstance(given, Mapping):
+        return "void" if kind == "void" else "status"
+    type_ = TensorType(DTYPES[given["dtype"]], tuple(given.get("shape", (1,))))
+    at = given.value_location("name") if "name" in given else entry.key_location("returns")
+    return Argument(
+        name=given.get("name", "result"),
+        type=type_,
+        direction="out",
+        scalar=False,
+        align=type_.dtype.size,
+        quantization=quantization(context, given, type_),
+        location=at,
+        is_result=True,
+    )
+
+
+def _check_result(context: Context, name: str, entry: Mapping, result: Argument, names: dict[str, Location]) -> None:
+    """Report an invalid name of a result."""
+    check_name("argument", result.name, result.location, context.faults)
+    if result.name in names:
+        context.faults.error(
+            f"duplicate argument {result.name!r} in operator {name!r}",
+            result.location,
+            expected="unique argument names",
+            hint=f"first defined at line {names[result.name].line}",
+        )
+
+
+def _argument(
+    context: Context, entry: Mapping, place: Location, convention: Convention, shape: Shape | None
+) -> Argument:
+    faults = context.faults
+    at = entry.value_location("name")
+    check_name("argument", entry["name"], at, faults)
+    scalar = entry.get("scalar", False)
+    direction = entry.get("direction", "in")
+    if scalar:
+        type_ = scalar_type(DTYPES[entry["dtype"]])
+        if entry.get("shape"):
+            faults.error(
+                "a scalar cannot have a shape", entry.value_location("shape"), expected="scalar: true, or a shape"
+            )
+        if direction != "in":
+            faults.error(
+                f"a scalar is passed by value and cannot have direction {direction!r}",
+                entry.value_location("direction"),
+                expected="in",
+            )
+            direction = "in"  # reported once
+    elif shape is not None:
+        type_ = TensorType(DTYPES[entry["dtype"]], shape)
+    else:
+        if "shape" not in entry:
+            context.untyped.add(at)
+            faults.error(
+                f"argument {entry['name']!r} has no shape",
+                place,
+                expected="shape: [...]",
+                hint="an argument passed by value has scalar: true; a constant in a .npy or .npz file has its shape",
+            )
+        type_ = tensor_type(context, entry)
+    check_passing(context, entry, convention)
+    align = entry.get("align", 1 if scalar else convention.tensor_alignment)
+    return Argument(
+        name=entry["name"],
+        type=type_,
+        direction=direction,
+        scalar=scalar,
+        align=max(align, type_.dtype.size),
+        quantization=quantization(context, entry, type_),
+        location=at,
+        pointer=entry.get("pointer", False),
+        in_place=tuple(context.items("in_place", entry)),
+        struct=entry.get("struct"),
+    )
+
+
+def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: list[Argument]) -> None:
+    """Report arguments whose memory the result cannot reuse."""
+    if argument.in_place and argument.direction != "out":
+        context.faults.error(
+            f"'in_place' at argument {argument.name!r} with direction {argument.direction!r}",
+            entry.value_location("in_place"),
+            expected="'in_place' at an argument with direction: out",
+            hint="for an argument that is both read and written, use direction: inout",
+        )
+        return
+    known = {a.name: a for a in args if a.direction == "in" and not a.scalar}
+    for name, at in located_items(context.items("in_place", entry)):
+        other = known.get(name)
+        if other is None:
+            context.faults.error(
+                f"{argument.name!r} cannot reuse the memory of {name!r}",
+                at,
+                expected="an argument of this operator with direction: in",
+                hint=nearest(name, known),
+            )
+        elif other.type.size < argument.type.size and not {argument.location, other.location} & context.untyped:
+            context.faults.error(
+                f"{argument.name!r} ({argument.type.size} bytes) does not fit in the memory of {name!r} "
+                f"({other.type.size} bytes)",
+                at,
+                expected="an argument at least as large",
+            )
+
+
+def externals(context: Context) -> dict[str, External]:
+    """Return the declared external symbols by name."""
+    found: dict[str, External] = {}
+    for entry, place in located_items(context.items("externals")):
+        symbol = entry["symbol"]
+        if symbol in found:
+            context.faults.error(
+                f"duplicate external {symbol!r}",
+                entry.value_location("symbol"),
+                expected="each symbol once",
+                hint=f"first defined at line {found[symbol].location.line}",
+            )
+        given = entry.get("kconfig", [])
+        options = (given,) if isinstance(given, str) else tuple(given)
+        found[symbol] = External(symbol, entry["from"], options, place)
+    return found
+
+
+def interface(context: Context, key: str) -> dict[str, Interface]:
+    """Return the inputs or the outputs by name."""
+    section = context.section(key, context.section("run"))
+    found = {}
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name(key.removesuffix("s"), name, at, context.faults)
+        type_ = tensor_type(context, entry)
+        found[name] = Interface(
+            name=name,
+            type=type_,
+            align=max(entry.get("align", 1), type_.dtype.size),
+            quantization=quantization(context, entry, type_),
+            description=entry.get("description"),
+            external=entry.get("external"),
+            pool=entry.get("pool"),
+            location=at,
+            labels=_labels(context, key, name, entry, type_),
+        )
+    return found
+
+
+def _labels(context: Context, key: str, name: str, entry: Mapping, type_: TensorType) -> tuple[str, ...]:
+    """Return the names of the classes of an output; report an input, and elements that select no class."""
+    found = tuple(context.items("labels", entry))
+    at = entry.key_location("labels")
+    if found and key == "inputs":
+        context.faults.error(f"input {name!r} has 'labels'", at, expected="'labels' at an output")
+    elif found and type_.dtype.kind == "float" and type_.shape[-1:] != (len(found),):
+        context.faults.error(
+            f"output {name!r} has {len(found)} labels, and no dimension of {len(found)} scores: {type_}",
+            at,
+            expected="one label per element of the last dimension, or an output of class numbers",
+        )
+    return found

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variants of a manifest: their targets, and what they must have in common with the base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwest.base.diagnostics import Diagnostics, Location, PartDiagnostics, nearest
+from opwest.manifest.located import Mapping
+from opwest.manifest.variants import VariantTree, split_variants
+from opwest.model.inputs.context import Context, located_items
+from opwest.model.inputs.targets import make_target
+from opwest.model.types.builds import Target, Variant
+from opwest.model.types.c_names import check_names_together
+from opwest.model.types.model import Interface, Model, bases, variants_of
+from opwest.objects.targets import named_targets
+
+
+def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Context]:
+    """Return the base of a manifest and its variants; report faults of their targets."""
+    base, trees = split_variants(manifest)
+    if not trees:
+        return [Context(base, folder, faults)]
+    devices = frozenset[str]().union(*(_devices(tree) for tree in (base, *(one.manifest for one in trees))))
+    whole = Context(base, folder, faults, devices_elsewhere=devices)
+    _refuse_table(manifest, faults)
+    owners: dict[str, tuple[VariantTree, Location]] = {}
+    found = [whole]
+    for tree in trees:
+        targets = tuple(_targets(whole, tree, owners))
+        own = PartDiagnostics(faults, f"variant {tree.name!r}", tree.contains)
+        if tree.manifest["objects"]:
+            variant = Variant(tree.name, targets, tree.location)
+            found.append(Context(tree.manifest, folder, own, variant, devices))
+        else:
+            faults.error(
+                f"no objects for variant {tree.name!r}: every entry has another target",
+                manifest.value_location("objects"),
+                expected=f"an entry for {_listed(tree.targets)}, or without 'target'",
+            )
+        _check_objects(tree, faults)
+    _check_base(whole, owners, manifest)
+    return found if base["objects"] else found[1:]
+
+
+def _devices(manifest: Mapping) -> set[str]:
+    """Return the devices of the steps."""
+    steps = [one for step in manifest["run"]["steps"] for one in step.get("steps", [step])]
+    return {step["device"] for step in steps if "device" in step}
+
+
+def _targets(context: Context, tree: VariantTree, owners: dict[str, tuple[VariantTree, Location]]) -> list[Target]:
+    """Return the targets of a variant; report unknown ones, hosts, and targets of an earlier variant."""
+    declared = context.section("targets")
+    known = {**named_targets(), **declared}
+    found = []
+    for name, at in located_items(tree.targets):
+        if name not in known:
+            context.faults.error(
+                f"unknown target {name!r}",
+                at,
+                hint=f"{nearest(name, known)} (`opwest targets` lists all; declare others under `targets:`)",
+            )
+            continue
+        target = make_target(name, known[name])
+        if target.host or ("CONFIG_ARCH_POSIX", "y") in target.kconfig:
+            context.faults.error(
+                f"variant {tree.name!r} has the host target {name!r}",
+                at,
+                expected="targets of firmware: hosts and native_sim use the base",
+            )
+        elif name in owners:
+            first, place = owners[name]
+            context.faults.error(
+                f"target {name!r} is in variants {first.name!r} and {tree.name!r}",
+                at,
+                expected="each target in one variant",
+                hint=f"first listed at line {place.line}",
+            )
+        else:
+            owners[name] = (tree, at)
+            found.append(target)
+    return found
+
+
+def _check_objects(tree: VariantTree, faults: Diagnostics) -> None:
+    """Report objects of a variant for targets that do not use it."""
+    for name, at in _named_targets(tree.manifest):
+        if name not in tree.targets:
+            faults.error(
+                f"target {name!r} of these objects is not a target of variant {tree.name!r}",
+                at,
+                expected=_listed(tree.targets),
+            )
+
+
+def _check_base(base: Context, owners: dict[str, tuple[VariantTree, Location]], manifest: Mapping) -> None:
+    """Report objects of the base that no build uses, and a base without objects."""
+    for name, at in _named_targets(base.manifest):
+        if name in owners:
+            owner = owners[name][0].name
+            base.faults.error(
+                f"target {name!r} of these objects uses variant {owner!r}, which has other objects",
+                at,
+                expected=f"an entry of 'objects' in variant {owner!r}",
+            )
+    if not base.manifest["objects"]:
+        base.faults.error(
+            "no objects for the base: every entry has a target of a variant",
+            manifest.value_location("objects"),
+            expected="an entry for another target, or without 'target'",
+            hint="hosts and native_sim use the base",
+        )
+
+
+def _named_targets(manifest: Mapping) -> list[tuple[str, Location]]:
+    """Return the targets that `objects` names."""
+    found = []
+    for entry in manifest["objects"]:
+        if "target" in entry:
+            found.append((entry["target"], entry.value_location("target")))
+        elif "targets" in entry:
+            found += located_items(entry["targets"])
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+def _refuse_table(manifest: Mapping, faults: Diagnostics) -> None:
+    """Report a table of operators in microTVM's layout: it is the same in every image."""
+    compat = manifest.get("compat")
+    if (compat.get("table") if isinstance(compat, Mapping) else compat) in ("tvm-crt", "tvm-crt-all"):
+        faults.error(
+            "a table of operators in a manifest with variants",
+            manifest.value_location("compat"),
+            expected="no 'table' in 'compat': the operators depend on the target",
+        )
+
+
+def check_variants(models: Sequence[Model], faults: Diagnostics) -> None:
+    """Report variants with another interface than their base, and names that clash with those of other models."""
+    for base in bases(models):
+        for model in variants_of(base, models):
+            others = [one for one in bases(models) if one.name != model.name]
+            if others:
+                check_names_together([model, *others], faults)
+            for role, own, of_base in (
+                ("input", model.inputs, base.inputs),
+                ("output", model.outputs, base.outputs),
+            ):
+                for tensor, expected in zip(own, of_base, strict=False):
+                    _check_interface(model, base, role, tensor, expected, faults)
+
+
+def _check_interface(
+    model: Model, base: Model, role: str, tensor: Interface, expected: Interface, faults: Diagnostics
+) -> None:
+    """Report an input or output whose buffer is not that of the base."""
+    name = model.variant.name if model.variant else ""
+    if tensor.placed != expected.placed:
+        where = "in the workspace" if tensor.placed else "in a buffer of the caller"
+        faults.error(
+            f"{role} {tensor.name!r} is {where} in variant {name!r}, but not in the base",
+            tensor.location,
+            expected="the same place: the application does not depend on the target",
+            hint=f"add `pool:` to the {role}",
+        )
+    elif not tensor.placed and _access(model, tensor) != _access(base, expected):
+        faults.error(
+            f"devices access {role} {tensor.name!r} in variant {name!r} in another way than in the base",
+            tensor.location,
+            expected="the same devices and cache lines: the application does not depend on the target",
+            hint=f"add `pool:` to the {role}",
+        )
+
+
+def _access(model: Model, tensor: Interface) -> tuple[frozenset[str], int]:
+    """Return the devices that access the caller's buffer, and the cache line that it fills."""
+    devices = tensor.agents - {"cpu"}
+    return devices, max((pool.cache_line or 0 for pool in model.pools), default=0) if devices else 0

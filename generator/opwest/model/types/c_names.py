@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All emitted C identifiers, and errors for names that clash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Model, Operator
+
+# Headers of ISO C11 and POSIX, and those that Zephyr includes without a directory. The header of a model is <model>.h
+# and must not hide one of these.
+_SYSTEM_HEADERS = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
+    sched poll semaphore dirent fcntl termios syslog malloc device autoconf
+    alloca cmdline cmsis_core exception getopt kernel_internal ksched mmu newlib nrf nrfx offsets pmp power reent soc
+    strings system version""".split()
+)
+# Functions of C libraries and Zephyr with the names that a model's functions would have: fs_open(), k_work_queue_run().
+# Macros of Kconfig and of devicetree begin with CONFIG_ and DT_.
+_PREFIXES = frozenset(
+    """bt_hci dbm dns_resolve evtchn f flash_area fs fts iconv icmsg ipc_service k_pipe k_work_queue modem_pipe mq
+    pm_device_action posix sem semihost shm sip_svc stepper thread_analyzer zsock config dt""".split()
+)
+_WORKSPACE_MEMBERS = frozenset({"status", "opened", "slots", "input", "output", "profile"})
+
+
+@dataclass(frozen=True, slots=True)
+class CNames:
+    """The identifiers of one model; `model` is its name."""
+
+    model: str
+
+    @property
+    def macro(self) -> str:
+        """The prefix of macros."""
+        return self.model.upper()
+
+    def function(self, verb: str) -> str:
+        """`<model>_open`, `_run`, `_close`."""
+        return f"{self.model}_{verb}"
+
+    def constant(self, name: str) -> str:
+        """The symbol of a constant in flash."""
+        return f"{self.model}_constant_{name}"
+
+    def vectors(self, index: int, tensor: str) -> str:
+        """The symbol of golden vectors in the test image."""
+        return f"{self.model}_vectors_{index}_{tensor}"
+
+    @property
+    def suite(self) -> str:
+        """The name of the model's test suite, without `__`, which twister parses as the end of the name."""
+        return re.sub("_+", "_", self.model).rstrip("_") or "model"
+
+    @staticmethod
+    def program(content: bytes) -> str:
+        """The symbol of a program, derived from its bytes, so that all models of an image share it."""
+        return f"opwest_program_{hashlib.sha256(content).hexdigest()[:32]}"
+
+    def operator(self, symbol: str) -> str:
+        """The linker symbol for a symbol that the model's objects define."""
+        return f"{self.model}__{symbol}"
+
+    def bridge(self, operator: str) -> str:
+        """The wrapper with plain parameters of a packed or ffi operator, or of one with a workspace."""
+        return f"{self.model}_bridge_{operator}"
+
+    def packed_adapter(self, operator: str) -> str:
+        """The adapter in microTVM's table for an operator of another calling convention."""
+        return f"{self.model}_packed_{operator}"
+
+    def callee(self, operator: Operator) -> str:
+        """The function that run and the registry call for an operator."""
+        return self.bridge(operator.name) if operator.is_bridged else self.operator(operator.symbol)
+
+    def adapter(self, operator: str) -> str:
+        """The function that calls an operator by name (file scope)."""
+        return f"opwest_adapter_of_{operator}"  # no function of the runtime begins so
+
+    def arguments(self, operator: str) -> str:
+        """The table of an operator's arguments (file scope)."""
+        return f"opwest_args_of_{operator}"
+
+    def reaches(self, tensor: str) -> str:
+        """The function that checks whether devices reach the caller's buffer."""
+        return f"{self.model}_reaches_{tensor}"
+
+    def device_macro(self, name: str) -> str:
+        """The prefix of the macros of a device."""
+        return f"{self.macro}_DEVICE_{name.upper()}"
+
+    def host_device(self, name: str) -> str:
+        """The substitute for a device on a host."""
+        return f"{self.model}_host_{name}"
+
+    def tensor_macro(self, role: str, name: str) -> str:
+        """The prefix of the macros of an input or output."""
+        return f"{self.macro}_{role.upper()}_{name.upper()}"
+
+    def pool_macro(self, name: str) -> str:
+        """The prefix of the macros of a pool."""
+        return f"{self.macro}_POOL_{name.upper()}"
+
+    @property
+    def guard(self) -> str:
+        """The include guard of the public header."""
+        return f"OPWEST_MODEL_{self.macro}_H_"
+
+    @property
+    def kconfig(self) -> str:
+        """The model's Kconfig symbol, without CONFIG_."""
+        return f"OPWEST_MODEL_{self.macro}"
+
+    @property
+    def module(self) -> str:
+        """The name of the Zephyr module and of its CMake library."""
+        return f"opwest_{self.model}"
+
+
+def check_names(model: Model, faults: Diagnostics) -> None:
+    """Report names of one model that clash after prefixing."""
+    if model.name.lower() in _SYSTEM_HEADERS:
+        faults.error(
+            f"header {model.name}.h of model {model.name!r} hides a header of the C library or of Zephyr",
+            model.location,
+            expected="another model name",
+        )
+    if model.name.lower().startswith("opwest"):
+        faults.error(
+            f"model name {model.name!r} begins with 'opwest', the prefix of the runtime",
+            model.location,
+            expected="a name that does not begin with opwest",
+        )
+    if model.name.lower() in _PREFIXES:
+        faults.error(
+            f"model name {model.name!r} is a prefix of names in Zephyr or the C library",
+            model.location,
+            expected="another model name",
+        )
+    for pool in model.pools:
+        if pool.name in _WORKSPACE_MEMBERS:
+            faults.error(
+                f"pool name {pool.name!r} is reserved for a member of the workspace",
+                pool.location,
+                expected=f"a name other than {', '.join(sorted(_WORKSPACE_MEMBERS))}",
+            )
+    _report_clashes(chain(_identifiers(model), _macros_of_interface(model)), faults)
+
+
+def check_names_together(models: Sequence[Model], faults: Diagnostics) -> None:
+    """Report names of several models that clash in one application."""
+    first: dict[str, Model] = {}
+    for model in models:
+        other = first.setdefault(model.name.lower(), model)
+        if other is not model:
+            faults.error(
+                f"duplicate model {model.name!r}"
+                if other.name == model.name
+                else f"models {other.name!r} and {model.name!r} differ only in case",
+                model.location,
+                expected="unique model names",
+                hint=f"first defined at {other.location}",
+            )
+            return
+    _report_clashes((item for model in models for item in _identifiers(model)), faults)
+
+
+def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
+    """Yield every identifier with external linkage and every macro prefix, with a description and a location."""
+    names = CNames(model.name)
+    for verb in (
+        *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
+        *("device_table", "device_set", "call_device", "points", "run_profiled"),
+        *("cancel", "runner_run", "runner_inputs", "runner_outputs"),
+        *("reset", "save", "restore", "state", "views"),
+        *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
+    ):
+        yield names.function(verb), f"{verb} of model {model.name!r}", model.location
+    streaming = (
+        *("submit", "poll", "frame", "stream", "stream_state", "stream_open", "stream_frame", "stream_notify"),
+        *("stream_cancel", "stream_close", "abandoned"),
+    )
+    for verb in streaming if model.streams else ():
+        yield names.function(verb), f"{verb} of model {model.name!r}", model.location
+    for constant in model.constants:
+        yield names.constant(constant.name), f"constant {constant.name!r} of model {model.name!r}", constant.location
+    for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
+        for tensor in interfaces:
+            yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
+    for name, tensor in {t.name: t for t in (*model.inputs, *model.outputs)}.items():
+        yield names.reaches(name), f"check of tensor {name!r}", tensor.location
+    for device in model.devices:
+        yield names.host_device(device.name), f"device {device.name!r}", device.location
+        yield names.device_macro(device.name), f"device {device.name!r}", device.location
+    for pool in model.pools:
+        yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
+    for operator in model.operators:
+        if operator.is_bridged:
+            yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
+        if model.compat == "tvm-crt-all" and not operator.convention.is_of_system_library:
+            yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
+    symbols = {operator.symbol for operator in model.operators}
+    for symbol in sorted(symbols.union(*((*build.renames, *build.scope) for build in model.builds))):
+        yield names.operator(symbol), f"symbol {symbol!r}", model.location
+
+
+def _macros_of_interface(model: Model) -> Iterator[tuple[str, str, Location]]:
+    """Yield the macros of microTVM's C interface."""
+    tvmgen = model.tvmgen
+    if tvmgen is None:
+        return
+    yield tvmgen.workspace_macro, "the size of the workspace", tvmgen.location
+    sizes: dict[str, int] = {}
+    for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
+        # Equal members are reported as such; equal definitions do not clash.
+        for member, tensor in {tvmgen.member(t.name): t for t in interfaces}.items():
+            macro = tvmgen.size_macro(member)
+            if sizes.get(macro) == tensor.type.size:
+                continue
+            sizes[macro] = tensor.type.size
+            yield macro, f"the size of {role} {tensor.name!r} in {tvmgen.prefix}.h", tensor.location
+    for pool in tvmgen.pools:
+        yield f"{tvmgen.pool_macro(pool)}_SIZE", f"the size of pool {pool!r} in {tvmgen.prefix}.h", tvmgen.location
+
+
+def _report_clashes(identifiers: Iterable[tuple[str, str, Location]], faults: Diagnostics) -> None:
+    first: dict[str, tuple[str, Location]] = {}
+    for identifier, what, location in identifiers:
+        if identifier in first:
+            other, at = first[identifier]
+            faults.error(
+                f"{what} and {other} both map to the C identifier {identifier!r}",
+                location,
+                expected="names that differ after prefixing",
+                hint=f"the other name is at {at}",
+            )
+        else:
+            first[identifier] = (what, location)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names in the output of rustc: mangled symbols, and the members that a staticlib takes from other crates.
+
+A staticlib contains the objects of every crate that the user's crate depends on, the standard library included.
+Sources: rustc-dev-guide, "Symbol mangling"; the Rust Reference, "Linkage"; RFC 2603 (v0 mangling).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cached_property
+from typing import Final, Literal
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.dwarf_signatures import producers
+from opwest.objects.facts import CSource, Member
+
+# v0: `_RNvCs…`. Legacy: that of C++, with a hash of 64 bits as the last part.
+_MANGLED = re.compile(r"_R(?:\d+)?[A-Z]|_ZN.*17h[0-9a-f]{16}E")
+# `core-120cbae4e86ec454.core.c1f1a4ba060b9bfa-cgu.0.rcgu.o`; C of compiler_builtins: `45c91108d938afe8-muldi3.o`.
+_FROM_CRATE = re.compile(r"(?P<crate>\w+)-[0-9a-f]{16}\.|[0-9a-f]{16}-\w+\.o$")
+STANDARD_LIBRARY: Final = frozenset(
+    """addr2line adler adler2 alloc cfg_if compiler_builtins core gimli hashbrown libc memchr miniz_oxide object
+    panic_abort panic_unwind proc_macro rustc_demangle rustc_std_workspace_alloc rustc_std_workspace_core
+    rustc_std_workspace_std std std_detect test unwind""".split()
+)
+"""The crates of Rust's standard library, from 1.63 to 1.95."""
+
+
+_WITHOUT_SYSTEM = frozenset("alloc compiler_builtins core rustc_std_workspace_alloc rustc_std_workspace_core".split())
+RUNTIME_FUNCTIONS: Final = frozenset("rust_begin_unwind rust_eh_personality rust_panic".split())
+"""Unmangled functions of the standard library, and of crates that replace parts of it (`#[panic_handler]`)."""
+PERSONALITY_HINT: Final = (
+    'compile with optimisation, or define it: #[no_mangle] pub extern "C" fn rust_eh_personality() {}'
+)
+HOSTED: Final = "part of Rust's standard library, which needs an operating system"
+HOSTED_HINT: Final = "compile the crate with #![no_std], a #[panic_handler] and -C panic=abort"
+
+
+def is_rust_symbol(symbol: str) -> bool:
+    """Return whether a symbol is the mangled name of a Rust function or variable."""
+    return _MANGLED.match(symbol) is not None
+
+
+def is_standard(member: Member) -> bool:
+    """Return whether a member of an archive belongs to Rust's standard library."""
+    return _crate(member) is not None
+
+
+def is_hosted(member: Member) -> bool:
+    """Return whether a member belongs to the part of Rust's standard library that needs an operating system."""
+    return _crate(member) not in {None, *_WITHOUT_SYSTEM}
+
+
+def _crate(member: Member) -> str | None:
+    """Return the crate of the standard library that a member of an archive is from; None for other members."""
+    found = None if member.loose else _FROM_CRATE.match(member.name)
+    if found is None:
+        return None
+    crate = str(found["crate"] or "compiler_builtins")
+    return crate if crate in STANDARD_LIBRARY else None
+
+
+Tool = Literal["Halide", "MLIR", "TVM", "IREE"]
+ForeignConvention = Literal["halide", "memref", "packed", "ffi"]
+
+MLIR_PREFIX: Final = "_mlir_ciface_"
+FFI_PREFIX: Final = "__tvm_ffi_"
+_HALIDE_SUFFIXES: Final = ("_argv", "_metadata")
+_TVM_CHECKS: Final = frozenset(("TVMAPISetLastError", "__TVMAPISetLastError", "__tvm_module_ctx"))
+"""Only functions with argument arrays refer to these: they check the arrays."""
+_IREE_QUERY: Final = "_library_query"
+_IREE_PREFIX: Final = "iree_"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The compiler of a function, and how the function is called."""
+
+    tool: Tool
+    convention: ForeignConvention | None
+    """None: only the compiler's own runtime can call it."""
+    symbol: str
+    """The function to declare as the operator's `symbol`."""
+    evidence: str
+    """What the object contains, after "it": `defines 'scale_argv' and 'scale_metadata'`."""
+
+
+def origin_of(symbol: str, item: Member | CSource) -> Origin | None:
+    """Return the origin of a function that an object or a source defines; None if it is not recognized."""
+    if isinstance(item, CSource):
+        return Origins({function.name for function in item.c_functions}, item.calls).of(symbol)
+    return Origins(item.defined, item.undefined).of(symbol)
+
+
+class Origins:
+    """The origins of the functions of an object, from the symbols that it defines and refers to."""
+
+    def __init__(self, defined: Collection[str], undefined: Collection[str]) -> None:
+        self._defined = defined
+        self._undefined = undefined
+
+    def of(self, symbol: str) -> Origin | None:
+        """Return the origin of a function; None if it is not recognized."""
+        return _halide(symbol, self._defined) or _mlir(symbol, self._defined) or self._iree(symbol) or self._tvm(symbol)
+
+    @cached_property
+    def _iree_call(self) -> str | None:
+        """The first function of IREE's runtime that the object refers to."""
+        return min((name for name in self._undefined if name.startswith(_IREE_PREFIX)), default=None)
+
+    @cached_property
+    def _tvm_check(self) -> str | None:
+        """The first symbol of TVM's checks of arguments."""
+        return min((one for one in _TVM_CHECKS if one in self._defined or one in self._undefined), default=None)
+
+    def _iree(self, symbol: str) -> Origin | None:
+        if symbol.endswith(_IREE_QUERY):
+            return Origin("IREE", None, symbol, f"defines {symbol!r}")
+        called = self._iree_call
+        return Origin("IREE", None, symbol, f"refers to {called!r}") if called else None
+
+    def _tvm(self, symbol: str) -> Origin | None:
+        if symbol.startswith(FFI_PREFIX):
+            return Origin("TVM", "ffi", symbol, f"defines {symbol!r}")
+        check = self._tvm_check
+        return Origin("TVM", "packed", symbol, f"refers to {check!r}") if check else None
+
+
+def _halide(symbol: str, defined: Collection[str]) -> Origin | None:
+    for name in (symbol, *(symbol.removesuffix(end) for end in _HALIDE_SUFFIXES if symbol.endswith(end))):
+        companions = [name + end for end in _HALIDE_SUFFIXES]
+        if name in defined and all(companion in defined for companion in companions):
+            return Origin("Halide", "halide", name, f"defines {companions[0]!r} and {companions[1]!r}")
+    return None
+
+
+def _mlir(symbol: str, defined: Collection[str]) -> Origin | None:
+    wrapper = MLIR_PREFIX + symbol.removeprefix(MLIR_PREFIX)
+    return Origin("MLIR", "memref", wrapper, f"defines {wrapper!r}") if wrapper in defined else None
+
+
+_OPTIONS: Final = (
+    (re.compile(r"-mabi=ms$"), "arguments are passed as in Windows"),
+    (re.compile(r"-mregparm=[1-9]|-msseregparm$"), "arguments are passed in registers"),
+    (re.compile(r"-mrtd$"), "the function removes its arguments from the stack"),
+    (re.compile(r"-fcall-(?:saved|used)-"), "other registers are preserved by calls"),
+)
+"""Options of GCC and clang, with their effects."""
+_RECORDED = re.compile(r"GNU .* -|.*\brustc version |.*\bzig\b", re.IGNORECASE)
+
+
+def abi_effect(option: str) -> str | None:
+    """Return how an option of the compiler changes the ABI of functions; None if it does not."""
+    return next((effect for pattern, effect in _OPTIONS if pattern.match(option)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AbiOptions:
+    """The options of the units of an object."""
+
+    faults: tuple[tuple[str, str], ...] = ()
+    """Options that change the ABI, with their effect."""
+    unknown: str | None = None
+    """The reason why the options are not known: no debug information, or a producer without options."""
+
+
+def abi_options(member: Member) -> AbiOptions:
+    """Return the options of an object that change its ABI."""
+    if not any(s.kind == "function" for s in member.defined.values()):
+        return AbiOptions()
+    found = producers(member)
+    if isinstance(found, str):
+        return AbiOptions(unknown=f"{found}; {_undetected(member)}")
+    faults: dict[str, str] = {}
+    for option in {word for producer in found for word in producer.split()}:
+        effect = abi_effect(option)
+        if effect is not None:
+            faults[option] = effect
+    silent = next((p for p in found if not _RECORDED.match(p) and " -" not in p), None)
+    unknown = (
+        None
+        if silent is None
+        else f"{silent.partition('(')[0].strip() or 'the compiler'} records no options; {_undetected(member)}"
+    )
+    return AbiOptions(tuple(sorted(faults.items())), unknown)
+
+
+def _undetected(member: Member) -> str:
+    examples = "-mabi=ms or " if member.abi.machine == "x86-64" else ""
+    return f"{examples}-fcall-saved-REG cannot be detected"

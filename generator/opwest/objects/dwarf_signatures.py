@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the signature of a compiled function with the operator that a manifest declares.
+
+Compared are the kind, size and sign of values, and the types that pointers refer to. Equal are: `char`
+and any 8-bit integer; `void *` and any pointer; `_Bool` and `uint8_t`; an enumeration and an integer of its
+size; integers of one size and sign with any name (`long` and `int32_t` on a 32-bit target); a half-precision
+float and `uint16_t` behind a pointer (the bits of a float16). `const` is a difference only for outputs,
+which the function must write. `model/prototypes.py` warns of inputs without `const`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects import dwarf_units as units_
+from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
+from opwest.objects.dwarf_units import (
+    Abbreviation,
+    Budget,
+    DebugData,
+    Entry,
+    SplitDebugError,
+    Unit,
+    children,
+    read_entry,
+    read_units,
+    reference,
+    string,
+    subprograms,
+)
+from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.relocate import Relocations
+
+_STATUS_SIZE = 4
+# llvm/include/llvm/BinaryFormat/Dwarf.def
+_CONVENTIONS = {
+    0xC0: "vectorcall", 0xC1: "ms_abi", 0xC2: "sysv_abi", 0xC3: "aapcs", 0xC4: "aapcs-vfp", 0xC9: "preserve_most",
+    0xCA: "preserve_all", 0xCB: "regcall",
+}  # fmt: skip
+_AAPCS = (0xC3, 0xC4)
+"""Differ only in floats passed by value."""
+C_SCALARS: dict[str, DwarfType] = {
+    **{f"int{8 * n}_t": DwarfType("integer", n, True, f"int{8 * n}_t") for n in (1, 2, 4, 8)},
+    **{f"uint{8 * n}_t": DwarfType("integer", n, False, f"uint{8 * n}_t") for n in (1, 2, 4, 8)},
+    "char": DwarfType("integer", 1, None, "char"),
+    "signed char": DwarfType("integer", 1, True, "signed char"),
+    "unsigned char": DwarfType("integer", 1, False, "unsigned char"),
+    "short": DwarfType("integer", 2, True, "short"),
+    "unsigned short": DwarfType("integer", 2, False, "unsigned short"),
+    "int": DwarfType("integer", 4, True, "int"),
+    "unsigned": DwarfType("integer", 4, False, "unsigned"),
+    "unsigned int": DwarfType("integer", 4, False, "unsigned int"),
+    "_Float16": DwarfType("float", 2, True, "_Float16"),
+    "__fp16": DwarfType("float", 2, True, "__fp16"),
+    "float": DwarfType("float", 4, True, "float"),
+    "double": DwarfType("float", 8, True, "double"),
+    "bool": DwarfType("bool", 1, False, "bool"),
+    "_Bool": DwarfType("bool", 1, False, "_Bool"),
+    "void": DwarfType("void", 0, None, "void"),
+}
+"""C types whose size no target changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredParameter:
+    """A parameter as declared by the manifest."""
+
+    name: str
+    c_type: str
+    """`const int8_t *`, `int32_t`, `const struct device *`; unknown names fit any type of that name."""
+    what: str = ""
+    """The description in messages: `int8 tensor`; empty if only the C type is known."""
+
+    @property
+    def words(self) -> str:
+        """The description with the C type: `int8 tensor (const int8_t *)`, `int32_t`."""
+        return f"{self.what} ({self.c_type})" if self.what else self.c_type
+
+
+def parse_c_type(text: str) -> DwarfType:
+    """Parse a C type made of qualifiers, a name and stars."""
+    levels = [part.split() for part in text.split("*")]
+    base = [word for word in levels[0] if word not in ("const", "volatile", "restrict")]
+    name = " ".join(base)
+    scalar = C_SCALARS.get(name)
+    kind = DwarfType("struct", 0, None, name, frozenset({name})) if scalar is None else scalar
+    result = DwarfType(kind.kind, kind.size, kind.signed, kind.name, kind.names, "const" in levels[0])
+    for level in levels[1:]:
+        result = DwarfType("pointer", const="const" in level, target=result)
+    return result
+
+
+def compare(signature: DwarfSignature, returns: str, arguments: Sequence[DeclaredParameter]) -> list[str]:
+    """Return the differences between a function and its declaration; empty if calls are compatible.
+
+    `returns` is `status`, `void` or the C type of a value.
+    """
+    found = _return_differences(signature.returns, returns)
+    floats = any(type_.kind == "float" for type_ in (signature.returns, *signature.parameters))
+    if signature.convention != NORMAL and (floats or signature.convention not in _AAPCS):
+        name = _CONVENTIONS.get(signature.convention, f"{signature.convention:#x} (DW_AT_calling_convention)")
+        found.append(f"its calling convention is {name}, expected that of C")
+    count = len(signature.parameters)
+    if signature.variadic:
+        found.append(f"the function takes variable arguments: {signature}")
+    elif count != len(arguments):
+        declared = f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
+        found.append(f"{declared} declared, the function takes {count}: {signature}")
+    else:
+        for number, (expected, seen) in enumerate(zip(arguments, signature.parameters, strict=True), start=1):
+            problem = _parameter_difference(parse_c_type(expected.c_type), seen)
+            if problem:
+                found.append(f"argument {number} {expected.name!r} is {expected.words}, {problem}")
+    return found
+
+
+def _return_differences(returns: DwarfType, declared: str) -> list[str]:
+    if returns.kind == "unknown":
+        return []
+    if declared == "void":
+        if returns.kind == "void":
+            return []
+        return [f"declared with `returns: void`, the function returns {returns}"]
+    if declared != "status":
+        expected = parse_c_type(declared)
+        fits = returns.kind != "void" and _values_alike(expected, returns)
+        return [] if fits else [f"declared to return the value {declared}, the function returns {returns}"]
+    if returns.kind == "void":
+        return ["declared to return a status (int32_t), the function returns void (declare it with `returns: void`)"]
+    if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):
+        return []
+    return [f"declared to return a status (int32_t), the function returns {returns}"]
+
+
+def _parameter_difference(expected: DwarfType, seen: DwarfType) -> str | None:
+    """Return a description of a parameter that differs, None if it is compatible."""
+    takes = f"the function takes {seen}"
+    if expected.kind == "pointer" and seen.kind == "pointer" and expected.target and seen.target:
+        if not _points_alike(expected.target, seen.target):
+            return takes
+        written = expected.target.kind not in ("struct", "void") and not expected.target.const
+        if written and seen.target.const:
+            return f"{takes} and does not write it"
+        return None
+    return None if _values_alike(expected, seen) else takes
+
+
+def _points_alike(expected: DwarfType, seen: DwarfType) -> bool:
+    """Whether pointers to two types are interchangeable."""
+    if "void" in (expected.kind, seen.kind) or "unknown" in (expected.kind, seen.kind):
+        return True
+    if expected.kind == "pointer" and seen.kind == "pointer" and expected.target and seen.target:
+        return _points_alike(expected.target, seen.target)
+    half = seen.kind == "float" and seen.size == 2
+    if half and expected.kind == "integer" and expected.size == 2 and expected.signed is False:
+        return True
+    return _values_alike(expected, seen)
+
+
+def _values_alike(expected: DwarfType, seen: DwarfType) -> bool:
+    """Whether two values have the same kind, size and sign."""
+    if seen.kind == "unknown":
+        return True
+    if "bool" in (expected.kind, seen.kind):
+        unsigned = expected.signed is not True and seen.signed is not True
+        return {expected.kind, seen.kind} <= {"bool", "integer"} and expected.size == seen.size == 1 and unsigned
+    if expected.kind == "struct":  # an unknown type name
+        return expected.name in seen.names or expected.name == seen.name
+    if expected.kind != seen.kind:
+        return False
+    if expected.size and seen.size and expected.size != seen.size:
+        return False
+    return (
+        expected.kind != "integer" or expected.signed is None or seen.signed is None or expected.signed == seen.signed
+    )
+
+
+__all__ = [
+    "NO_DEBUG_INFORMATION",
+    "DeclaredParameter",
+    "DwarfSignature",
+    "DwarfType",
+    "compare",
+    "producers",
+    "signatures",
+]
+
+_NOT_CHECKED = "signature not checked: "
+NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}the object has no debug information (compile with -g)"
+_INFO = ".debug_info"
+_SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
+_COMPRESSED = f"{_NOT_CHECKED}the debug information is compressed (compile with -gz=none)"
+_LONGEST_CHAIN = 8
+_T = TypeVar("_T")
+_LARGEST = 1 << 28
+
+
+def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the global functions by symbol; with `names`, including parameter names.
+
+    Functions without debug information (assembly, other members of a partial link) are absent. Without
+    usable debug information the result is a sentence that starts with "signature not checked: ".
+    """
+    requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+
+    def read(elf: Elf) -> dict[str, DwarfSignature] | str:
+        return _read(elf, _Wanted(requested, _same_addresses(elf, requested)), names)
+
+    return _without_errors(member, read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The functions whose signatures are read."""
+
+    symbols: set[str]
+    """Global functions."""
+    aliases: Mapping[str, set[str]]
+    """By symbol, the global functions at its address."""
+
+    def of(self, linkage: str, name: str, external: bool) -> Iterator[str]:
+        """Yield the symbols that an entry with two names (`DW_AT_linkage_name` or empty, `DW_AT_name`) describes.
+
+        Zig defines an exported function as a local symbol (`file.name`) with a global one at the same address. The
+        name alone is no proof: that of a C++ function (`conv` of `_ZN3foo4convEv`) can be another function's symbol.
+        """
+        symbol = linkage or name
+        if symbol in self.symbols and external:
+            yield symbol
+        if name in self.aliases.get(linkage, ()) and name != linkage:
+            yield name
+
+
+def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
+    """Return, by symbol, the requested symbols with its section and value."""
+    table = elf.symbol_table()
+    if table is None:
+        return {}
+    names = elf.strings_of(table)
+    places: dict[tuple[int, int], set[str]] = {}
+    every: list[tuple[str, tuple[int, int]]] = []
+    for raw in elf.raw_symbols(table):
+        if raw.section > 0 and raw.info & 15 in (STT_NOTYPE, STT_FUNC) and raw.name:
+            name = names.name(raw.name)
+            place = raw.section, raw.value
+            every.append((name, place))
+            if name in requested:
+                places.setdefault(place, set()).add(name)
+    return {name: places[place] for name, place in every if place in places}
+
+
+def producers(member: Member) -> tuple[str, ...] | str:
+    """Return the producers of the units (compilers, often with their options), or the reason why they are unknown."""
+
+    def read(elf: Elf) -> tuple[str, ...] | str:
+        found: dict[str, None] = {}
+        sections = _debug_data(elf)
+        if isinstance(sections, str):
+            return sections
+        for data in sections:
+            for unit in read_units(data):
+                root = read_entry(data, unit, unit.first)
+                value = root.attributes.get(units_.AT_PRODUCER) if root else None
+                found[string(data, unit, value) if value else ""] = None
+        return tuple(found)
+
+    seen = _without_errors(member, read)
+    return seen.removeprefix(_NOT_CHECKED) if isinstance(seen, str) else seen
+
+
+def _without_errors(member: Member, read: Callable[[Elf], _T | str]) -> _T | str:
+    """Return what `read` finds in an object, or a sentence that starts with "signature not checked: "."""
+    try:
+        return read(parse_elf(member.content))
+    except SplitDebugError:
+        return f"{_NOT_CHECKED}the debug information is in another file (compile without -gsplit-dwarf)"
+    except (ObjectError, RecursionError) as fault:
+        reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
+        return f"{_NOT_CHECKED}{reason}"
+
+
+def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
+    """Return the data of each `.debug_info`, or the reason why there is none."""
+    names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
+    if not names[_INFO]:
+        if any(s.name.startswith(".zdebug_info") for s in elf.sections):
+            return _COMPRESSED
+        if any(s.name == ".debug_info.dwo" for s in elf.sections):
+            raise SplitDebugError
+        return NO_DEBUG_INFORMATION
+    used = [elf.sections[i] for indexes in names.values() for i in indexes]
+    if any(s.flags & SHF_COMPRESSED for s in used):
+        return _COMPRESSED
+    if sum(s.size for s in used) > _LARGEST:
+        return f"{_NOT_CHECKED}the object has more than {_LARGEST >> 20} MiB of debug information"
+    relocations = Relocations(elf)
+    parts = {
+        name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
+    }
+    # Sections that overlap bring no more steps than the file has bytes.
+    size = sum(elf.sections[i].size for i in names[_INFO]) + len(parts[".debug_abbrev"])
+    budget = Budget.of(min(size, len(elf.content)))
+    tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = {}
+    return (
+        DebugData(
+            relocations.patched(index),
+            parts[".debug_abbrev"],
+            StringTable(parts[".debug_str"], ".debug_str"),
+            StringTable(parts[".debug_line_str"], ".debug_line_str"),
+            parts[".debug_str_offsets"],
+            elf.layout.order,
+            budget,
+            tables,
+        )
+        for index in names[_INFO]
+    )
+
+
+def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions in `wanted`."""
+    sections = _debug_data(elf)
+    if isinstance(sections, str):
+        return sections
+    found: dict[str, DwarfSignature] = {}
+    for data in sections:
+        for name, signature in _section_signatures(data, wanted, with_names, elf.machine_name):
+            found.setdefault(name, signature)
+    return found
+
+
+def _section_signatures(
+    data: DebugData, wanted: _Wanted, with_names: bool, machine: str
+) -> Iterator[tuple[str, DwarfSignature]]:
+    """Yield the signatures of one `.debug_info`, entries with code first."""
+    units = read_units(data)
+    types = Types(data, units, machine)
+    later: list[tuple[str, DwarfSignature]] = []
+    for unit in units:
+        for offset in subprograms(data, unit):
+            chain = _chain(data, unit, units, offset)
+            if units_.AT_DECLARATION in chain[0][1].attributes:
+                continue
+            external = any(units_.AT_EXTERNAL in entry.attributes for _, entry in chain)
+            attributes = chain[0][1].attributes
+            for name in wanted.of(_linkage_name(data, chain), _name(data, chain), external):
+                signature = _signature(data, name, chain, types, with_names)
+                if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
+                    yield name, signature
+                else:
+                    later.append((name, signature))
+    yield from later
+
+
+def _chain(data: DebugData, unit: Unit, units: list[Unit], offset: int) -> list[tuple[Unit, Entry]]:
+    """Return an entry and those that it completes: the declaration, or the abstract instance."""
+    chain: list[tuple[Unit, Entry]] = []
+    place: tuple[Unit, int] | None = (unit, offset)
+    while place is not None and len(chain) < _LONGEST_CHAIN:
+        unit, offset = place
+        entry = read_entry(data, unit, offset)
+        if entry is None:
+            break
+        chain.append((unit, entry))
+        origin = entry.attributes.get(units_.AT_ABSTRACT_ORIGIN) or entry.attributes.get(units_.AT_SPECIFICATION)
+        place = reference(data, unit, units, origin) if origin else None
+    return chain
+
+
+def _linkage_name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
+    """Return the symbol of a function whose name in the source differs from it, or else an empty string."""
+    linkage = _text(data, chain, units_.AT_LINKAGE_NAME)
+    return linkage or _text(data, chain, units_.AT_MIPS_LINKAGE_NAME)
+
+
+def _name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
+    """Return the name of a function or a parameter in the source."""
+    return _text(data, chain, units_.AT_NAME)
+
+
+def _text(data: DebugData, chain: list[tuple[Unit, Entry]], attribute: int) -> str:
+    """Return the text of an attribute of the first entry that has it; empty without one."""
+    for unit, entry in chain:
+        value = entry.attributes.get(attribute)
+        if value is not None:
+            return string(data, unit, value)
+    return ""
+
+
+def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
+    """Return the type of an entry, or else of the entry that it completes."""
+    for owner, one in _chain(data, unit, types.units, entry.offset):
+        if units_.AT_TYPE in one.attributes:
+            return types.of(owner, one)
+    return types.of(unit, entry)
+
+
+def _signature(
+    data: DebugData, name: str, chain: list[tuple[Unit, Entry]], types: Types, with_names: bool
+) -> DwarfSignature:
+    parameters: list[DwarfType] = []
+    names: list[str] = []
+    variadic = False
+    for unit, entry in chain:
+        for child in children(data, unit, entry):
+            tag = child.abbreviation.tag
+            if tag == units_.TAG_PARAMETER:
+                parameters.append(_type(data, unit, child, types))
+                if with_names:
+                    names.append(_name(data, _chain(data, unit, types.units, child.offset)))
+            elif tag == units_.TAG_UNSPECIFIED_PARAMETERS:
+                variadic = True
+        if parameters or variadic:
+            break
+    conventions = (e.attributes.get(units_.AT_CALLING_CONVENTION) for _, e in chain)
+    convention = next((value.number for value in conventions if value is not None), NORMAL)
+    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names), convention)

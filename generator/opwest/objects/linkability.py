@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judgement of one object or C source: its writable state, its hidden effects, and why it cannot be linked.
+
+`opwest inspect` judges a file alone. `opwest check` judges it in the link of a manifest, which can permit state, define
+symbols and require an ABI. Both print the reasons of `judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects import halide_symbols
+from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
+from opwest.objects.compilers import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
+from opwest.objects.elf import COMMON_MACHINES, machines
+from opwest.objects.facts import CSource, Member, ObjectError
+from opwest.objects.instructions import instruction_effects
+from opwest.objects.library_symbols import EFFECT_EXPECTED, LIBCS, hidden_effects, provider_of
+from opwest.objects.relocations import relocation_faults
+from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
+
+Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state", "effect"]
+DEFAULT_LIBC = "picolibc"
+_DEBUG = b".debug_info"
+_HOST_MACHINES = ("x86-64", "i386")
+RUNTIME_SYMBOLS = (
+    frozenset(
+        """opwest_call opwest_call_check opwest_call_on_device opwest_dtype_name opwest_dtype_size opwest_find
+    opwest_launch opwest_model_input opwest_model_output opwest_model_step_name opwest_own opwest_port_cache_line
+    opwest_port_device_is_ready opwest_port_give opwest_port_log_failure opwest_port_take opwest_release
+    opwest_status_already opwest_status_failed opwest_status_invalid opwest_status_unreached opwest_wait""".split()
+    )
+    | PROVIDED
+    | halide_symbols.PROVIDED
+)
+"""The functions declared in zephyr_module/include."""
+_IGNORED_STATE = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The writable variables of an object, without those that TVM's code generator adds and never writes."""
+
+    names: tuple[str, ...]
+    bytes: int | None
+    """None if unknown: the compiler determines the size of a C source's variables, and some files have no symbols."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "unknown" if self.bytes is None else "none"
+        size = "" if self.bytes is None else f"{self.bytes} bytes: "
+        shown = ", ".join(self.names[:12]) or "unnamed data"
+        return size + shown + (f", … ({len(self.names)} in all)" if len(self.names) > 12 else "")
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason why an object cannot be linked."""
+
+    kind: Kind
+    text: str
+    """What was found, without the name of the object."""
+    expected: str | None = None
+    hint: str | None = None
+    remedy: str | None = None
+    """What a manifest can add so that the object is accepted as it is."""
+    symbol: str = ""
+    """Kinds `undefined` and `tvm`: the symbol. Kind `effect`: the function or the instruction."""
+    effects: tuple[str, ...] = ()
+    """Kind `effect`: as in objects/effects.py."""
+
+    def message(self, name: str, where: str = "") -> str:
+        """Return the message of the error for the object `name`; `where` names the target."""
+        if self.kind == "undefined":
+            return f"{self.text} in {name}{where}"
+        if self.kind == "tvm":
+            return f"{self.text} in {name}: {REFUSED[self.symbol]}"
+        if self.kind == "halide":
+            return f"{self.text} in {name}"
+        if self.kind in ("workspace", "effect"):
+            return f"{name} {self.text}"
+        return f"{name} has {self.text}" if self.kind == "state" else f"{name}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What surrounds an object in a link; by default nothing."""
+
+    libc: str | None = None
+    """None: the usual ones of the object's machine."""
+    defined: Collection[str] = frozenset()
+    """Symbols that other files define or `externals` declares."""
+    externals: Collection[str] = frozenset()
+    """Those of `defined` that only `externals` declares: functions of a library keep their effects."""
+    permits: Collection[str] = frozenset()
+    """The effects that the manifest permits; `state` includes writable variables."""
+    workspace: bool = False
+    """Whether an operator has a workspace."""
+
+
+ALONE = Link()
+
+
+def judge(item: Member | CSource, target: TargetAbi | None = None, link: Link = ALONE) -> list[Reason]:
+    """Return every reason why an object cannot be linked, for a target or for its own ABI; empty if exportable."""
+    return [*judge_file(item, target), *judge_symbols(item, link)]
+
+
+def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[Reason]:
+    """Return the reasons that the object alone determines: its format, its ABI, its relocations."""
+    if isinstance(item, CSource):
+        return []
+    machine = item.abi.machine
+    abi = target or TargetAbi("its own ABI", machine, WORD_SIZES.get(machine, item.abi.bits), item.abi.endian)
+    found = [Reason("file", text) for text in item.faults]
+    if target is None and machine not in COMMON_MACHINES and machine not in machines():
+        found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
+    found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
+    if not item.opaque:
+        found += [
+            Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
+            for option, effect in _abi_options(item)
+        ]
+        try:
+            found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
+        except ObjectError as fault:
+            found.append(Reason("file", fault.message, fault.expected, fault.hint))
+    return found
+
+
+def _abi_options(item: Member) -> tuple[tuple[str, str], ...]:
+    if _DEBUG not in item.content:
+        return ()
+    from opwest.objects.compilers import abi_options  # reads debug information
+
+    return abi_options(item).faults
+
+
+def unrecorded_options(item: Member) -> bool:
+    """Return whether an object does not record the options of its compiler that change the ABI."""
+    if _DEBUG not in item.content:
+        return True
+    from opwest.objects.compilers import abi_options
+
+    return abi_options(item).unknown is not None
+
+
+def records_conventions(item: Member) -> bool:
+    """Return whether the debug information of an object contains the calling conventions of functions, as clang's."""
+    if _DEBUG not in item.content:
+        return False
+    from opwest.objects.dwarf_signatures import producers
+
+    found = producers(item)
+    return not isinstance(found, str) and bool(found) and all("clang" in one for one in found)
+
+
+def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
+    """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state, hidden effects."""
+    if isinstance(item, Member) and item.opaque:
+        return []
+    if isinstance(item, Member) and is_hosted(item):
+        return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
+    halide = _halide(item, link)
+    if any(reason.symbol == halide_symbols.ALLOCATE and reason.kind == "halide" for reason in halide):
+        return halide  # a copy of Halide's runtime: its state and its effects are consequences
+    return [*_undefined(item, link), *_tvm(item, link), *halide, *_state(item, link), *effects(item, link)]
+
+
+def state_of(item: Member | CSource) -> State:
+    """Return the writable state of an object or a C source."""
+    if isinstance(item, CSource):
+        names = tuple(dict.fromkeys(name for name in item.state if name not in _IGNORED_STATE))
+        return State(names, None if names else 0)
+    if item.opaque:
+        return State((), None)
+    names = tuple(dict.fromkeys(name for name in item.stateful_symbols if name not in _IGNORED_STATE))
+    foreign = sum(s.size for s in item.symbols if s.name in _IGNORED_STATE and s.section in ("data", "bss", "common"))
+    return State(names, item.writable_bytes - foreign)
+
+
+def _state(item: Member | CSource, link: Link) -> list[Reason]:
+    state = state_of(item)
+    thread_local = {s.name for s in item.symbols if s.kind == "tls"} if isinstance(item, Member) else set()
+    if "state" in link.permits or not state or (state.names and thread_local.issuperset(state.names)):
+        return []  # thread-local variables have a reason of their own
+    amount = f" of {state.bytes} bytes" if state.bytes else ""
+    return [
+        Reason(
+            "state",
+            f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
+            expected="operators without .data and .bss, so that models are reentrant",
+            hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
+            remedy="`stateful: true` permits it",
+        )
+    ]
+
+
+def effects(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
+    """Return the called functions of the C library, and the instructions, with effects that are not permitted."""
+    if isinstance(item, Member):
+        named, libcs = item.undefined, (link.libc,) if link.libc else usual_libcs(item.abi.machine)
+    else:
+        named, libcs = item.library_calls, (link.libc,) if link.libc else ("host", DEFAULT_LIBC)
+    called = [name for name in named if name not in link.defined or name in link.externals]
+    return [
+        Reason("effect", one.text, EFFECT_EXPECTED, one.hint, one.remedy, one.name, one.effects)
+        for one in (*hidden_effects(called, libcs, link.permits), *instruction_effects(item, link.permits))
+    ]
+
+
+def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
+    """Return references to functions of TVM's runtime that are not supported, and to undeclared memory."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
+    needed = {name for name in tvm_functions(item) if name not in link.defined and name not in own}
+    found = [
+        Reason(
+            "tvm",
+            f"unsupported function {symbol!r}",
+            expected="operators that use only their arguments and a workspace",
+            hint="in TVM, compile one function per operator, for the CPU, without threads",
+            symbol=symbol,
+        )
+        for symbol in sorted(needed & REFUSED.keys())
+    ]
+    return [*found, *_workspace(ALLOCATE, needed, link)]
+
+
+def _halide(item: Member | CSource, link: Link) -> list[Reason]:
+    """Return references to functions of Halide's runtime that are not provided, a copy of it, and undeclared memory."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
+    if isinstance(item, Member) and halide_symbols.ALLOCATE in own and "halide_error" in own:
+        return [
+            Reason(
+                "halide",
+                "a copy of Halide's runtime",
+                expected="a pipeline without it: its memory would come from a heap",
+                hint="add no_runtime to Halide's target: x86-64-linux-no_runtime",
+                symbol=halide_symbols.ALLOCATE,
+            )
+        ]
+    used = item.calls if isinstance(item, CSource) else item.undefined_strong
+    needed = {name for name in used if name not in link.defined and name not in own}
+    found = []
+    for symbol in sorted(needed):
+        refusal = halide_symbols.refusal_of(symbol)
+        if refusal is not None:
+            expected = "a pipeline that uses only its arguments and a workspace"
+            found.append(Reason("halide", f"unsupported function {symbol!r}", expected, refusal[1], symbol=symbol))
+    return [*found, *_workspace(halide_symbols.ALLOCATE, needed, link)]
+
+
+def _workspace(function: str, needed: Collection[str], link: Link) -> list[Reason]:
+    """Return the reason for a call of an allocation function without a workspace."""
+    if function not in needed or link.workspace:
+        return []
+    return [
+        Reason(
+            "workspace",
+            f"calls {function}, but no operator has a workspace",
+            expected="'workspace' in the operators that allocate memory",
+            remedy="`workspace` in the operators that allocate memory permits it",
+        )
+    ]
+
+
+def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
+    if isinstance(item, CSource):
+        return []
+    machine = item.abi.machine
+    libcs = (link.libc,) if link.libc else usual_libcs(machine)
+    return [
+        _undefined_reason(symbol, machine, libcs)
+        for symbol in item.undefined_strong
+        if symbol not in link.defined
+        and symbol not in item.defined
+        and symbol not in RUNTIME_SYMBOLS
+        and symbol not in REFUSED
+        and halide_symbols.refusal_of(symbol) is None
+        and all(provider_of(symbol, machine, libc) is None for libc in libcs)
+    ]
+
+
+def usual_libcs(machine: str) -> tuple[str, ...]:
+    """Return the C libraries that operators for a machine are linked with by default."""
+    if machine in _HOST_MACHINES:
+        return ("host",)
+    return ("host", DEFAULT_LIBC) if machine == "aarch64" else (DEFAULT_LIBC,)
+
+
+def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reason:
+    words = "the host's C library" if libcs == ("host",) else f"the C library ({' or '.join(libcs)})"
+    hint, remedy = None, "another object or `externals` can define it"
+    others = [one for one in LIBCS if one not in ("host", *libcs) and provider_of(symbol, machine, one)]
+    if others and libcs != ("host",):
+        hint = f"for firmware with {others[0]}, set libc: {others[0]}"
+        remedy = f"`libc: {others[0]}` permits it"
+    if symbol == "rust_eh_personality":
+        hint = PERSONALITY_HINT
+    if symbol.startswith("__stack_chk"):
+        hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
+    return Reason(
+        "undefined",
+        f"undefined symbol {symbol!r}",
+        expected=f"a definition in another object, the runtime, libgcc, {words}, or externals",
+        hint=hint,
+        remedy=remedy,
+        symbol=symbol,
+    )
+
+
+def verdict(reasons: Collection[Reason | str], item: Member | CSource | None) -> str:
+    """Return `yes`, `after compilation` or `no`."""
+    if reasons:
+        return "no"
+    return "after compilation" if isinstance(item, CSource) else "yes"

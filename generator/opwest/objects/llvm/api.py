@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of this package: read and compile LLVM IR. Does not import llvmlite."""
+
+from __future__ import annotations
+
+import importlib.util
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from opwest.base import path_suggestions
+from opwest.objects.llvm.child import Request, run
+from opwest.objects.llvm.contradictions import contradictions
+from opwest.objects.llvm.facts import (
+    CompileJob,
+    CompileOptions,
+    IrFunction,
+    IrModule,
+    IrParameter,
+    IrUse,
+    Limits,
+    LlvmError,
+    LlvmTarget,
+)
+from opwest.objects.llvm.magic import LARGEST_FILE, looks_like_ir, not_ir
+
+__all__ = [
+    "compile_ir",
+    "compile_many",
+    "contradictions",
+    "data_layout_of",
+    "is_available",
+    "looks_like_ir",
+    "missing",
+    "read_ir",
+    "read_many",
+]
+
+_DEFAULT_LIMITS = Limits()
+_T = TypeVar("_T")
+
+
+def is_available() -> bool:
+    """Return whether llvmlite is installed, without importing it."""
+    try:
+        return importlib.util.find_spec("llvmlite") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def missing() -> LlvmError:
+    """Return the error for missing llvmlite."""
+    return LlvmError(
+        "missing Python package llvmlite, required for LLVM IR",
+        hint="run pip install llvmlite",
+    )
+
+
+def read_ir(path: Path, limits: Limits = _DEFAULT_LIMITS) -> IrModule:
+    """Return the facts about a file of bitcode or textual IR, verified by LLVM; raise LlvmError."""
+    return _or_raise(read_many([path], limits)[0])
+
+
+def read_many(
+    paths: Sequence[Path], limits: Limits = _DEFAULT_LIMITS, *, uses: bool = False
+) -> list[IrModule | LlvmError]:
+    """Return the facts about each file, or its error; several files share one child process.
+
+    With `uses`, the facts include how functions use their parameters.
+    """
+    if not is_available():
+        return [missing() for _ in paths]
+    results: list[IrModule | LlvmError] = []
+    requests: list[Request] = []
+    waiting: list[tuple[int, Path, bytes]] = []
+    for index, path in enumerate(paths):
+        try:
+            content = _read(path)
+        except LlvmError as fault:
+            results.append(fault)
+            continue
+        results.append(missing())  # replaced below
+        waiting.append((index, path, content))
+        requests.append(Request({"do": "read", "uses": uses}, content, f"reading {path.name}"))
+    for (index, path, content), answer in zip(waiting, run(requests, limits), strict=True):
+        results[index] = answer if isinstance(answer, LlvmError) else _module(path, content, answer.header)
+    return results
+
+
+def compile_ir(
+    module_bytes: bytes, target: LlvmTarget, options: CompileOptions, limits: Limits = _DEFAULT_LIMITS
+) -> bytes:
+    """Return the ELF object of a module for a target; raise LlvmError."""
+    return _or_raise(compile_many([CompileJob(module_bytes, target, options)], limits)[0])
+
+
+def compile_many(jobs: Sequence[CompileJob], limits: Limits = _DEFAULT_LIMITS) -> list[bytes | LlvmError]:
+    """Return the object of each job, or its error; the jobs share one child process until it ends."""
+    if not is_available():
+        return [missing() for _ in jobs]
+    requests = [
+        Request(
+            {
+                "do": "compile",
+                "target": _target(job.target),
+                "options": {
+                    "optimize": job.options.optimize,
+                    "renames": dict(job.options.renames),
+                    "keep_unwind": job.options.keep_unwind,
+                },
+            },
+            job.content,
+            f"compiling {job.name} for {job.target.name}",
+        )
+        for job in jobs
+    ]
+    return [answer if isinstance(answer, LlvmError) else answer.blob for answer in run(requests, limits)]
+
+
+def data_layout_of(target: LlvmTarget, limits: Limits = _DEFAULT_LIMITS) -> str:
+    """Return the data layout that LLVM has for a target; raise LlvmError."""
+    if not is_available():
+        raise missing()
+    request = Request({"do": "layout", "target": _target(target)}, b"", f"checking target '{target.name}'")
+    return str(_or_raise(run([request], limits)[0]).header["data_layout"])
+
+
+def _or_raise(result: _T | LlvmError) -> _T:
+    if isinstance(result, LlvmError):
+        raise result
+    return result
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of an IR file. Raises LlvmError."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise LlvmError("cannot read the file: not a regular file", "a file of LLVM bitcode or textual IR")
+        if status.st_size > LARGEST_FILE:
+            raise LlvmError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
+        content = path.read_bytes()
+    except (OSError, ValueError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else str(fault)
+        expected = "LLVM bitcode or textual IR" if isinstance(fault, FileNotFoundError) else None
+        raise LlvmError(f"cannot read the file: {reason}", expected, path_suggestions.hint_for(path)) from fault
+    if looks_like_ir(content) is None:
+        raise not_ir(content)
+    return content
+
+
+def _target(target: LlvmTarget) -> dict[str, str | int | None]:
+    return {name: getattr(target, name) for name in LlvmTarget.__slots__}
+
+
+def _parameter(value: Any) -> IrParameter:
+    kind, bits = value
+    return IrParameter(kind, bits)
+
+
+def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
+    """Return the child's response as a value."""
+    functions = tuple(
+        IrFunction(
+            name=f["name"],
+            returns=None if f["returns"] is None else _parameter(f["returns"]),
+            parameters=tuple(_parameter(p) for p in f["parameters"]),
+            variadic=f["variadic"],
+            is_definition=f["is_definition"],
+            linkage=f["linkage"],
+            convention=f["convention"],
+            uses=tuple(IrUse(name, access, tuple(elements)) for name, access, elements in f.get("uses", ())),
+        )
+        for f in facts["functions"]
+    )
+    return IrModule(
+        path=path,
+        content=content,
+        triple=facts["triple"],
+        data_layout=facts["data_layout"],
+        functions=functions,
+        defined=frozenset(facts["defined"]),
+        undefined=frozenset(facts["undefined"]),
+        state=tuple(facts["state"]),
+        thread_local=tuple(facts["thread_local"]),
+        aliases=tuple(facts["aliases"]),
+        indirect_functions=tuple(facts["indirect_functions"]),
+        has_constructors=facts["has_constructors"],
+        has_assembly=facts["has_assembly"],
+        target_attributes=frozenset(facts["target_attributes"]),
+        target_abi=facts["target_abi"],
+        has_debug_information=facts["has_debug_information"],
+    )

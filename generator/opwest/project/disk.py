@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file-system operations of the writing layer.
+
+Every operation that changes the disk calls `_step` first. It does nothing; tests replace it to kill the
+process or to raise an OSError at each step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.open_files import retried
+from opwest.base.project_files import with_lf
+
+OWN: Final = ".opwest"
+LOCK: Final = f"{OWN}/lock.json"
+JOURNAL: Final = f"{OWN}/journal.json"
+STAGE: Final = f"{OWN}/stage"
+MUTEX: Final = f"{OWN}/mutex"
+
+# Results of `look` for a path that is not a regular file; they differ from all checksums.
+LINK: Final = "a symbolic link"
+BEHIND_LINK: Final = "behind a symbolic link"
+FOLDER: Final = "a directory"
+BELOW_FILE: Final = "below a file"
+SPECIAL: Final = "a special file"
+
+
+def _step(name: str) -> None:
+    """Do nothing: tests replace this function to interrupt the step `name`."""
+
+
+def digest(content: bytes) -> str:
+    """Return the checksum of `content`."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def parents(path: str) -> list[str]:
+    """Return the parents of `path` within the project, the outermost first."""
+    return list(accumulate(path.split("/")[:-1], "{}/{}".format))
+
+
+def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
+    """Return the first parent of `path` that is not a real directory, with its kind; None if there is none."""
+    for parent in parents(path):
+        mode = _mode(directory / parent)
+        if mode is None:
+            return None
+        if stat.S_ISLNK(mode):
+            return parent, BEHIND_LINK
+        if not stat.S_ISDIR(mode):
+            return parent, BELOW_FILE
+    return None
+
+
+def _mode(place: Path) -> int | None:
+    """Return the kind of file at `place`, None if it does not exist or the name is too long."""
+    try:
+        return place.lstat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+            return None
+        raise
+
+
+def look(directory: Path, path: str) -> str | None:
+    """Return the checksum of the regular file at `path`, None if it does not exist, else its kind."""
+    if found := obstacle(directory, path):
+        return found[1]
+    place = directory / path
+    mode = _mode(place)
+    if mode is None:
+        return None
+    if stat.S_ISREG(mode):
+        try:
+            with place.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return None
+    if stat.S_ISLNK(mode):
+        return LINK
+    return FOLDER if stat.S_ISDIR(mode) else SPECIAL
+
+
+def digest_with_lf(place: Path) -> str:
+    """Return the checksum of a file, of a text with CR LF as if its lines ended with LF."""
+    return digest(with_lf(place.read_bytes()))
+
+
+def is_folder(place: Path) -> bool:
+    """Whether `place` is a directory and not a link to one."""
+    return place.is_dir() and not place.is_symlink()
+
+
+def make_folder(place: Path) -> None:
+    """Create one directory."""
+    _step(f"mkdir {place}")
+    place.mkdir()
+
+
+def write(place: Path, content: bytes, *, mode_of: Path | None = None) -> None:
+    """Create the file `place`, which must not exist, and sync it to the disk; copy the mode of `mode_of`."""
+    _step(f"create {place}")
+    with place.open("xb") as file:
+        if mode_of is not None:
+            with contextlib.suppress(OSError):  # a file system without modes
+                place.chmod(stat.S_IMODE(mode_of.stat().st_mode))
+        _step(f"write {place}")
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def preserve(place: Path, copy: Path) -> None:
+    """Link the file `place` to a second name, or copy it if the file system has no links."""
+    _step(f"link {copy}")
+    try:
+        os.link(place, copy)
+    except OSError:
+        _step(f"copy {copy}")
+        shutil.copy2(place, copy)
+
+
+def replace(source: Path, place: Path) -> None:
+    """Atomically move `source` to `place`, replacing an existing file."""
+    _step(f"replace {place}")
+    retried(lambda: source.replace(place))
+
+
+def remove(place: Path) -> None:
+    """Delete one file or link."""
+    _step(f"unlink {place}")
+    retried(place.unlink)
+
+
+def remove_folder_if_empty(place: Path) -> None:
+    """Delete a directory if it exists and is empty."""
+    if is_folder(place) and not any(place.iterdir()):
+        _step(f"rmdir {place}")
+        place.rmdir()
+
+
+def remove_tree(place: Path, last: str = "") -> None:
+    """Delete a directory with its content, without following links; the entry named `last` is deleted last."""
+    if is_folder(place):
+        for entry in sorted(place.iterdir(), key=lambda entry: (entry.name == last, entry.name)):
+            remove_tree(entry)
+        _step(f"rmdir {place}")
+        place.rmdir()
+    elif os.path.lexists(place):
+        remove(place)
+
+
+def sync_directories(places: Iterable[Path]) -> None:
+    """Sync the entries of directories to the disk if the system supports it (Windows and some shares do not)."""
+    for place in sorted(set(places)):
+        with contextlib.suppress(OSError):
+            handle = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+@contextlib.contextmanager
+def system_faults(directory: Path, what: str, hint: str | None = None) -> Iterator[None]:
+    """Convert an OSError to an OpwestError."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename2 or error.filename
+        where = os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else str(directory)
+        reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = f"{hint or ''}; free some space".removeprefix("; ")
+        raise fault(Path(where), f"{what}: {reason}", hint) from error
+
+
+def fault(place: Path, message: str, hint: str | None) -> OpwestError:
+    """Return an error with one location."""
+    return OpwestError([Diagnostic("error", message, Location(str(place)), hint=hint)])

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points after which the results of steps are compared: `opwest run --check-steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.model import Model, Step
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Cache, Call, Measured, Wait, measured
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A point, and the tensors that are complete when it ends, each with the last step that wrote it."""
+
+    point: int
+    writes: tuple[tuple[str, int], ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the row for the project's record."""
+        return {"point": self.point, "writes": [{"tensor": tensor, "step": step} for tensor, step in self.writes]}
+
+
+def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
+    """Return all stops in the order of the run.
+
+    The results of a synchronous step are complete after its call, those of an asynchronous step after the wait for its
+    device; then caches are invalidated. A result whose memory another step may have overwritten before that is left
+    out: a device with a queue can write it again before the wait.
+    """
+    todo = measured(model, plan)
+    found = []
+    called: list[int] = []
+    for index, action in enumerate(todo):
+        if isinstance(action, Call):
+            called.append(action.step.index)
+        complete = _complete(action)
+        if not complete:
+            continue
+        last = index
+        while last + 1 < len(todo) and _invalidates(todo[last + 1]):
+            last += 1
+        writes = {
+            tensor: step
+            for step in complete
+            for tensor in _written(model.steps[step])
+            if not any(_overwrites(model, plan, other, tensor) for other in called[called.index(step) + 1 :])
+        }
+        if writes:
+            found.append(Stop(last + 1, tuple(writes.items())))  # point 0 is the whole run
+    return found
+
+
+def _complete(action: Measured) -> tuple[int, ...]:
+    """Return the steps whose results an action completes."""
+    if isinstance(action, Wait):
+        return action.steps
+    if isinstance(action, Call) and not (action.step.operator.is_async and action.step.device):
+        return (action.step.index,)
+    return ()
+
+
+def _invalidates(action: Measured) -> bool:
+    return isinstance(action, Cache) and action.operation == "invalidate"
+
+
+def _written(step: Step) -> Iterator[str]:
+    """Yield the tensors that a step writes, without scratch memory."""
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if argument.is_written and binding.role in ("input", "output", "buffer"):
+            yield binding.shown
+
+
+def _overwrites(model: Model, plan: MemoryPlan, step: int, tensor: str) -> bool:
+    """Return whether a step writes memory of a tensor or view in the workspace as another tensor or view."""
+    sizes = {buffer.name: buffer.type.size for buffer in model.buffers}
+    view = next((v for v in model.views if v.name == tensor), None)
+    root = view.root if view else tensor
+    if root not in sizes:
+        return any(
+            view is not None and b.name == root and b.view != tensor and a.direction != "in"
+            for a, b in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True)
+        )
+    pool, begin = plan.place(root)
+    begin, size = (begin + view.offset, view.type.size) if view else (begin, sizes[root])
+    for argument, binding in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True):
+        if argument.direction == "in" or binding.shown == tensor or binding.name not in sizes:
+            continue
+        other, start = plan.place(binding.name)
+        start += binding.offset
+        if other == pool and start < begin + size and begin < start + argument.type.size:
+            return True
+    return False

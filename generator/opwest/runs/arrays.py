@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of `opwest run`: inputs and references from files, outputs to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.manifest.arrays import ArrayError, load_numpy
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.elements import elements_of, reference_of, rounding_note
+from opwest.runs.compile import fail
+from opwest.runs.labels import label_lines
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The inputs of consecutive runs: `arrays` by name; those of `streams` have a frame per run as first dimension."""
+
+    arrays: Mapping[str, Array]
+    count: int = 1
+    streams: frozenset[str] = frozenset()
+
+    def content(self, name: str, run: int) -> bytes:
+        """Return the bytes of an input in a run."""
+        array = self.arrays[name]
+        return (array[run] if name in self.streams else array).tobytes()
+
+
+def read_runs(
+    given: Sequence[str],
+    streamed: Sequence[str],
+    repeat: int,
+    inputs: Sequence[Mapping[str, Any]],
+    faults: Diagnostics,
+) -> Runs:
+    """Return the inputs of all runs; report missing, unknown and duplicate inputs, and arrays of another type.
+
+    `given` are the options --input, `streamed` the options --stream, whose frames define the number of runs.
+    """
+    arrays, files = _read(given, "input", inputs, faults)
+    frames, streams = _read(streamed, "stream", inputs, faults)
+    found: dict[str, Array] = {}
+    counts: dict[str, int] = {}
+    for tensor in inputs:
+        name = tensor["name"]
+        if name in arrays and name in frames:
+            faults.error(f"input {name!r} is given as --input and as --stream", expected="one of them")
+        elif name in arrays or name in frames:
+            option, file = ("stream", streams[name]) if name in frames else ("input", files[name])
+            array = frames.get(name) if name in frames else arrays[name]
+            fitted = _fitted(tensor, array, option, file, faults) if array is not None else None
+            if fitted is not None:
+                found[name] = fitted
+            if fitted is not None and name in frames:
+                counts[name] = len(fitted)
+        else:
+            faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
+    (first, count), *others = counts.items() or [("", repeat)]
+    for name, other in others:
+        if other != count:
+            faults.error(
+                f"{count} frames of {first!r}, {other} of {name!r}",
+                expected="the same number of frames of every stream",
+            )
+    return Runs(found, count, frozenset(counts))
+
+
+def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, faults: Diagnostics) -> Array | None:
+    """Return an array as elements of a tensor, with a first dimension of frames if it is streamed."""
+    name, dtype, shape = tensor["name"], DTYPES[tensor["dtype"]], list(tensor["shape"])
+    if option == "stream" and shape[:1] == [1] and array.ndim == len(shape) and list(array.shape[1:]) == shape[1:]:
+        array = array[:, None]  # frames without the first dimension, which has one element
+    found = elements_of(array, dtype)
+    whole = [len(array), *shape] if option == "stream" and array.ndim else shape
+    if found is None or list(array.shape) != whole or 0 in array.shape:
+        seen = f"{array.dtype.name} {list(array.shape)}"
+        wanted = ", ".join(["N", *map(str, shape)])
+        words = f"[{wanted}], for N frames" if option == "stream" else str(shape)
+        faults.error(f"input {name!r}: '{file}' contains {seen}", expected=f"{tensor['dtype']} {words}")
+        return None
+    elements, rounded = found
+    if rounded:
+        faults.note(f"input {name!r}: {rounding_note(rounded, dtype)}")
+    return elements
+
+
+def read_references(
+    given: Sequence[str], outputs: Sequence[Mapping[str, Any]], runs: Runs, faults: Diagnostics
+) -> dict[str, Array]:
+    """Return the references by output name; report arrays of another shape and arrays without numbers.
+
+    With streams, references have a frame per run as first dimension.
+    """
+    arrays, files = _read(given, "reference", outputs, faults)
+    for tensor in outputs:
+        name = tensor["name"]
+        given_array = arrays.get(name)
+        if given_array is None:
+            continue
+        arrays[name] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
+        shape = [*([runs.count] if runs.streams else []), *tensor["shape"]]
+        if list(array.shape) != shape or array.dtype.kind not in "biuf":
+            seen = f"{array.dtype.name} {list(array.shape)}"
+            faults.error(f"reference {name!r}: '{files[name]}' contains {seen}", expected=f"numbers {shape}")
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _read(
+    given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
+) -> tuple[dict[str, Array | None], dict[str, str]]:
+    """Return the given arrays by name, None for unreadable files, and their files."""
+    role = "output" if option == "reference" else "input"
+    known = [tensor["name"] for tensor in tensors]
+    arrays: dict[str, Array | None] = {}
+    files: dict[str, str] = {}
+    for name, file, key in _named(given, option, faults):
+        if name not in known:
+            where = f" in '{file}'" if key else ""
+            faults.error(f"unknown {role} {name!r}{where}", hint=nearest(name, known))
+        elif name in arrays:
+            faults.error(f"duplicate {option} {name!r}")
+        else:
+            arrays[name], files[name] = _array(f"{option} {name!r}: ", file, key, faults), file
+    return arrays, files
+
+
+def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the name, the file and, for an .npz file, the key of every array; report invalid arguments."""
+    for text in given:
+        name, separator, file = text.partition("=")
+        if separator and name and file:
+            yield name, file, None
+        elif separator or not text.endswith(".npz"):
+            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy, or FILE.npz with arrays by name")
+        else:
+            names = _loaded(f"{option}: ", text, None, "a file written by numpy.savez", faults)
+            if isinstance(names, dict):
+                yield from ((key, text, key) for key in names)
+            elif names is not None:
+                faults.error(f"{option}: '{text}' is an .npy file", expected=f"--{option} NAME={text}")
+
+
+def _array(where: str, file: str, key: str | None, faults: Diagnostics) -> Array | None:
+    """Return the array of an .npy file, or that of a key in an .npz file; None after an error."""
+    import numpy as np
+
+    expected = "a file written by numpy.save"
+    array = _loaded(where, file, key, expected, faults)
+    if array is None or isinstance(array, np.ndarray):
+        return array
+    faults.error(f"{where}'{file}' is an .npz file", expected=expected)
+    return None
+
+
+def _loaded(
+    where: str, file: str, key: str | None, expected: str, faults: Diagnostics
+) -> Array | dict[str, None] | None:
+    """Return an array, or the names in an .npz file without `key`; None after an error."""
+    try:
+        return load_numpy(Path(file), key)
+    except OSError as error:
+        faults.error(
+            f"{where}cannot read '{file}': {error.strerror}",
+            expected=expected,
+            hint=path_suggestions.hint_for(Path(file)),
+        )
+    except ArrayError as error:
+        faults.error(f"{where}{error.message}", expected=expected, hint=error.hint)
+    return None
+
+
+def keep_outputs(
+    outputs: Mapping[str, Array], tensors: Iterable[Mapping[str, Any]], folder: Path | None, *, frames: bool = False
+) -> list[str]:
+    """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print.
+
+    `tensors` contain dtype and labels by name; the arrays of dtypes that numpy lacks contain converted numbers.
+    With `frames` the first dimension of the outputs counts the frames of a stream.
+    """
+    import numpy as np
+
+    lines = []
+    known = {tensor["name"]: tensor for tensor in tensors}
+    if folder is not None:
+        make_folder(folder)
+    for name, array in outputs.items():
+        shown = np.array2string(array.reshape(-1), threshold=8)
+        lines.append(f"{name}: {known[name]['dtype']} {list(array.shape)}: {shown}")
+        lines += label_lines(array, known[name].get("labels") or (), frames=frames)
+        if folder is not None:
+            np.save(folder / f"{name}.npy", array)
+            lines.append(f"  written to {folder / name}.npy")
+    return lines
+
+
+def make_folder(path: Path) -> None:
+    """Create the directory for outputs. Raises OpwestError if it is not writable."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, os.strerror(13))
+    except OSError as error:
+        raise fail(f"cannot write the outputs: {error.strerror}", path) from error

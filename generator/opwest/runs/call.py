@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest call`: one operator of an application, by name, on a board, in QEMU or on native_sim."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.base import path_suggestions
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, nearest
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import Result
+from opwest.manifest.arrays import ArrayError, load_numpy
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.elements import elements_of, numbers_from
+from opwest.render.arguments import ENTRY
+from opwest.render.tables.layout import NO_DEVICE
+from opwest.runs.arrays import keep_outputs, make_folder
+from opwest.runs.compile import fail
+from opwest.runs.connection import clock_of, connected, latency_lines, need_smpclient, prepare, served_model
+from opwest.runs.link import Action, Link, LinkError, ModelError, Report, Served
+from opwest.runs.progress import StageProgress, make_progress
+from opwest.runs.project_data import choose_model, project_record, selected_variant
+from opwest.runs.session import act, check_tensors, failure_hint, fetch_part, send
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A checked call: the content of the argument memory up to its end, and the results to read from it."""
+
+    operator: str
+    index: int
+    device: int
+    content: bytes
+    results: Sequence[Mapping[str, Any]]
+
+
+def find_operator(name: str, model: Mapping[str, Any], project: Path) -> tuple[int, Mapping[str, Any]]:
+    """Return an operator of the record and its index. Raises OpwestError."""
+    if "operators" not in model or "arguments" not in model:
+        raise fail(
+            "the lock has no signatures of operators", project, hint="generate the application again: opwest update DIR"
+        )
+    names = [operator["name"] for operator in model["operators"]]
+    if name not in names:
+        raise fail(f"model '{model['name']}' has no operator {name!r}", project, hint=nearest(name, names))
+    index = names.index(name)
+    return index, model["operators"][index]
+
+
+def prepare_call(options: argparse.Namespace, model: Mapping[str, Any], project: Path, faults: Diagnostics) -> Call:
+    """Check the command line against the operator's signature; return the call. Raises OpwestError with all faults."""
+    index, operator = find_operator(options.operator, model, project)
+    device = _device(options.device, operator, model, faults)
+    memory = bytearray(model["arguments"]["size"])
+    given = _given(options.arg, operator, faults)
+    for number, argument in enumerate(operator["args"]):
+        name = argument["name"]
+        entry = struct.pack("<Q", argument["offset"])
+        content = b""
+        if argument["direction"] in ("in", "inout"):
+            if name not in given:
+                form = "NUMBER" if argument["scalar"] else "FILE.npy"
+                faults.error(f"missing argument {name!r}: {_shown(argument)}", expected=f"--arg {name}={form}")
+            elif argument["scalar"]:
+                entry = _scalar(name, given[name], argument, faults)
+            else:
+                content = _tensor(name, given[name], argument, faults)
+        memory[ENTRY * number : ENTRY * (number + 1)] = entry
+        memory[argument["offset"] : argument["offset"] + len(content)] = content if content else b""
+    faults.raise_if_errors()
+    results = [argument for argument in operator["args"] if argument["direction"] in ("out", "inout")]
+    return Call(operator["name"], index, device, bytes(memory), results)
+
+
+def _device(given: str | None, operator: Mapping[str, Any], model: Mapping[str, Any], faults: Diagnostics) -> int:
+    """Return the index of the device, NO_DEVICE for an operator without one; report an unfit one."""
+    name, fitting = operator["name"], operator["devices"]
+    if not operator["takes_device"]:
+        if given is not None:
+            faults.error(f"operator {name!r} takes no device", hint="omit --device")
+        return int(NO_DEVICE.value)
+    expected = ", ".join(fitting) or "a device of the type that the operator requires"
+    if given is None and len(fitting) == 1:
+        given = fitting[0]
+    if given is None:
+        faults.error(f"operator {name!r} takes a device", expected=f"--device, one of: {expected}")
+    elif given not in fitting:
+        faults.error(f"device {given!r} does not fit operator {name!r}", expected=expected)
+    else:
+        return list(model["devices"]).index(given)
+    return int(NO_DEVICE.value)
+
+
+def _given(words: Sequence[str], operator: Mapping[str, Any], faults: Diagnostics) -> dict[str, str]:
+    known = [a["name"] for a in operator["args"] if a["direction"] in ("in", "inout")]
+    given: dict[str, str] = {}
+    for word in words:
+        name, separator, value = word.partition("=")
+        if not separator or not value:
+            faults.error(f"invalid --arg {word!r}", expected="NAME=FILE.npy or NAME=NUMBER")
+        elif name not in known:
+            hint = nearest(name, known) or f"arguments that it reads: {', '.join(known) or 'none'}"
+            faults.error(f"operator {operator['name']!r} reads no argument {name!r}", hint=hint)
+        elif name in given:
+            faults.error(f"duplicate argument {name!r}")
+        else:
+            given[name] = value
+    return given
+
+
+def _shown(argument: Mapping[str, Any]) -> str:
+    return argument["dtype"] if argument["scalar"] else f"{argument['dtype']} {list(argument['shape'])}"
+
+
+def _scalar(name: str, text: str, argument: Mapping[str, Any], faults: Diagnostics) -> bytes:
+    """Return the entry of a scalar: an integer, or a double for float32 and float64."""
+    dtype = argument["dtype"]
+    expected = f"a number of type {dtype}"
+    zero = bytes(ENTRY)
+    if dtype in ("float32", "float64"):
+        try:
+            number = float(text)
+            if math.isfinite(number):
+                struct.pack("<f" if dtype == "float32" else "<d", number)
+            elif text.strip(" +-").lower() not in ("inf", "infinity", "nan"):
+                raise OverflowError
+            return struct.pack("<d", number)
+        except (ValueError, OverflowError):
+            faults.error(f"argument {name!r} is {text!r}", expected=expected)
+            return zero
+    bits = 8 * int(DTYPES[dtype].size)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.startswith("int") else (0, (1 << bits) - 1)
+    if dtype == "bool":
+        low, high = 0, 1
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        what = " (its bits)" if "float" in dtype else ""
+        faults.error(f"argument {name!r} is {text!r}", expected=f"an integer from {low} to {high}: {dtype}{what}")
+        return zero
+    return struct.pack("<Q", value & (1 << 64) - 1)
+
+
+def _tensor(name: str, file: str, argument: Mapping[str, Any], faults: Diagnostics) -> bytes:
+    import numpy as np
+
+    expected = f"{_shown(argument)}, {argument['size']} bytes"
+    try:
+        array = load_numpy(Path(file))
+    except OSError as error:
+        faults.error(
+            f"argument {name!r}: cannot read '{file}': {error.strerror}",
+            expected=expected,
+            hint=path_suggestions.hint_for(Path(file)),
+        )
+        return b""
+    except ArrayError as error:
+        faults.error(f"argument {name!r}: {error.message}", expected=expected, hint=error.hint)
+        return b""
+    if not isinstance(array, np.ndarray):
+        faults.error(f"argument {name!r}: '{file}' is an .npz file", expected=expected)
+        return b""
+    found = elements_of(array, DTYPES[argument["dtype"]])
+    if found is None or list(array.shape) != list(argument["shape"]):
+        seen = f"{array.dtype.name} {list(array.shape)}, {array.nbytes} bytes"
+        faults.error(f"argument {name!r}: '{file}' contains {seen}", expected=expected)
+        return b""
+    return found[0].tobytes()
+
+
+def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Call one operator under Zephyr; return its results and the duration."""
+    project: Path = options.directory
+    record = project_record(project)
+    if record is None:
+        raise fail(
+            "not a directory generated by opwest",
+            project,
+            hint="generate one with 'opwest generate MANIFEST -o DIR'",
+        )
+    model = choose_model(options.model, project, record)
+    call = None if model.get("variants") else prepare_call(options, model, project, faults)
+    if options.output_dir:
+        make_folder(options.output_dir)
+    progress = make_progress(quiet=options.json or options.quiet)
+    try:
+        if not options.board.startswith("native_"):
+            need_smpclient()
+        build = prepare(options, record, progress, faults)
+        if call is None:  # the operators depend on the variant in the image
+            model = selected_variant(model, build.configuration())
+            call = prepare_call(options, model, project, faults)
+        with connected(options, build, progress) as link:
+            progress.show(f"waiting for the image on {link.device}")
+            served = served_model(link, model, None)
+            check_tensors(served, model["tensors"], link.device)
+            results, times = call_operator(link, served, call, repeat=options.repeat, progress=progress)
+            device = link.device
+    except LinkError as error:
+        progress.end()
+        raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
+    except OSError as error:
+        progress.end()
+        raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
+    clock = clock_of(options, build)
+    lines = [f"{call.operator} of {served.name} on {build.board}, {device}"]
+    lines += keep_outputs(results, call.results, options.output_dir)
+    lines += latency_lines(times, clock)
+    return Result(
+        "\n".join(lines),
+        {
+            "model": served.name,
+            "operator": call.operator,
+            "board": build.board,
+            "device": device,
+            "build": str(build.folder),
+            "results": {name: array.tolist() for name, array in results.items()},
+            "latency_ns": list(times),
+            "clock": clock,
+        },
+    )
+
+
+def call_operator(
+    link: Link, model: Served, call: Call, *, repeat: int, progress: StageProgress
+) -> tuple[dict[str, Array], tuple[int, ...]]:
+    """Call an operator `repeat` times on the same arguments; return the last results and the duration of each call."""
+    index = next((i for i, tensor in enumerate(model.tensors) if tensor.role == "arguments"), None)
+    if index is None or model.tensors[index].size != len(call.content):
+        raise LinkError(
+            f"the image on '{link.device}' was built from another version of model '{model.name}'",
+            "omit --no-build and --no-flash",
+        )
+    act(link, model, Action.OPEN)
+    try:
+        times = []
+        for number in range(repeat):
+            send(link, model, index, call.content, progress)  # again: a call may overwrite its arguments
+            progress.show(f"calling {call.operator}" + (f", {number + 1} of {repeat}" if repeat > 1 else ""))
+            report = link.call(model, call.index, call.device)
+            if report.result != 0:
+                raise ModelError(_fault(report, call), failure_hint(report))
+            times.append(report.nanoseconds)
+        results = {
+            result["name"]: numbers_from(
+                fetch_part(link, model, index, result["name"], result["offset"], result["size"], progress),
+                DTYPES[result["dtype"]],
+                result["shape"],
+                result.get("pitch", 0),
+            )
+            for result in call.results
+        }
+    except ModelError:
+        with contextlib.suppress(LinkError):  # report the first error
+            link.act(model, Action.CLOSE)
+        raise
+    act(link, model, Action.CLOSE)
+    return results, tuple(times)
+
+
+def _fault(report: Report, call: Call) -> str:
+    text = f"the call of operator '{call.operator}' returned {report.error or report.result}"
+    return text + (f": {report.hook} of device {report.device} returned {report.code}" if report.hook else "")

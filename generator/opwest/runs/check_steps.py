@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --board --check-steps`: stop after every step and compare its results with a reference."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.elements import numbers_from
+from opwest.runs.compare import Difference, Tolerances, difference
+from opwest.runs.compile import fail
+from opwest.runs.link import Action, Link, LinkError, ModelError, Report, Served
+from opwest.runs.progress import StageProgress
+from opwest.runs.session import act, failure, fetch, fetch_part, send
+from opwest.runs.step_results import host_results
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expected results of steps: `values` by point and tensor."""
+
+    stops: Sequence[Mapping[str, Any]]
+    steps: Sequence[str]
+    """The operator of each step."""
+    values: Mapping[tuple[int, str], Array]
+    source: str
+    """The origin of the values, as shown to the user."""
+    views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The views among the tensors: dtype, shape, size and the place in their root."""
+
+
+@dataclass(frozen=True)
+class StepDifference:
+    """A result of a step that differs from its reference."""
+
+    step: int
+    operator: str
+    tensor: str
+    difference: Difference
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        return f"step {self.step} ({self.operator}) differs: tensor {self.tensor}: {self.difference.as_text()}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON output."""
+        return {
+            "step": self.step,
+            "operator": self.operator,
+            "tensor": self.tensor,
+            "error": self.difference.as_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of a check: the first difference, the number of compared tensors and steps, and of all steps."""
+
+    first: StepDifference | None
+    tensors: int
+    steps: int
+    all_steps: int
+    source: str
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        if self.first is not None:
+            return self.first.as_text()
+        steps = f"{self.steps} step{'' if self.steps == 1 else 's'}"
+        if self.steps != self.all_steps:
+            steps = f"{self.steps} of {self.all_steps} steps"
+        equal = "1 result equals" if self.tensors == 1 else f"{self.tensors} results equal"
+        return f"no difference in {steps}: {equal} {self.source}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON output."""
+        first = self.first and self.first.as_json()
+        return {
+            "first": first,
+            "tensors": self.tensors,
+            "steps": self.steps,
+            "of": self.all_steps,
+            "reference": self.source,
+        }
+
+
+def expected_results(
+    project: Path,
+    record: Mapping[str, Any],
+    model: Mapping[str, Any],
+    inputs: Mapping[str, Array],
+    references: Mapping[str, Array],
+    cmsis_nn: Path | None = None,
+) -> Expected:
+    """Return the given references, else the results of a run on this machine. Raises OpwestError.
+
+    A reference is the content after the last step that writes the tensor.
+    """
+    views = {view["name"]: view for view in model.get("views", ())}
+    if references:
+        last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
+        if unused := sorted(references.keys() - last.keys()):
+            raise fail(
+                f"--check-steps cannot compare {unused[0]!r}: a later step may overwrite it before the wait",
+                project,
+                hint="omit its --reference",
+            )
+        values = {(last[tensor], tensor): array for tensor, array in references.items()}
+        return Expected(model["stops"], model["steps"], values, "the given references", views)
+    found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
+    return Expected(model["stops"], model["steps"], found, "those of the host", views)
+
+
+def check_steps(
+    link: Link,
+    model: Served,
+    inputs: Mapping[str, Array],
+    expected: Expected,
+    *,
+    tolerances: Tolerances,
+    progress: StageProgress,
+) -> Checked:
+    """Run a model up to each stop and compare its results there; errors within the tolerances are no difference.
+
+    After the first difference the run continues to its end. Raises LinkError, also if the run fails.
+    """
+    act(link, model, Action.OPEN)
+    try:
+        for index, tensor in enumerate(model.tensors):
+            if tensor.role == "input":
+                send(link, model, index, inputs[tensor.name].tobytes(), progress)
+        checked = _compare(link, model, expected, tolerances, progress)
+        end = link.run_until(model, 0)
+        # A step that failed has incomplete results: the failure is the cause.
+        if end.result != 0 and (checked.first is None or end.step == checked.first.step):
+            raise failure(end, model, Action.RUN)
+    except ModelError:
+        with contextlib.suppress(LinkError):  # report the first error
+            link.act(model, Action.CLOSE)
+        raise
+    act(link, model, Action.CLOSE)
+    return checked
+
+
+def _compare(link: Link, model: Served, expected: Expected, tolerances: Tolerances, progress: StageProgress) -> Checked:
+    places = {tensor.name: index for index, tensor in reversed(list(enumerate(model.tensors)))}
+    seen: set[int] = set()
+    count = 0
+    for stop in expected.stops:
+        point = stop["point"]
+        writes = [write for write in stop["writes"] if (point, write["tensor"]) in expected.values]
+        if not writes:
+            continue
+        step = writes[-1]["step"]
+        progress.show(f"running {model.name} up to step {step} ({expected.steps[step]})")
+        _stopped(link.run_until(model, point), link, model, point)
+        for write in writes:
+            name, step = write["tensor"], write["step"]
+            view = expected.views.get(name)
+            root = view["root"] if view else name
+            if root not in places:
+                raise LinkError(
+                    f"the image on '{link.device}' has no tensor '{root}'", "omit --no-build and --no-flash"
+                )
+            index = places[root]
+            if view:
+                data = fetch_part(link, model, index, name, view["offset"], view["size"], progress)
+                actual = numbers_from(data, DTYPES[view["dtype"]], view["shape"], view.get("pitch", 0))
+            else:
+                actual = fetch(link, model, index, progress)
+            reference = expected.values[point, name]
+            if actual.shape != reference.shape:
+                shown = f"{list(actual.shape)}, expected {list(reference.shape)}"
+                raise LinkError(f"tensor '{name}' of the image on '{link.device}' has the shape {shown}")
+            found = difference(actual, reference, tolerances.of(name))
+            seen.add(step)
+            count += 1
+            if found.beyond:
+                first = StepDifference(step, expected.steps[step], name, found)
+                return Checked(first, count, len(seen), len(expected.steps), expected.source)
+    return Checked(None, count, len(seen), len(expected.steps), expected.source)
+
+
+def _stopped(report: Report, link: Link, model: Served, point: int) -> None:
+    """Raise LinkError unless the run has stopped."""
+    if report.stopped:
+        return
+    if report.result != 0:
+        raise failure(report, model, Action.RUN)
+    raise LinkError(
+        f"{link.device}: the run of model '{model.name}' ended before point {point}", "omit --no-build and --no-flash"
+    )

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build an image, start or flash it, and connect to it: for `opwest run --board` and `opwest call`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opwest.base import commands
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.frozen_dataclass import dataclass
+from opwest.render.boards import board_file
+from opwest.render.model_files import render_service, service_file
+from opwest.runs.compile import installed_runtime
+from opwest.runs.harness import own_renderer
+from opwest.runs.images import RunningImage
+from opwest.runs.link import Link, LinkError, ModelError, Served
+from opwest.runs.ports import check_device, choose_device, is_present, need_serial, wait_for_device
+from opwest.runs.progress import StageProgress
+from opwest.runs.session import find_model
+from opwest.runs.west import Build, find_west, missing_tools
+from opwest.zephyr.checks import check_board
+from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
+
+
+def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> None:
+    """Write a source to `folder` for each model of a project's record that has none, and to a directory per variant.
+
+    Unchanged files are not written again, which would cause a new compilation.
+    """
+    render = own_renderer()
+    for base in record["models"]:
+        name = service_file(base["name"])
+        own = project / "models" / base["name"]
+        places = [(base, own / "src", folder)]
+        for variant in base.get("variants", ()):
+            place = own / "variants" / variant["variant"] / "src"
+            places.append((variant, place, folder / variant["variant"]))
+        for model, sources, place in places:
+            if (sources / name).is_file():
+                continue
+            content = render_service(
+                *(render, model["name"], model["manifest"], model["tensors"], model.get("pools", ())),
+                model.get("arguments"),
+            )
+            file = place / name
+            if not file.is_file() or file.read_bytes() != content:
+                place.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+
+
+_INSTALL = commands.pip_install("smpclient[serial]")
+_PURPOSES = {
+    "CONFIG_OPWEST_PROFILE": "measure steps",
+    "CONFIG_OPWEST_CHECK_STEPS": "stop after steps",
+    "CONFIG_OPWEST_SERVICE_CALL": "call single operators",
+}
+_ENDING = 1.0
+"""Seconds to wait for an image to exit after its device disappeared."""
+
+
+def need_smpclient() -> None:
+    """Raise LinkError without the packages for SMP; the shell requires only pyserial."""
+    if importlib.util.find_spec("smpclient") is None or importlib.util.find_spec("serial") is None:
+        raise LinkError(
+            "missing Python packages: smpclient and pyserial are required to connect to a board", f"run {_INSTALL}"
+        )
+
+
+def is_profiled(options: argparse.Namespace) -> bool:
+    """Whether the options request measurements."""
+    return options.profile or options.output_profile is not None
+
+
+def prepare(
+    options: argparse.Namespace,
+    record: Mapping[str, Any] | None,
+    progress: StageProgress,
+    faults: Diagnostics,
+    *,
+    bundles: bool = False,
+) -> Build:
+    """Return the new build, or the existing one with --no-build."""
+    workspace, west = _find_tools(options)
+    need_serial()
+    project = options.directory.resolve()
+    variant = (
+        "_call" if options.operator else "_check" if options.check_steps else "_profile" if is_profiled(options) else ""
+    )
+    name = f"{'bundle' if bundles else 'run'}_{board_file(options.board)}{variant}"
+    folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
+    for path in (project, folder):
+        if " " in str(path):
+            raise LinkError(f"path with a space: '{path}', which Zephyr does not support")
+    runtime = installed_runtime(options.directory)
+    build = Build(
+        *(workspace, west, project, options.board, folder, progress, runtime),
+        profile=is_profiled(options),
+        check_steps=options.check_steps,
+        calls=options.operator is not None,
+        bundles=bundles,
+    )
+    if not options.no_build:
+        if record is not None:
+            write_services(build.services, project, record)
+        _check_board(options.board, workspace, project, faults)
+        build.build()
+    configuration = build.configuration()
+    if not configuration and not options.no_flash:
+        raise LinkError(f"no build in '{build.folder}'", "omit --no-build")
+    if configuration and configuration.get(build.service) != "y":
+        what = "does not accept bundles" if bundles else "has no opwest service"
+        raise LinkError(
+            f"the image in '{build.folder}' {what} ({build.service})",
+            f"omit --no-build, or build with -D{build.service}=y",
+        )
+    lacking = [option for option in build.options if configuration.get(option) != "y"]
+    if configuration and lacking:
+        raise LinkError(
+            f"the image in '{build.folder}' does not {_PURPOSES[lacking[0]]} ({lacking[0]})",
+            f"omit --no-build, or build with -D{lacking[0]}=y",
+        )
+    return build
+
+
+def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagnostics) -> None:
+    """Raise OpwestError if the workspace lacks the board, unless the application sets a BOARD_ROOT."""
+    with contextlib.suppress(OSError):
+        if "BOARD_ROOT" in (project / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace"):
+            return
+    check_board(board, replace(workspace, roots=(project,)), faults)
+    faults.raise_if_errors()
+
+
+def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
+    """Return the workspace and its west."""
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        raise LinkError(wrong, "correct or unset ZEPHYR_BASE, or give --zephyr-base")
+    workspace = build_workspace(options.zephyr_base)
+    west = find_west(workspace)
+    if options.no_build and options.no_flash and options.serial:
+        return workspace, west or "west"  # neither is needed
+    if workspace.version is None:
+        if options.zephyr_base is not None:
+            raise LinkError(f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")
+        raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
+    missing = [*([] if west else ["west"]), *missing_tools()]
+    if west is None or missing:
+        hint = None if west else f"run {commands.pip_install('west')}"
+        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}", hint)
+    return workspace, west
+
+
+@contextlib.contextmanager
+def connected(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Link]:
+    """Start or flash the image, and yield a connection to it."""
+    with running(options, build, progress) as image, _linked(options, image) as link:
+        yield link
+
+
+@dataclass(frozen=True)
+class Running:
+    """An image that runs: its configuration, its serial device, whether it is a program of this machine."""
+
+    configuration: Mapping[str, str]
+    device: str
+    native: bool
+    started: bool
+    """Whether the image ends with the command."""
+
+
+@contextlib.contextmanager
+def running(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Running]:
+    """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
+    configuration = build.configuration()
+    native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
+    simulated = native or build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
+    if simulated and options.serial is None:
+        for name in ("baud", "no_flash"):
+            if name in options.given:
+                raise LinkError(f"--{name.replace('_', '-')} has no effect: board '{build.board}' is simulated")
+        progress.show(f"starting {build.board}")
+        with RunningImage(build.run_command(), build.workspace.top, build.environment) as image:
+            device = image.device(options.timeout)
+            try:
+                yield Running(configuration, device, native, started=True)
+            except LinkError as error:
+                if not isinstance(error, ModelError) and image.ended(_ENDING):
+                    raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
+                raise
+        return
+    device = choose_device(options.serial)
+    if options.no_flash or native:
+        check_device(device)
+    else:
+        if is_present(device):
+            check_device(device)
+        build.flash()
+        wait_for_device(device, options.timeout)
+        check_device(device)
+    yield Running(configuration, device, native, started=False)
+
+
+@contextlib.contextmanager
+def _linked(options: argparse.Namespace, image: Running) -> Iterator[Link]:
+    link: Link
+    if image.native:
+        from opwest.runs.shell import ShellLink
+
+        link = ShellLink(image.device, options.timeout)
+    else:
+        from opwest.runs.smp import DEFAULT_GROUP, SmpLink
+
+        group = int(image.configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
+        link = SmpLink(image.device, options.baud, options.timeout, group)
+    try:
+        yield link
+    finally:
+        link.disconnect()
+
+
+def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None) -> Served:
+    """Return a model of the image by its record, by the option, or the only one."""
+    models = link.describe()
+    name = model["name"] if model is not None else option
+    if name is None:
+        if len(models) != 1:
+            names = ", ".join(one.name for one in models) or "none"
+            raise LinkError(f"the image must have exactly one model, found: {names}", "select one with --model NAME")
+        return models[0]
+    return find_model(models, name, link.device)
+
+
+def clock_of(options: argparse.Namespace, build: Build) -> str:
+    """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
+    configuration = build.configuration()
+    if configuration.get("CONFIG_ARCH_POSIX") == "y":
+        return "simulated"
+    is_emulated = build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
+    return "emulated" if is_emulated and options.serial is None else "board"
+
+
+def latency_lines(nanoseconds: Sequence[int], clock: str) -> list[str]:
+    """Return text lines with the latency of a run, or with the median and range of several."""
+    if clock == "simulated" and not any(nanoseconds):
+        return ["latency: unknown (code takes no simulated time on native_sim)"]
+    text = f"latency: {_time(statistics.median(nanoseconds))}"
+    if len(nanoseconds) > 1:
+        low, high = min(nanoseconds), max(nanoseconds)
+        text += f" (median of {len(nanoseconds)} runs, {_time(low)} to {_time(high)})"
+    remark = {
+        "simulated": ["  simulated time: it includes waiting, but no code execution"],
+        "emulated": ["  emulated time: it differs from the time on the board"],
+    }
+    return [text + ", without the transfers", *remark.get(clock, [])]
+
+
+def _time(nanoseconds: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3f} {unit}"
+    return f"{nanoseconds:.0f} ns"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements of a model's steps, read by `opwest run --profile` from an image or a host program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.frozen_dataclass import dataclass
+from opwest.render.tables.layout import NO_DEVICE, NO_STEP
+
+FORMAT = 1
+"""Version of the JSON format, see docs/profiling.md."""
+_NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured point of a run: struct opwest_point and struct opwest_measure of the runtime."""
+
+    kind: str
+    name: str
+    step: int | None
+    device: int | None
+    runs: int
+    last: int
+    min: int
+    max: int
+    total: int
+
+    @property
+    def mean(self) -> float:
+        """The mean over all runs; 0 without a run."""
+        return self.total / self.runs if self.runs else 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All points of one model, in execution order."""
+
+    frequency: int
+    """Cycles per second; 0 if unknown."""
+    stack_used: int
+    """Stack used by the thread that ran the model, in bytes; 0 if not measured."""
+    stack_size: int
+    measures: tuple[Measure, ...]
+    model: str = ""
+    where: str = "host"
+    clock: str = "host"
+    devices: tuple[str, ...] = ()
+
+    def labelled(self, model: str, where: str, clock: str, devices: Sequence[str]) -> Profile:
+        """Return a copy with the data that the image does not transfer; `devices` in the order of the context."""
+        return replace(self, model=model, where=where, clock=clock, devices=tuple(devices))
+
+    @property
+    def unit(self) -> str:
+        """The unit of the numbers: ns or cycles."""
+        return "ns" if self.frequency == _NANOSECONDS else "cycles"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON value described in docs/profiling.md."""
+        launched: dict[int | None, list[int]] = {}
+        points = []
+        for index, measure in enumerate(self.measures):
+            steps = [measure.step] if measure.step is not None else []
+            if measure.kind == "launch" and measure.step is not None:
+                launched.setdefault(measure.device, []).append(measure.step)
+            elif measure.kind == "wait":
+                steps = launched.pop(measure.device, steps)
+            is_call = measure.kind in ("step", "launch")
+            points.append(
+                {
+                    "kind": measure.kind,
+                    "index": index,
+                    "step": measure.step if is_call or measure.kind == "cache" else None,
+                    "steps": steps,
+                    "operator": measure.name if is_call or measure.kind == "cache" else None,
+                    "device": self._device(measure),
+                    "runs": measure.runs,
+                    "last": measure.last,
+                    "min": measure.min,
+                    "max": measure.max,
+                    "total": measure.total,
+                    "mean": measure.mean,
+                }
+            )
+        return {
+            "format": FORMAT,
+            "kind": "opwest-profile",
+            "model": self.model,
+            "where": self.where,
+            "clock": self.clock,
+            "unit": self.unit,
+            "frequency_hz": self.frequency,
+            "points": points,
+            "stack": {"used": self.stack_used, "size": self.stack_size} if self.stack_size else None,
+        }
+
+    def _device(self, measure: Measure) -> str | None:
+        if measure.kind == "wait":
+            return measure.name
+        if measure.device is None:
+            return None
+        return self.devices[measure.device] if measure.device < len(self.devices) else str(measure.device)
+
+    def as_text(self) -> list[str]:
+        """Return a table of all points, with the share of each in the whole run."""
+        whole = self.measures[0].total
+        speed = f", {self.frequency} Hz" if self.unit == "cycles" and self.frequency else ""
+        rows = [["step", "what", "name", "device", "last", "min", "max", "mean", "share"]]
+        for measure in self.measures:
+            device = self._device(measure)
+            rows.append(
+                [
+                    str(measure.step) if measure.kind in ("step", "launch") else "",
+                    measure.kind,
+                    measure.name,
+                    device if device is not None and measure.kind != "wait" else "",
+                    *(str(value) for value in (measure.last, measure.min, measure.max, round(measure.mean))),
+                    f"{100 * measure.total / whole:.1f} %" if whole else "",
+                ]
+            )
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        left = {1, 2, 3}
+        count = self.measures[0].runs
+        lines = [f"profile: {count} run{'' if count == 1 else 's'}, {self.unit}{speed}"]
+        for row in rows:
+            cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+            lines.append(f"  {'  '.join(cells)}".rstrip())
+        if self.stack_size:
+            lines.append(f"stack: {self.stack_used} of {self.stack_size} bytes used by the thread that ran the model")
+        return lines
+
+
+def parse_measures(lines: Iterable[str]) -> Profile | None:
+    """Parse the response to `opwest measures`, lines without @opwest; return None if a line is lost or invalid."""
+    head: list[int] | None = None
+    measures: list[Measure] = []
+    for line in lines:
+        verb, *words = line.split() or [""]
+        try:
+            if verb == "measures":
+                head = [int(word) for word in words]
+                measures = []
+            elif verb == "point":
+                index, kind, name, step, device, *numbers = words
+                if int(index) != len(measures) or len(numbers) != 5:
+                    return None
+                measures.append(make_measure(kind, name, int(step), int(device), *map(int, numbers)))
+        except ValueError:
+            return None
+    if head is None or len(head) != 4 or head[0] != len(measures):
+        return None
+    try:
+        return make_profile(head[1], head[2], head[3], measures)
+    except ValueError:
+        return None
+
+
+def make_profile(frequency: int, stack_used: int, stack_size: int, measures: Sequence[Measure]) -> Profile:
+    """Return a profile from the values of the runtime. Raises ValueError for invalid values."""
+    _check_counts(frequency, stack_used, stack_size)
+    if not measures or measures[0].kind != "run":
+        raise ValueError("the first point is not the whole run")
+    return Profile(frequency, stack_used, stack_size, tuple(measures))
+
+
+def make_measure(kind: str, name: str, step: int, device: int, *numbers: int) -> Measure:
+    """Return a point; `numbers` are runs, last, min, max, total. Raises ValueError for invalid values."""
+    _check_counts(step, device, *numbers)
+    if not (kind.isprintable() and name.isprintable()):
+        raise ValueError(f"invalid name: {kind!r:.20} {name!r:.60}")
+    known_step = None if step == NO_STEP.value else step
+    known_device = None if device == NO_DEVICE.value else device
+    return Measure(kind, name, known_step, known_device, *numbers)
+
+
+def _check_counts(*numbers: int) -> None:
+    """Raise ValueError for a number that is not an unsigned 64-bit integer, the widest type of the runtime."""
+    for number in numbers:
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"a count is {number:.6g}" if abs(number) < 1 << 1000 else "a count is infinite")
+
+
+def keep_profile(profile: Profile, path: Path | None) -> list[str]:
+    """Write a profile as JSON to `path`, if given; return the lines to print."""
+    lines = profile.as_text()
+    if path is not None:
+        try:
+            path.write_text(json.dumps(profile.as_json(), indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            message = f"cannot write the profile: {error.strerror}"
+            raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+        lines.append(f"  written to {path}")
+    return lines

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress on standard error: one line per stage, updated in place on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TextIO
+
+from opwest.base.diagnostics import printable
+
+
+class StageProgress:
+    """Prints stages and the progress of transfers."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._live = stream is not None and stream.isatty()
+        self._open = False
+
+    def show(self, text: str) -> None:
+        """Start a stage."""
+        if self._stream is None:
+            return
+        self.end()
+        print(f"== {text}", file=self._stream, flush=True)
+
+    def part(self, what: str, done: int, total: int) -> None:
+        """Show how many bytes of a transfer are done; without a terminal, only the completed transfer."""
+        text = f"== {what}: {done} of {total} bytes"
+        if self._live:
+            self._update(text)
+            if done == total:
+                self.end()
+        elif done == total and self._stream is not None:
+            print(text, file=self._stream, flush=True)
+
+    def status(self, text: str) -> None:
+        """Show the status of another program, such as ninja's count of steps; nothing without a terminal."""
+        if self._live:
+            self._update(text)
+
+    def _update(self, text: str) -> None:
+        """Replace the line that is updated in place; one line of the terminal."""
+        if self._stream is not None:
+            columns = shutil.get_terminal_size().columns
+            self._stream.write(f"\r{printable(text)[: columns - 1]}\x1b[K")
+            self._stream.flush()
+            self._open = True
+
+    def end(self) -> None:
+        """End the line that is updated in place."""
+        if self._open and self._stream is not None:
+            print(file=self._stream, flush=True)
+            self._open = False
+
+
+def make_progress(*, quiet: bool) -> StageProgress:
+    """Return a progress on standard error; with `quiet`, one that prints nothing."""
+    return StageProgress(None if quiet else sys.stderr)

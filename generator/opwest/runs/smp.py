@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and responses of SMP over a serial device, framed by smpclient.
+
+smpclient is an optional dependency: import this module only on demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import cbor2
+from smp.error import MGMT_ERR
+from smp.header import OP, CommandId, Flag, GroupId, Header, Version
+from smpclient.transport import SMPTransportDisconnected
+from smpclient.transport.serial import SMPSerialTransport
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.runs.link import (
+    LOCKED_HINT,
+    NO_SERVICE_HINT,
+    Action,
+    LinkError,
+    LostError,
+    Report,
+    Served,
+    Tensor,
+    check_tensor,
+    check_version,
+    printable,
+    raise_if_stopped,
+)
+from opwest.runs.profile import Profile, make_measure, make_profile
+
+AGAIN_SECONDS = 1.0
+_CONSOLE_SECONDS = 0.2
+"""The time between two looks at the output of the image."""
+_KEPT = 1 << 16
+LONGEST_NUMBER = 5
+"""Bytes of CBOR."""
+PARAMETERS = "a response to an SMP request"
+"""What the first request of a connection awaits."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response whose values are checked on access."""
+
+    content: Mapping[str, Any]
+    device: str
+    awaited: str
+
+    def _get(self, key: str, kind: type[_T]) -> _T:
+        value = self.content.get(key)
+        if isinstance(value, kind) and not isinstance(value, bool):
+            return value
+        raise LinkError(
+            f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}",
+            "the image may be from another version of opwest, or the device may belong to another program",
+        )
+
+    def number(self, key: str) -> int:
+        """Return an integer."""
+        return self._get(key, int)
+
+    def text(self, key: str) -> str:
+        """Return a text."""
+        return self._get(key, str)
+
+    def bytes(self, key: str) -> bytes:
+        """Return a byte string."""
+        return self._get(key, bytes)
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """Return a list of integers."""
+        values = self._get(key, list)
+        return tuple(Answer({key: value}, self.device, self.awaited).number(key) for value in values)
+
+    @property
+    def code(self) -> int:
+        """The error of the SMP server, 0 without one."""
+        nested = self.content.get("err")
+        holder = nested if isinstance(nested, dict) and "rc" not in self.content else self.content
+        return Answer(holder, self.device, self.awaited).number("rc") if "rc" in holder else 0
+
+
+def error_name(code: int) -> str:
+    """Return the name of an error of SMP."""
+    return MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
+
+
+class SmpConnection:
+    """An SMP server behind a serial device."""
+
+    def __init__(self, device: str, baud: int, timeout: float) -> None:
+        self.device = device
+        self.timeout = timeout
+        self._sequence = 0
+        self._malformed: str | None = None
+        self._console = b""
+        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # the raised errors contain what it logs
+        self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
+        self._runner = asyncio.Runner()
+        try:
+            self._runner.run(self._transport.connect(device, 0.1))
+        except (OSError, TimeoutError) as error:
+            self._runner.close()
+            raise LinkError(f"cannot open the serial device '{device}'; it exists and is not in use") from error
+
+    def disconnect(self) -> None:
+        """Close the device."""
+        self._runner.run(self._transport.disconnect())
+        self._runner.close()
+
+    def learn_size(self) -> int:
+        """Wait for the image and ask for the size of its buffer; return the error code of the response."""
+        attempts = max(1, int(self.timeout / AGAIN_SECONDS))
+        command = CommandId.OSManagement.MCUMGR_PARAMETERS
+        parameters = self.request(OP.READ, GroupId.OS_MANAGEMENT, command, {}, PARAMETERS, attempts)
+        size = parameters.content.get("buf_size")
+        if parameters.code == 0 and isinstance(size, int) and size > LONGEST_NUMBER:
+            self._transport.initialize(size)
+        return parameters.code
+
+    def space(self, request: Mapping[str, Any]) -> int:
+        """Return how many bytes fit into an empty byte string of a request."""
+        return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - LONGEST_NUMBER)
+
+    def request(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
+    ) -> Answer:
+        """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
+        for _ in range(attempts):
+            answer = self.once(operation, group, command, request, awaited, self.timeout / attempts)
+            if answer is not None:
+                return answer
+        raise self.timeout_error(awaited, self.timeout)
+
+    def once(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, seconds: float
+    ) -> Answer | None:
+        """Send a request; return its response, None on a timeout."""
+        try:
+            answer = self._runner.run(self._exchange(operation, group, command, request, seconds, awaited))
+        except (SMPTransportDisconnected, OSError) as error:
+            raise self._lost_error(error, awaited) from error
+        return None if answer is None else Answer(answer, self.device, awaited)
+
+    async def _exchange(
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float, awaited: str
+    ) -> dict[str, Any] | None:
+        self._sequence = (self._sequence + 1) % 256
+        payload = cbor2.dumps(request)
+        header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._transport.send(bytes(header) + payload)
+                while True:
+                    answer = await self._watched(self._answer(operation, group, command), awaited)
+                    if answer is not None:
+                        return answer
+        except TimeoutError:
+            await self._read_console(awaited)
+            return None
+
+    async def _watched(self, answer: Coroutine[Any, Any, _T], awaited: str) -> _T:
+        """Return a result. Raises StoppedError if the image reports a fatal error before."""
+        task = asyncio.ensure_future(answer)
+        try:
+            while not (await asyncio.wait({task}, timeout=_CONSOLE_SECONDS))[0]:
+                await self._read_console(awaited)
+        except BaseException:
+            task.cancel()
+            raise
+        return task.result()
+
+    async def _read_console(self, awaited: str) -> None:
+        self._console = (self._console + await self._transport.read_serial())[-_KEPT:]
+        raise_if_stopped(self._console, awaited)
+
+    async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
+        """Return the next frame if it is the response to the request, None for a damaged or late frame."""
+        try:
+            frame = await self._transport.receive()
+            header = Header.loads(frame[: Header.SIZE])
+            answer = cbor2.loads(frame[Header.SIZE :])
+        except (SMPTransportDisconnected, OSError):
+            raise
+        except Exception as error:  # decoders raise various exceptions for noise on the line
+            self._malformed = f"{type(error).__name__}: {error}"
+            return None
+        expected = (OP(operation + 1), group, self._sequence, command)
+        if (header.op, header.group_id, header.sequence, header.command_id) != expected:
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _lost_error(self, error: Exception, awaited: str) -> LinkError:
+        if "imeout" in f"{error.__cause__}":
+            return LinkError(
+                f"{self.device}: cannot send a request within {self.timeout:g} s: the board does not read its UART"
+            )
+        return LostError(
+            f"lost the serial device '{self.device}' while waiting for {awaited}: the board was unplugged or "
+            "the emulator exited"
+        )
+
+    def timeout_error(self, awaited: str, seconds: float) -> LinkError:
+        """Return the error for a missing response."""
+        message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
+        text = printable(self._console)
+        if self._malformed is not None:
+            return LinkError(
+                message + f"received an invalid SMP frame ({self._malformed})", "check that --baud matches the board"
+            )
+        if text:
+            return LinkError(message + f"received only console output, last: {text!r}", NO_SERVICE_HINT)
+        return LinkError(
+            message + "received nothing",
+            f"check that the device is the board's UART for MCUmgr and that the image is running, or {NO_SERVICE_HINT}",
+        )
+
+
+DEFAULT_GROUP = 28535
+"""CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
+
+_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL, _CALL = range(8)
+_ATTEMPTS = 3
+_MOST_TENSORS = _MOST_POINTS = 1 << 16
+
+
+def _report(found: Answer) -> Report:
+    return Report(
+        found.number("result"),
+        found.text("error"),
+        found.number("code"),
+        found.text("hook"),
+        found.text("device"),
+        found.text("operator"),
+        found.number("step"),
+        found.number("ns"),
+    )
+
+
+class SmpLink:
+    """An SMP server behind a serial device. Implements Link."""
+
+    def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
+        self.device = device
+        self._group = group
+        self._connection = SmpConnection(device, baud, timeout)
+
+    def describe(self) -> list[Served]:
+        """Wait for the image and return its models."""
+        code = self._connection.learn_size()
+        if code != 0:
+            raise self._response_error(code, PARAMETERS)
+        models: list[Served] = []
+        while True:
+            found = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
+            if not models:
+                check_version(found.number("service"), self.device)
+            models.append(self._model(len(models), found))
+            if len(models) >= found.number("models"):
+                return models
+
+    def _model(self, index: int, found: Answer) -> Served:
+        tensors = []
+        name, inputs = found.text("name"), found.number("inputs")
+        outputs = found.number("outputs")
+        buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
+        extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
+        counts = {"input": inputs, "output": outputs, "buffer": buffers, "arguments": extra}
+        roles = [role for role, count in counts.items() for _ in range(min(count, _MOST_TENSORS))]
+        for number, role in enumerate(roles[:_MOST_TENSORS]):
+            request = {"model": index, "tensor": number}
+            answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")
+            shape = answer.numbers("shape")
+            tensors.append(Tensor(answer.text("name"), role, answer.text("dtype"), answer.number("size"), shape))
+            check_tensor(tensors[-1], self.device)
+        return Served(index, name, tuple(tensors))
+
+    def act(self, model: Served, action: Action) -> Report:
+        """Open, run or close a model."""
+        awaited = f"the end of {model.name}_{action.name.lower()}"
+        return _report(self._ask(OP.WRITE, _ACTION, {"model": model.index, "do": int(action)}, awaited, attempts=1))
+
+    def run_until(self, model: Served, point: int) -> Report:
+        """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
+        awaited = f"the end of point {point} of {model.name}_run"
+        found = self._ask(OP.WRITE, _UNTIL, {"model": model.index, "point": point}, awaited, attempts=1)
+        return replace(_report(found), stopped=found.number("stopped") != 0)
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
+        request = {"model": model.index, "operator": operator, "device": device}
+        return _report(self._ask(OP.WRITE, _CALL, request, f"the end of operator {operator}", attempts=1))
+
+    def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
+        """Write the first bytes of `data` to a tensor; return the number of bytes written."""
+        request: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
+        request["data"] = data[: self._connection.space(request)]
+        awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
+        return self._ask(OP.WRITE, _DATA, request, awaited).number("off") - offset
+
+    def read(self, model: Served, tensor: int, offset: int) -> bytes:
+        """Return the bytes of a tensor from `offset` on, as many as one response holds."""
+        request = {"model": model.index, "tensor": tensor, "off": offset}
+        awaited = f"tensor {model.tensors[tensor].name} at {offset}"
+        return self._ask(OP.READ, _DATA, request, awaited).bytes("data")
+
+    def measures(self, model: Served) -> Profile:
+        """Return the measurements of a model's run since the model was opened."""
+        head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measurements of model '{model.name}'")
+        measures = []
+        for number in range(min(head.number("points"), _MOST_POINTS)):
+            request = {"model": model.index, "point": number}
+            point = self._ask(OP.READ, _POINT, request, f"point {number} of model '{model.name}'")
+            numbers = [point.number(key) for key in ("step", "device", "runs", "last", "min", "max", "total")]
+            try:
+                measures.append(make_measure(point.text("kind"), point.text("name"), *numbers))
+            except ValueError as error:
+                raise LinkError(f"{self.device}: invalid point {number} of model '{model.name}': {error}") from error
+        try:
+            return make_profile(head.number("hz"), head.number("used"), head.number("stack"), measures)
+        except ValueError as error:
+            raise LinkError(f"{self.device}: invalid measurements of model '{model.name}': {error}") from error
+
+    def disconnect(self) -> None:
+        """Close the device."""
+        self._connection.disconnect()
+
+    def _ask(
+        self, operation: OP, command: int, request: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
+    ) -> Answer:
+        """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
+        answer = self._connection.request(operation, self._group, command, request, awaited, attempts)
+        if answer.code != 0:
+            raise self._response_error(answer.code, awaited)
+        return answer
+
+    def _response_error(self, code: int, awaited: str) -> LinkError:
+        own = awaited != PARAMETERS
+        if code == MGMT_ERR.ENOTSUP:
+            missing = f"no command group {self._group}" if own else "no MCUmgr command for SMP parameters"
+            return LinkError(
+                f"the image on '{self.device}' has no opwest service: its SMP server has {missing}", NO_SERVICE_HINT
+            )
+        if code == MGMT_ERR.EACCESSDENIED and own:
+            return LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
+        if code == MGMT_ERR.ENOENT and awaited == "the description of model 0":
+            return LinkError(f"the image on '{self.device}' has an opwest service, but no models")
+        return LinkError(f"{self.device}: received SMP error {error_name(code)}, expected {awaited}")

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build and flash with the west of a workspace; the files of the application stay unchanged."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from opwest.base import commands, timing
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import cmake_option
+from opwest.runs.link import LinkError
+from opwest.runs.progress import StageProgress
+from opwest.zephyr.workspace import Workspace
+
+_FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
+_NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: command exited")
+_COUNT = re.compile(rb"\[\d+/\d+\] ")
+"""A step of ninja, with the status of `_logged`."""
+_SHOWN = 8
+_MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
+"""Machines of QEMU for boards that Zephyr starts only in Arm's simulator."""
+_UARTS = ("zephyr,shell-uart", "zephyr,console")
+
+
+class SpaceError(LinkError):
+    """An image that is larger than a memory of the board."""
+
+
+def find_west(workspace: Workspace) -> str | None:
+    """Return the west of the workspace, else one in PATH.
+
+    The one of opwest's own Python is the last choice: this Python may lack Zephyr's packages.
+    """
+    own = Path(sys.executable).parent.resolve()
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    name = "west.exe" if commands.IS_WINDOWS else "west"
+    wests = [folder / name for folder in (workspace.top / ".venv" / commands.SCRIPTS, *folders, own)]
+    existing = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
+    return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
+
+
+def configuration_of(folder: Path) -> dict[str, str]:
+    """Return the Kconfig symbols of a build directory with their CONFIG_ prefix; empty without a build."""
+    try:
+        text = (folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build directory of one application for one board."""
+
+    workspace: Workspace
+    west: str
+    application: Path
+    board: str
+    folder: Path
+    progress: StageProgress
+    runtime: Path
+    """The installed runtime, for files that the application's copy does not have."""
+    profile: bool = False
+    """Whether the image measures the steps of its models."""
+    calls: bool = False
+    """Whether a host can call single operators of the image."""
+    check_steps: bool = False
+    """Whether runs of the image stop after steps."""
+    bundles: bool = False
+    """Whether the image accepts bundles, instead of running its models for a host."""
+
+    @property
+    def service(self) -> str:
+        """The option of the service that the image needs."""
+        return "CONFIG_OPWEST_BUNDLE_SERVICE" if self.bundles else "CONFIG_OPWEST_SERVICE"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of west, with the workspace's Python instead of opwest's."""
+        env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
+        env["ZEPHYR_BASE"] = str(self.workspace.base)
+        env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env.get('PATH', '')}"
+        if self.board.startswith("native_") and "ZEPHYR_SDK_INSTALL_DIR" not in env:
+            env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "host")
+        return env
+
+    @property
+    def options(self) -> list[str]:
+        """The options of the runtime that the image needs besides the service."""
+        chosen = {
+            "CONFIG_OPWEST_PROFILE": self.profile,
+            "CONFIG_OPWEST_CHECK_STEPS": self.check_steps,
+            "CONFIG_OPWEST_SERVICE_CALL": self.calls,
+        }
+        return [option for option, is_set in chosen.items() if is_set]
+
+    @property
+    def _variants(self) -> list[str]:
+        return [
+            *(["profile"] if self.profile else []),
+            *(["check"] if self.check_steps else []),
+            *(["call"] if self.calls else []),
+            *(["bundles"] if self.bundles else []),
+        ]
+
+    @property
+    def log(self) -> Path:
+        """The file with the output of west."""
+        return self.folder.with_name(self.folder.name + ".log")
+
+    @property
+    def services(self) -> Path:
+        """The directory for sources of the service that the application does not have."""
+        return self.folder.with_name(self.folder.name + ".services")
+
+    def configuration(self) -> dict[str, str]:
+        """Return the Kconfig symbols of the build with their CONFIG_ prefix; empty without a build."""
+        return configuration_of(self.folder)
+
+    def build(self) -> None:
+        """Build the image with the opwest service."""
+        self.log.unlink(missing_ok=True)
+        words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
+        words.append("--no-sysbuild")
+        stamp, command = self.folder / "opwest-run.json", [*words, *self._variants]
+        if _read_json(stamp) == command and (self.folder / "build.ninja").exists():
+            self.progress.show(f"building for {self.board} (log: {self.log})")
+            self._run(["build", "-d", str(self.folder)], "the build failed")
+            return
+        self.progress.show(f"configuring for {self.board} (log: {self.log})")
+        options = [cmake_option("OPWEST_RUNTIME", self.runtime), cmake_option("OPWEST_SERVICES", self.services)]
+        options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
+        options += [f"-D{option}=y" for option in self.options]
+        overlays = "EXTRA_DTC_OVERLAY_FILE"
+        self._run([*words, "--cmake-only", "--", *options, f"-D{overlays}="], "cannot configure the build")
+        self._check_service()
+        uart = self._missing_uart()
+        # Without an overlay the configuration is complete: with options, west would configure again.
+        build_words = ["build", "-d", str(self.folder)]
+        if uart is not None:
+            overlay = self.folder / "opwest-service.overlay"
+            overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
+            build_words = [*words, "--", *options, cmake_option(overlays, overlay)]
+        self.progress.show(f"building for {self.board}")
+        try:
+            self._run(build_words, "the build failed")
+        except SpaceError:  # the linker reports it: the configuration is complete
+            stamp.write_text(json.dumps(command), encoding="utf-8")
+            raise
+        stamp.write_text(json.dumps(command), encoding="utf-8")
+
+    def compiler(self) -> str | None:
+        """Return the C compiler of the build; None without a build."""
+        try:
+            text = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        found = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
+        return found[1] if found else None
+
+    def flash(self) -> None:
+        """Write the image to the board and start it."""
+        self.progress.show(f"flashing {self.board} (log: {self.log})")
+        self._run(["flash", "-d", str(self.folder)], "cannot flash the board")
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether QEMU runs the image without a runner of Zephyr."""
+        return self.board in _MACHINES
+
+    def run_command(self) -> list[str]:
+        """Return the command that runs the image on this machine. Raises LinkError without QEMU."""
+        if self.is_emulated:
+            emulator = shutil.which("qemu-system-arm")
+            if emulator is None:
+                raise LinkError(f"qemu-system-arm not found, which runs images for '{self.board}'", "install QEMU")
+            image = str(self.folder / "zephyr" / "zephyr.elf")
+            machine = ["-M", _MACHINES[self.board], "-display", "none", "-monitor", "none"]
+            return [emulator, *machine, "-serial", "pty", "-kernel", image]
+        return [self.west, "build", "-d", str(self.folder), "-t", "run"]
+
+    def _check_service(self) -> None:
+        """Raise LinkError if the configuration lacks the service."""
+        config = self.configuration()
+        if config.get(self.service) != "y":
+            needed = "CONFIG_OPWEST_BUNDLE" if self.bundles else "CONFIG_OPWEST"
+            raise LinkError(
+                f"{self.service} is not set in the configuration for '{self.board}': it depends on "
+                f"{needed} and CONFIG_MULTITHREADING"
+            )
+        smp = "CONFIG_OPWEST_BUNDLE_SMP" if self.bundles else "CONFIG_OPWEST_SERVICE_SMP"
+        if config.get("CONFIG_ARCH_POSIX") != "y" and config.get(smp) != "y":
+            raise LinkError(
+                "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it",
+                self.workspace.ways_to_install(["zcbor"])["zcbor"],
+            )
+
+    def _missing_uart(self) -> str | None:
+        """Return the UART that SMP shares with the console; None if the devicetree chooses a UART for SMP."""
+        if self.configuration().get("CONFIG_MCUMGR_TRANSPORT_UART") != "y":
+            return None
+        tree = (self.folder / "zephyr" / "zephyr.dts").read_text(encoding="utf-8", errors="replace")
+        chosen = dict(re.findall(r"^\s*(zephyr,[\w-]+)\s*=\s*(&\w+|\"[^\"]*\");", _chosen(tree), re.MULTILINE))
+        if "zephyr,uart-mcumgr" in chosen:
+            return None
+        for name in _UARTS:
+            if name in chosen:
+                return str(chosen[name])
+        raise LinkError(
+            f"the devicetree of '{self.board}' has no chosen UART for SMP",
+            "add one in an overlay: / { chosen { zephyr,uart-mcumgr = &uart0; }; };",
+        )
+
+    def _run(self, words: list[str], failure: str) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            begin = log.tell()
+            returncode = self._logged([self.west, *words], log)
+        if returncode != 0:
+            with self.log.open(encoding="utf-8", errors="replace") as text:
+                text.seek(begin)
+                output = text.read()
+            kind = SpaceError if "overflowed by" in output else LinkError
+            raise kind(f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self))
+
+    def _logged(self, command: list[str], log: BinaryIO) -> int:
+        """Run a command with its output in `log`, show ninja's counts of steps, and return its exit code."""
+        with (
+            timing.command(command),
+            subprocess.Popen(
+                command,
+                cwd=self.workspace.top,
+                env={**self.environment, "NINJA_STATUS": "[%f/%t] "},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            ) as running,
+        ):
+            assert running.stdout is not None
+            try:
+                for line in running.stdout:
+                    log.write(line)
+                    log.flush()
+                    if _COUNT.match(line):
+                        self.progress.status(line.decode(errors="replace").rstrip())
+            except BaseException:
+                running.kill()
+                raise
+            self.progress.end()
+        return running.returncode
+
+
+def brief(output: str) -> str:
+    """Return the lines of a log that report an error; without any, the last lines."""
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", output).splitlines() if line.strip()]
+    errors = [index for index, line in enumerate(lines) if _FAULTS.search(line) and not _NOISE.search(line)]
+    shown: list[str] = []
+    for index in errors:
+        # CMake prints the reason in the lines below.
+        follow = 4 if lines[index].startswith("CMake Error") else 1
+        shown += [line for line in lines[index : index + follow] if line not in shown]
+    return "\n".join(f"  {line[:300]}" for line in (shown[:_SHOWN] if shown else lines[-_SHOWN:]))
+
+
+def _hint(output: str, build: Build) -> str:
+    whole = f"complete log: {build.log}"
+    if "overflowed by" in output:
+        return f"the service requires additional memory: one more workspace per model; {whole}"
+    if 'Could not find a package configuration file provided by "Zephyr-sdk"' in output:
+        return f"install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
+    return whole
+
+
+def _chosen(tree: str) -> str:
+    found = re.search(r"\bchosen \{(.*?)\n\t\};", tree, re.DOTALL)
+    return re.sub(r"/\*.*?\*/", "", found[1]) if found else ""
+
+
+def _read_json(path: Path) -> object:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def missing_tools() -> list[str]:
+    """Return the missing build tools, apart from west and the compiler."""
+    return [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]
