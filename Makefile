@@ -29,7 +29,6 @@
 # make npu-model  the model of the Ethos-U55: 25 random models of each operator by Vela, 50,000 mutated payloads, and
 #             applications of imports with this model as their NPU; prints a table of these
 # make mutated-models  10,000 damaged files of each format through the readers of models, 1,000 through the import
-# make mutated-tvm  300 damaged files through TVM's import of float models
 # make mutation  300 random mutants of generator/ and zephyr_module/src against the tests of CI that reach them; prints the
 #             share killed by package, and the survivors: hours. ARGUMENTS="--count 50 --only generator/opwest/plan" for others
 # make pass-mutants  240 mutants of the passes between operators, against the proof of an import and runtimes: 20 to 40
@@ -83,7 +82,7 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo golden test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutated-tvm mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
+.PHONY: demo golden test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -191,9 +190,6 @@ kernels: $(VENV)/.installed-all
 
 mutated-models: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest -q --tier=all tests/models/test_mutated_files.py
-
-mutated-tvm: $(VENV)/.installed-all
-	@$(BIN)/python tests/importers/mutated_tvm.py --runs 300
 
 mutate-mlf: $(VENV)/.installed-all
 	@$(BIN)/python tests/fuzz --reader mlf --runs 10000

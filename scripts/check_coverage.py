@@ -18,7 +18,7 @@ from pathlib import Path
 LEAST = 96.0
 """Per cent."""
 PACKAGE = "generator/opwest/"
-OPTIONAL = {"importers/tvm": "tvm"}
+OPTIONAL = {"frontends/tvm": "tvm"}
 """Directories that require an optional package."""
 COUNTS = ("num_statements", "covered_lines")
 

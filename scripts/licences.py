@@ -49,7 +49,7 @@ USES = {
 """The features that use the dependencies of opwest."""
 EXTRAS = {
     "models": "`opwest import tflite`, `opwest import onnx`",
-    "tvm": "`opwest import tvm`",
+    "tvm": "Relax modules",
     "bundle": "signatures of bundles",
     "vela": "`opwest import tflite --npu`",
     "examples": "the operators of examples, trained again",

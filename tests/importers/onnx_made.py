@@ -24,6 +24,13 @@ def model_of(nodes, inputs, outputs, arrays, kind=TensorProto.FLOAT):
     return model
 
 
+def from_onnx(model):
+    """Return the Relax module of a model, by TVM's own reader."""
+    from tvm.relax.frontend.onnx import from_onnx as read
+
+    return read(model)
+
+
 def two_by_two():
     """Return an ONNX model: two inputs, two outputs, a branch, a reshape."""
     random = np.random.default_rng(3)
@@ -41,21 +48,6 @@ def two_by_two():
     ]
     outputs = {"probabilities": [1, 5], "flattened": [1, 64]}
     return model_of(nodes, {"image": [1, 2, 8, 8], "offset": [1, 5]}, outputs, arrays | {"flat": np.array([1, 64])})
-
-
-def computed_shape():
-    """Return an ONNX model as PyTorch writes a view: a reshape to a shape computed from that of the input."""
-    nodes = [
-        node("Abs", "x", "a", "abs"),
-        node("Add", "a small", "b", "add"),
-        node("Softplus", "b", "c", "soft"),
-        node("Shape", "c", "shape", "shape"),
-        node("Gather", "shape zero", "batch", "batch"),
-        node("Concat", "batch rest", "wanted", "join", axis=0),
-        node("Reshape", "c wanted", "y", "view"),
-    ]
-    arrays = {"zero": np.array([0]), "rest": np.array([-1]), "small": np.float32(0.5)}
-    return model_of(nodes, {"x": [2, 3, 4]}, {"y": [2, 12]}, arrays)
 
 
 def small_network():

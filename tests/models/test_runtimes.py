@@ -222,16 +222,3 @@ def test_interrupted_import_leaves_nothing(tmp_path):
     assert not session(process.pid)
     assert not [*(tmp_path / "temporary").iterdir()]
     assert not (tmp_path / "model").exists()
-
-
-def test_warning_of_the_import_from_tvm(monkeypatch, tmp_path):
-    need("tvm", "tflite")
-    from importers.tflite_made import average_pool
-    from opwest.frontends.tvm import Options as TvmOptions
-    from opwest.frontends.tvm import import_model as import_from_tvm
-
-    planted(monkeypatch, -signal.SIGABRT)
-    monkeypatch.setattr("opwest.frontends.tvm.vectors.name_of", lambda format_: "LiteRT 9.9")
-    (tmp_path / "m.tflite").write_bytes(average_pool())
-    done = import_from_tvm(tmp_path / "m.tflite", tmp_path / "model", TvmOptions(vectors=2))
-    assert done.warnings == (f"{ENDED}: the golden vectors are from TVM's own execution of the model",)

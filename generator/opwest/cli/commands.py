@@ -203,15 +203,14 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return convert(options, faults)
 
 
-def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Import a TFLite or ONNX model through TVM: write a manifest, operators, constants and golden vectors.
-
-    The operators are C sources, compiled with the application, or objects with --target. Required packages:
-    `pip install "opwest[tvm]"`.
-    """
-    from opwest.cli.imports import import_tvm as convert
-
-    return convert(options, faults)
+def import_tvm(_: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print what replaces `opwest import tvm`."""
+    faults.error(
+        "TFLite and ONNX files are not imported through TVM",
+        hint="run opwest import MODEL; for a Relax module, call opwest.frontends.tvm.import_module in Python",
+    )
+    faults.raise_if_errors()
+    raise AssertionError
 
 
 def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -231,24 +231,8 @@ def _add_vela(kinds: Any) -> None:
 
 
 def _add_tvm(kinds: Any) -> None:
-    tvm = kinds.add_parser("tvm", help="import a float model through TVM", description=commands.import_tvm.__doc__)
-    tvm.add_argument("file", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
-    tvm.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    tvm.add_argument(
-        "--target",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="compile objects for a target listed by 'opwest targets'; repeatable (default: C, for any target)",
-    )
-    tvm.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
-    tvm.add_argument(
-        "--vectors",
-        metavar="N",
-        type=_vector_count,
-        default=8,
-        help="number of golden vectors (default: 8)",
-    )
+    tvm = kinds.add_parser("tvm", add_help=False)
+    tvm.add_argument("words", nargs=argparse.REMAINDER)
     add_output(tvm)
     tvm.set_defaults(function=commands.import_tvm)
 

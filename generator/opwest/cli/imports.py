@@ -22,7 +22,6 @@ from opwest.model.types.identifiers import MOST_CHARACTERS, fault_of_name
 
 if TYPE_CHECKING:
     from opwest.frontends.mlf.draft import TensorOption
-    from opwest.frontends.tvm import Imported
 
 
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -171,22 +170,6 @@ def _trained(done: models.Imported, model: str) -> str:
     return f"{shown}\nnext: opwest generate {manifest} -o app"
 
 
-def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Import a model through TVM; print progress on standard error."""
-    from opwest.frontends.tvm import Options
-    from opwest.frontends.tvm.child import import_in_child
-
-    _check_name(options, faults)
-    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _progress(options))
-    done = import_in_child(options.file, options.output, settings)
-    place = Location(str(options.file))
-    for remark in done.remarks:
-        faults.note(remark, place)
-    for warning in done.warnings:
-        faults.warning(warning, place, hint="check vectors.npz and 'tolerance' before using the model")
-    return Result(_words(done), {**dataclasses.asdict(done), "folder": str(done.folder)})
-
-
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model in microTVM's Model Library Format, versions 5, 6 and 7; TVM is not required."""
     from opwest.frontends import mlf
@@ -252,11 +235,3 @@ def _print_progress(text: str) -> None:
 
 def _no_progress(text: str) -> None:
     """Print nothing."""
-
-
-def _words(done: Imported) -> str:
-    manifest = done.folder / "manifest.yaml"
-    return (
-        f"{manifest}: {done.operators} operators, {done.steps} steps, {done.constant_bytes} bytes of constants\n"
-        f"next: opwest generate {manifest} -o app"
-    )

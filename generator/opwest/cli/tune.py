@@ -17,7 +17,7 @@ from opwest.base.result import Result
 from opwest.compiler.processors import CORES
 from opwest.compiler.selection.report import layer
 from opwest.runs.progress import make_progress
-from opwest.tuning.machines import core_of_board
+from opwest.tuning.boards import core_of_board
 from opwest.tuning.measure import measure_in_qemu
 from opwest.tuning.on_board import BoardRunner, measure_on_board
 from opwest.tuning.results import Measure

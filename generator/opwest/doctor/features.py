@@ -43,7 +43,7 @@ FEATURES = (
     Feature("run-host-32", "run --host --bits 32", (*_CORE, needs.compiler, needs.compiler_32)),
     Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, needs.single("llvmlite"))),
     Feature("import-models", "import tflite, import onnx", (*_CORE, needs.extra("models")), extra="models"),
-    Feature("import-tvm", "import tvm", (*_CORE, needs.extra("tvm")), extra="tvm"),
+    Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, needs.extra("tvm")), extra="tvm"),
     Feature(
         "import-npu",
         "import tflite --npu (Vela)",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import of models that TVM reads (TFLite, ONNX, Relax). The package tvm is imported on first use."""
+"""Import of Relax modules. The package tvm is imported on first use."""
 
-from opwest.frontends.tvm.convert import Imported, Options, import_model, import_module
+from opwest.frontends.tvm.convert import Imported, Options, import_module
 
-__all__ = ["Imported", "Options", "import_model", "import_module"]
+__all__ = ["Imported", "Options", "import_module"]

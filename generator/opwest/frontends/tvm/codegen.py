@@ -13,7 +13,8 @@ from typing import Any
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.frontends.tvm.read import fault, last_line
+from opwest.compiler.faults import fault
+from opwest.frontends.tvm.read import last_line
 from opwest.frontends.tvm.schedule import schedule_operator
 from opwest.frontends.tvm.steps import Steps
 from opwest.model.types.dtypes import DTYPES, round_to_float32
@@ -86,7 +87,7 @@ class Operators:
 
 
 def lower_operators(
-    functions: Mapping[str, Any], target: Any, place: str | None, progress: Callable[[int], None] = lambda _: None
+    functions: Mapping[str, Any], target: Any, progress: Callable[[int], None] = lambda _: None
 ) -> Operators:
     """Return TIR functions, scheduled and lowered to pointers and loops; call `progress` with the number done."""
     import tvm
@@ -99,8 +100,8 @@ def lower_operators(
                 module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: one}))
             lowered[name], scratch[name] = _plain_pointers(module[name])
         except Exception as error:
-            raise fault(f"cannot lower operator '{name}': {last_line(error)}", place) from None
-        _refuse_runtime(name, lowered[name], place)
+            raise fault(f"cannot lower operator '{name}': {last_line(error)}") from None
+        _refuse_runtime(name, lowered[name])
         progress(number)
     from tvm import tirx
 
@@ -167,18 +168,18 @@ def _plain_pointers(function: Any) -> tuple[Any, tuple[Scratch, ...]]:
     return tirx.PrimFunc(every, whole, ret_type=None, attrs=function.attrs), tuple(s for _, s in scratch)
 
 
-def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
+def _refuse_runtime(name: str, function: Any) -> None:
     """Raise OpwestError for functions that call TVM's runtime, or use types that C does not have."""
     text = function.script(show_meta=False)
     called = re.search(r"T\.(?:call_packed|tvm_call_packed|call_cpacked)\w*\(\s*\"([^\"]+)\"", text)
     if called:
-        raise fault(f"operator '{name}' requires '{called[1]}' of TVM's runtime, which opwest does not have", place)
+        raise fault(f"operator '{name}' requires '{called[1]}' of TVM's runtime, which opwest does not have")
     unknown = _NOT_IN_C.search(text)
     if unknown:
-        raise fault(f"operator '{name}' uses {unknown[1]}, which has no C type", place)
+        raise fault(f"operator '{name}' uses {unknown[1]}, which has no C type")
 
 
-def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place: str | None = None) -> str:
+def c_source(operators: Operators, writes: Mapping[str, int], remark: str) -> str:
     """Return the operators as one C file; `writes` counts the results of each."""
     parts = []
     for variable, function in operators.module.functions_items():
@@ -186,10 +187,10 @@ def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place
         try:
             text = _printed(variable, function)
         except Exception as error:
-            raise fault(f"cannot generate C code for operator '{name}': {last_line(error)}", place) from None
+            raise fault(f"cannot generate C code for operator '{name}': {last_line(error)}") from None
         match = _FUNCTION.search(text)
         if match is None or match[1] != PREFIX + name:
-            raise fault(f"cannot parse TVM's C code for operator '{name}'", place)
+            raise fault(f"cannot parse TVM's C code for operator '{name}'")
         parts.append(_definition(match, writes[name], len(operators.scratch[name])))
     math = "#include <math.h>\n" if any(_OF_MATH.search(part.partition("{")[2]) for part in parts) else ""
     return _HEAD.format(remark=remark, math=math) + "".join(sorted(parts))
@@ -271,7 +272,7 @@ def _float_literal(match: re.Match[str]) -> str:
     return f"({text}{suffix})" if text.startswith("-") else f"{text}{suffix}"
 
 
-def object_file(operators: Operators, target: Any, place: str | None) -> bytes:
+def object_file(operators: Operators, target: Any) -> bytes:
     """Return the operators as an object for the target that they were lowered for."""
     import tvm
 
@@ -282,4 +283,4 @@ def object_file(operators: Operators, target: Any, place: str | None) -> bytes:
             library.write_to_file(str(path), "o")
             return path.read_bytes()
     except Exception as error:
-        raise fault(f"cannot compile the operators with LLVM: {last_line(error)}", place) from None
+        raise fault(f"cannot compile the operators with LLVM: {last_line(error)}") from None

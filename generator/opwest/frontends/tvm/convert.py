@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of the import: read, lower, extract the steps, lower the operators, run a reference, write."""
+"""The stages of the import of a Relax module: lower, extract the steps, lower the operators, run a reference, write."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.faults import fault
 from opwest.compiler.folder import refuse_occupied, write_folder
-from opwest.compiler.names import ObjectFile, identifier
+from opwest.compiler.names import ObjectFile
 from opwest.compiler.output.checked import checker
-from opwest.frontends.tvm.read import APACHE_TVM, Port, Progress, Source, fault, require
+from opwest.frontends.tvm.read import Source, require_tvm
+
+Progress = Callable[[str], None]
 
 
 def _silent(_: str) -> None:
@@ -24,7 +27,7 @@ class Options:
     """The request for an import."""
 
     model: str | None = None
-    """The model's name; None: the file's."""
+    """The model's name; None: `model`."""
     targets: Sequence[str] = ()
     """Named targets to compile objects for; none: C, compiled with the application."""
     vectors: int = 8
@@ -44,18 +47,6 @@ class Imported:
     constant_bytes: int
     tvm_bytes: int
     """The bytes of storage that TVM's own memory plan allocates."""
-    remarks: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-def import_model(path: Path, folder: Path, options: Options | None = None) -> Imported:
-    """Import a TFLite or ONNX file. Raises OpwestError before anything is written."""
-    from opwest.frontends.tvm.read import read_model
-
-    options = options or Options()
-    refuse_occupied(folder)
-    options.progress(f"reading {path.name}")
-    return _convert(read_model(path), path.stem, folder, options)
 
 
 def import_module(
@@ -73,17 +64,15 @@ def import_module(
     from opwest.frontends.tvm.layouts import channels_first
     from opwest.frontends.tvm.lower import check_static, main_function
 
-    require([APACHE_TVM])
+    require_tvm()
+    options = options or Options()
     refuse_occupied(folder)
-    check_static(module, None)
-    parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module, None).params]
-    named = tuple(Port(name) for name in inputs or parameters)
-    results = tuple(Port(name) for name in outputs or ())
-    source = Source("relax", None, b"", channels_first(module), named, results)
-    return _convert(source, "model", folder, options or Options())
+    check_static(module)
+    parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module).params]
+    return _convert(Source(channels_first(module), tuple(inputs or parameters), tuple(outputs or ())), folder, options)
 
 
-def _convert(source: Source, stem: str, folder: Path, options: Options) -> Imported:
+def _convert(source: Source, folder: Path, options: Options) -> Imported:
     import tvm
 
     from opwest.compiler.folder import npz
@@ -100,29 +89,28 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     from opwest.frontends.tvm.steps import extract_steps
     from opwest.frontends.tvm.vectors import make_vectors
 
-    progress, place = options.progress, source.place
+    progress = options.progress
     progress("lowering the graph")
     generic = tvm.target.Target("c")
     module = lower_graph(source, generic)
-    steps = extract_steps(module, place)
+    steps = extract_steps(module)
     if not steps.steps:
-        raise fault("the model has no operators", place)
+        raise fault("the model has no operators")
     functions = functions_of(module, steps)
     files: dict[str, bytes] = {}
     objects = []
-    what = Path(place).name if place else "a Relax module"
-    origin = f"Imported from {what} by `opwest import tvm`, with TVM {tvm.__version__}."
+    origin = f"Imported from a Relax module with TVM {tvm.__version__}."
     operators = None
     targets: list[str | None] = [*options.targets] or [None]
     for name in targets:
         target = generic if name is None else tvm_target(name)
         suffix = "" if name is None else f" for {name}"
-        operators = lower_operators(functions, target, place, _counting(progress, len(functions), suffix))
+        operators = lower_operators(functions, target, _counting(progress, len(functions), suffix))
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
-            files[file] = c_source(operators, results_of(steps), f"{origin} You can edit it.", place).encode()
+            files[file] = c_source(operators, results_of(steps), f"{origin} You can edit it.").encode()
         else:
-            files[file] = object_file(operators, target, place)
+            files[file] = object_file(operators, target)
         objects.append(ObjectFile(file, name))
     assert operators is not None
     names = name_tensors(steps, source)
@@ -130,7 +118,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
         vectors = make_vectors(source, steps, options.vectors)
-    model = options.model or identifier(stem, "model")
+    model = options.model or "model"
     if steps.constants:
         files["constants.npz"] = npz({names.of[t]: t.content for t in steps.constants})
     if vectors is not None:
@@ -138,10 +126,10 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
         files["vectors.npz"] = npz(
             {names.of[t]: _stack(values, i) for tensors, values in cases for i, t in enumerate(tensors)}
         )
-    text = manifest_text(model, steps, names, source, operators.scratch, objects, vectors, origin)
+    text = manifest_text(model, steps, names, operators.scratch, objects, vectors, origin)
     files["manifest.yaml"] = text.encode()
     progress(f"writing {folder}")
-    write_folder(folder, files, checker(["manifest.yaml"], place or ""))
+    write_folder(folder, files, checker(["manifest.yaml"], ""))
     return Imported(
         folder,
         model,
@@ -150,8 +138,6 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
         len(steps.steps),
         sum(t.content.nbytes for t in steps.constants),
         steps.shared_bytes,
-        source.remarks,
-        () if vectors is None or vectors.warning is None else (vectors.warning,),
     )
 
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
-from opwest.frontends.tvm.read import Source, fault, last_line
+from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.compiler.faults import fault
+from opwest.frontends.tvm.read import Source, last_line
 
 _LOWERED = {
     "relax.call_tir",
@@ -23,8 +24,7 @@ def lower_graph(source: Source, target: Any) -> Any:
     import tvm
     from tvm.relax import transform
 
-    module, place = source.module, source.place
-    check_static(module, place, source.where)
+    module = source.module
     legalize = [
         transform.DecomposeOpsForInference(),
         transform.CanonicalizeBindings(),
@@ -47,26 +47,26 @@ def lower_graph(source: Source, target: Any) -> Any:
         with target:
             module = tvm.transform.Sequential(legalize)(module)
     except Exception as error:
-        raise fault(f"cannot lower the model to operators: {last_line(error)}", place) from None
-    _check_lowered(module, source)
+        raise fault(f"cannot lower the model to operators: {last_line(error)}") from None
+    _check_lowered(module)
     try:
         with target:
             return tvm.transform.Sequential(fuse)(module)
     except Exception as error:
-        raise fault(f"cannot fuse the operators: {last_line(error)}", place) from None
+        raise fault(f"cannot fuse the operators: {last_line(error)}") from None
 
 
-def main_function(module: Any, place: str | None) -> Any:
+def main_function(module: Any) -> Any:
     """Return the function that is the model."""
     for variable, function in module.functions_items():
         if variable.name_hint == "main" and type(function).__name__ == "Function":
             return function
-    raise fault("the module has no Relax function 'main'", place)
+    raise fault("the module has no Relax function 'main'")
 
 
-def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
+def check_static(module: Any) -> None:
     """Raise OpwestError for tensors of dynamic shape, and for values that are not tensors."""
-    main = main_function(module, place)
+    main = main_function(module)
     found = [
         f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
     ]
@@ -74,29 +74,29 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
         for binding in _bindings(main):
             decided = _decided_at_run_time(binding.value, module)
             if decided:
-                found.append(f"unsupported control flow at run time: {decided[0]}{where(decided[1])}")
+                found.append(f"unsupported control flow at run time: {decided}")
                 break
             reasons = list(_fault(binding.var.ty))
             if reasons:
                 name = _operator_name(binding.value)
-                found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
+                found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}")
                 break  # later bindings depend on it
-    _raise(found, place)
+    _raise(found)
 
 
-def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
-    """Return the description and name of a binding with a branch or a recursion; None for others."""
+def _decided_at_run_time(value: Any, module: Any) -> str | None:
+    """Return the description of a binding with a branch or a recursion; None for others."""
     if type(value).__name__ == "If":
-        return "a branch", "if"
+        return "a branch"
     called = getattr(value, "op", None)
     if called is None or type(called).__name__ != "GlobalVar" or type(module[called]).__name__ != "Function":
         return None
-    return ("a loop", "while") if "while" in called.name_hint else ("a call of a function", called.name_hint)
+    return "a loop" if "while" in called.name_hint else "a call of a function"
 
 
-def _raise(found: list[str], place: str | None) -> None:
+def _raise(found: list[str]) -> None:
     if found:
-        raise OpwestError(Diagnostic("error", text, Location(place) if place else None) for text in found)
+        raise OpwestError(Diagnostic("error", text) for text in found)
 
 
 def _fault(kind: Any) -> Iterator[str]:
@@ -131,16 +131,16 @@ def _operator_name(value: Any) -> str:
     return name.removeprefix("relax.").removeprefix("topi.").removeprefix("nn.")
 
 
-def _check_lowered(module: Any, source: Source) -> None:
+def _check_lowered(module: Any) -> None:
     """Raise OpwestError for operators that TVM did not lower."""
     found = []
-    for binding in _bindings(main_function(module, source.place)):
+    for binding in _bindings(main_function(module)):
         operator = getattr(binding.value, "op", None)
         name = getattr(operator, "name", "")
         if name.startswith("relax.") and name not in _LOWERED:
             kind = binding.var.ty
             found.append(
                 f"operator {_operator_name(binding.value)}, which writes {binding.var.name!r} ({kind}), "
-                f"has no lowering in TVM{source.where(_operator_name(binding.value))}"
+                "has no lowering in TVM"
             )
-    _raise(found, source.place)
+    _raise(found)

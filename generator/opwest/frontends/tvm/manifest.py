@@ -10,7 +10,7 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.names import ObjectFile, free_name, identifier, opening
 from opwest.frontends.tvm.codegen import PREFIX, Scratch
-from opwest.frontends.tvm.read import Port, Source
+from opwest.frontends.tvm.read import Source
 from opwest.frontends.tvm.steps import Step, Steps, Tensor
 from opwest.frontends.tvm.vectors import Vectors
 from opwest.manifest import writer
@@ -36,7 +36,7 @@ def name_tensors(steps: Steps, source: Source) -> Names:
         ("output", steps.outputs, source.outputs),
     ):
         for tensor, port in zip(tensors, _ports(ports, len(tensors)), strict=True):
-            give(tensor, identifier(port.name, role))
+            give(tensor, identifier(port, role))
     for number, tensor in enumerate(steps.constants):
         give(tensor, f"constant_{number}")
     for number, tensor in enumerate(steps.intermediates):
@@ -44,15 +44,14 @@ def name_tensors(steps: Steps, source: Source) -> Names:
     return Names(names)
 
 
-def _ports(ports: Sequence[Port], count: int) -> Sequence[Port]:
-    return ports if len(ports) == count else [Port("")] * count
+def _ports(ports: Sequence[str], count: int) -> Sequence[str]:
+    return ports if len(ports) == count else [""] * count
 
 
 def manifest_text(
     model: str,
     steps: Steps,
     names: Names,
-    source: Source,
     scratch: Mapping[str, tuple[Scratch, ...]],
     objects: Sequence[ObjectFile],
     vectors: Vectors | None,
@@ -61,14 +60,14 @@ def manifest_text(
     """Return the manifest; ends with a line end."""
     operators = _operators(steps)
     return writer.document(
-        opening(model, origin, source.remarks),
+        opening(model, origin, ()),
         ["objects:", *(line for one in objects for line in writer.object_entry([one.name], one.target))],
         [
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key, scratch.get(key[0], ()))),
         ],
         _constants(steps, names),
-        _run(steps, operators, names, source),
+        _run(steps, operators, names),
         () if vectors is None else _tests(vectors, steps, names),
     )
 
@@ -82,11 +81,10 @@ def _constants(steps: Steps, names: Names) -> Iterator[str]:
         yield f"  {name}: {writer.flow_map({'file': 'constants.npz', 'key': name})}"
 
 
-def _run(steps: Steps, operators: Mapping[_Key, str], names: Names, source: Source) -> Iterator[str]:
+def _run(steps: Steps, operators: Mapping[_Key, str], names: Names) -> Iterator[str]:
     yield "run:"
-    for role, tensors, ports in (("inputs", steps.inputs, source.inputs), ("outputs", steps.outputs, source.outputs)):
-        given = zip(tensors, _ports(ports, len(tensors)), strict=True)
-        yield from writer.interface(role, {names.of[tensor]: _interface(tensor, port) for tensor, port in given})
+    for role, tensors in (("inputs", steps.inputs), ("outputs", steps.outputs)):
+        yield from writer.interface(role, {names.of[tensor]: _interface(tensor) for tensor in tensors})
     yield "  steps:"
     for step in steps.steps:
         yield from writer.step(operators[_key(step)], [names.of[t] for t in step.arguments])
@@ -134,12 +132,8 @@ def _operator(name: str, key: _Key, scratch: Sequence[Scratch]) -> Iterator[str]
     return writer.operator(name, keys, arguments)
 
 
-def _interface(tensor: Tensor, port: Port) -> writer.Keys:
-    keys = {"dtype": tensor.dtype, "shape": writer.shape_of(tensor.shape)}
-    if port.quantization is not None and tensor.dtype in ("int8", "uint8", "int16"):
-        scale, zero = port.quantization
-        keys["quantization"] = writer.flow_map({"scale": repr(scale), "zero_point": str(zero)})
-    return keys
+def _interface(tensor: Tensor) -> writer.Keys:
+    return {"dtype": tensor.dtype, "shape": writer.shape_of(tensor.shape)}
 
 
 def _tests(vectors: Vectors, steps: Steps, names: Names) -> Iterator[str]:

@@ -9,8 +9,8 @@ from math import prod
 from typing import Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.faults import fault
 from opwest.frontends.tvm.lower import main_function
-from opwest.frontends.tvm.read import fault
 
 Role = Literal["input", "output", "constant", "intermediate"]
 
@@ -56,15 +56,14 @@ class Steps:
         return list(dict.fromkeys(found))
 
 
-def extract_steps(module: Any, place: str | None) -> Steps:
+def extract_steps(module: Any) -> Steps:
     """Return the steps of a module from `lower_graph`."""
-    return _Walk(main_function(module, place), place).result()
+    return _Walk(main_function(module)).result()
 
 
 class _Walk:
-    def __init__(self, main: Any, place: str | None) -> None:
+    def __init__(self, main: Any) -> None:
         self.main = main
-        self.place = place
         self.found = Steps()
         self.known: dict[Any, Any] = {}
         self.constants: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
@@ -104,7 +103,7 @@ class _Walk:
             return self._look(value.args[0])
         if name.startswith("relax.memory.kill_"):
             return None
-        raise fault(f"operator {name}, which writes {binding.var.name!r}, was not lowered by TVM", self.place)
+        raise fault(f"operator {name}, which writes {binding.var.name!r}, was not lowered by TVM")
 
     def _look(self, value: Any) -> Any:
         kind = type(value).__name__
@@ -136,7 +135,7 @@ class _Walk:
         results = [t for t in arguments if t not in self.written]
         name = call.op.name_hint
         if not results or list(arguments[-len(results) :]) != results:
-            raise fault(f"unsupported operator '{name}': it modifies an argument in place", self.place)
+            raise fault(f"unsupported operator '{name}': it modifies an argument in place")
         for tensor in arguments:
             if tensor.role == "constant" and tensor not in self.found.constants:
                 self.found.constants.append(tensor)
