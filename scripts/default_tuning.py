@@ -25,8 +25,7 @@ from opwest.compiler.selection.costs import kind_of
 from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import DEFAULTS, Tables, merged, read_tables, text_of
 from opwest.imports.prepare import prepare, program_of
-from opwest.tuning.emulator import LIBRARY, compiled, functions_of
-from opwest.tuning.measure import distinct, measure
+from opwest.tuning.measure import LIBRARY, compiled, distinct, functions_of, measure
 from opwest.tuning.results import table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from opwest.model.types.identifiers import member_name
+from opwest.model.types.c_names import member_name
 
 # Macros and types of compilers, C libraries, CMSIS, Zephyr and vendors, and names that the rule must keep apart.
 INPUTS = """KERNEL m_KERNEL BUFSIZ PRId32 SCNu8 FLASH ADC1 GPIOA SysTick CoreDebug NVIC_SetPriority

@@ -85,6 +85,6 @@ def _sections(lines: list[str]) -> dict[str, list[str]]:
 
 def answers(file: Path, inputs: Array) -> Array:
     """Return the scores of features, [runs, 1, 12], from LiteRT's reference kernels; without LiteRT, from opwest."""
-    from opwest.imports.answers import answers as answers_of_model
+    from opwest.imports.comparison import answers as answers_of_model
 
     return np.stack([case[0] for case in answers_of_model(file, [[one[None]] for one in inputs])])

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from campaign import sized
 from opwest.base.diagnostics import Diagnostics
-from opwest.plan import queues
 from opwest.plan import schedule as order
+from opwest.plan import schedule as queues
 from opwest.plan import schedule as scheduling
 from opwest.plan.memory import plan_model
 from opwest.plan.schedule import Hold

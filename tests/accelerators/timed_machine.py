@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opwest.model.types.devices import Device
 from opwest.model.types.model import Model, Step
+from opwest.model.types.sections import Device
 from opwest.plan.schedule import Schedule
 from plan_checks import check
 

@@ -15,8 +15,8 @@ from opwest.bundles.slots import Slot
 from opwest.bundles.toolchain import machine_options
 from opwest.model.inputs.targets import make_target
 from opwest.objects.targets import named_targets
-from opwest.tuning.emulator import HERE as QEMU
 from opwest.tuning.machines import MACHINES
+from opwest.tuning.measure import HERE as QEMU
 from requirements_support import need, need_x86_64
 from session_support import made_once, session_folder
 

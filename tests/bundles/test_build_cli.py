@@ -9,8 +9,7 @@ import pytest
 from bundle_images import DIGITS as MANIFEST_OF_DIGITS
 from bundle_images import HOST_SLOT, need_host, small_model
 from opwest.bundles.format import pack, unpack
-from opwest.bundles.libraries import Library
-from opwest.bundles.toolchain import machine_options
+from opwest.bundles.toolchain import Library, machine_options
 from opwest.bundles.zephyr_build import _command, _options
 from opwest.cli.bundle_options import MAKE, PERMITTED, SIGN
 from opwest.cli.main import main

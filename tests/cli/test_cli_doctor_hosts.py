@@ -12,7 +12,7 @@ import pytest
 from doctor_machines import script
 from opwest.base import commands
 from opwest.doctor import machine as examined
-from opwest.doctor import system, toolchains
+from opwest.doctor import system, zephyr
 from opwest.doctor.machine import Port
 
 pytestmark = pytest.mark.slow
@@ -150,9 +150,9 @@ def registry(values):
 def test_sdk_of_the_registry_of_windows(machine, tmp_path, monkeypatch):
     values = []
     monkeypatch.setitem(sys.modules, "winreg", registry(values))
-    monkeypatch.setattr(toolchains.sys, "platform", "win32")
-    assert toolchains.find_sdks() == ()
+    monkeypatch.setattr(zephyr.sys, "platform", "win32")
+    assert zephyr.find_sdks() == ()
     machine.sdk(tmp_path / "sdk", "0.17.0", "arm-zephyr-eabi")
     values += [str(tmp_path / "sdk" / "cmake"), str(tmp_path / "absent")]
-    [found] = toolchains.find_sdks()
+    [found] = zephyr.find_sdks()
     assert (found.version, found.folder, found.builds("arm")) == ("0.17.0", tmp_path / "sdk", True)

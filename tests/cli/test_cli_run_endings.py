@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from campaign import sized
 from golden_support import PROJECTS, generate_project
-from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.elements import numbers_from
+from opwest.model.types.dtypes import DTYPES, numbers_from
 from opwest.runs import processes
 from opwest.runs.processes import Status, run_program
 from requirements_support import need_compiler

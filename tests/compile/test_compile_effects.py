@@ -14,7 +14,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.resources import script
 from opwest.bundles.checks import check_effects
 from opwest.bundles.image import Unit
-from opwest.bundles.libraries import Libraries, Library
+from opwest.bundles.toolchain import Libraries, Library
 from opwest.cli.main import main
 from opwest.model.types.builds import SourceFile, TargetBuild
 from opwest.objects.inspect import read_member

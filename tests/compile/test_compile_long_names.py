@@ -8,7 +8,7 @@ from campaign import sized
 from golden_support import generate_quickly
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.model.types.identifiers import MOST_CHARACTERS
+from opwest.model.types.c_names import MOST_CHARACTERS
 from opwest.pipeline import run
 from opwest.project.request import Request
 from opwest.runs.connection import write_services

@@ -8,7 +8,7 @@ import names_project
 import pytest
 from c_support import STRICT, build, compile_all, includes, portable_sources, run
 from golden_support import generate_quickly
-from opwest.model.types.identifiers import fault_of_name, member_name
+from opwest.model.types.c_names import fault_of_name, member_name
 from requirements_support import need_compiler
 
 HEADERS = """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign

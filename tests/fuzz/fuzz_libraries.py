@@ -18,8 +18,8 @@ from fuzz_readers import Read, Reader, messages, plain
 from mlf_mutations import VARIANTS, content_of, examine, mutated
 from opwest.base.diagnostics import OpwestError
 from opwest.frontends.mlf import c_text, packed, processor, wrapper
-from opwest.frontends.mlf.corrections import corrected
-from opwest.frontends.mlf.params import read_params
+from opwest.frontends.mlf.code import corrected
+from opwest.frontends.mlf.metadata import read_params
 from opwest.frontends.mlf.ports import read_relay
 
 _TOKENS = re.compile(rb"\w+|[^\w\s]|\s+")

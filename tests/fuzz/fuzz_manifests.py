@@ -9,7 +9,7 @@ from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
 from golden_support import GOLDEN
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.cli.summary import summary
+from opwest.cli.check import summary
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.project.lock import Lock
 from opwest.render.project_files import project_record, render_project

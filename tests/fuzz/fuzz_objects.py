@@ -16,8 +16,8 @@ from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.rename import rename_symbols
 from opwest.objects.report import as_json, as_text
+from opwest.objects.rewriting import rename_symbols
 from opwest.objects.stack import read_su, stack_usage
 
 _SOURCE = """\

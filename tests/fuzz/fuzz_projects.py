@@ -10,8 +10,8 @@ from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
 from golden_support import lock_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.base.project_files import ProjectFile
-from opwest.cli.regenerate import UpdateRequest, update_project
+from opwest.base.files import ProjectFile
+from opwest.cli.update import UpdateRequest, update_project
 from opwest.project import disk
 from opwest.project.journal import Change, Journal
 from opwest.project.lock import Lock

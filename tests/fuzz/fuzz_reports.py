@@ -17,16 +17,16 @@ from fuzz_objects import compiled
 from fuzz_readers import Read, Reader, messages
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.plan import greedy, planner
-from opwest.plan.judge import judged
+from opwest.plan.fixed import judged
 from opwest.plan.tables import blocks_of, read_table, written_table
 from opwest.plan.verify import verify
 from opwest.report import data
 from opwest.report.changes import compare
 from opwest.report.files import is_report, read_report, to_json, write_report
-from opwest.report.images import add_images
 from opwest.report.measured import add_measured
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
+from opwest.report.sizes import add_images
 from report_support import HOSTILE, buffer, model, profile_json, report_of, results_json, step
 
 _EMBEDDED = re.compile(rb'(<(?:script|metadata)\b[^>]*\bid="opwest-report-data"[^>]*>)(.*?)(</)', re.DOTALL)

@@ -16,7 +16,7 @@ from graphs.planned import Planned, RefusedError
 from models.onnx_support import session
 from models.oracle import litert
 from opwest.base.diagnostics import OpwestError
-from opwest.compiler.emission.registry import PROCESSORS, VARIANTS
+from opwest.compiler.emission.function import PROCESSORS, VARIANTS
 from opwest.compiler.reference.run import outputs_of, run_graph
 from opwest.compiler.request import Options
 from opwest.imports import convert

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import numpy as np
-from opwest.tuning import emulator
+from opwest.tuning import measure
 from opwest.tuning.machines import MACHINES
 
 CORES = {"mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
@@ -143,27 +143,27 @@ class Images:
         machine = MACHINES[CORES[self.core]]
         writer = _Writer()
         objects = []
-        words = [*machine.compiler, *emulator.FLAGS, "-w", "-O1", "-I", str(emulator.HERE)]
+        words = [*machine.compiler, *measure.FLAGS, "-w", "-O1", "-I", str(measure.HERE)]
         for number, (_, planned, content, cases, expected) in enumerate(waiting):
             source = folder / f"operators_{number}.c"
             source.write_text(content, encoding="utf-8")
             names = [f"-D{one}=g{number}_{one}" for one in planned.symbols]
             objects.append(source.with_suffix(".o"))
-            emulator.execute([*words, *names, "-c", str(source), "-o", str(objects[-1])])
+            measure.execute([*words, *names, "-c", str(source), "-o", str(objects[-1])])
             writer.model(number, planned, cases, expected)
         writer.write(folder)
-        for source in (folder / "candidates.c", emulator.HERE / machine.start, emulator.HERE / "measure.c"):
+        for source in (folder / "candidates.c", measure.HERE / machine.start, measure.HERE / "measure.c"):
             objects.append(folder / f"{source.stem}.o")
-            emulator.execute([*words, "-c", str(source), "-o", str(objects[-1])])
-        emulator.execute([*words, "-c", "content.S", "-o", "content.o"], folder)
+            measure.execute([*words, "-c", str(source), "-o", str(objects[-1])])
+        measure.execute([*words, "-c", "content.S", "-o", "content.o"], folder)
         starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
-        link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{emulator.HERE / 'image.ld'}"]
+        link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{measure.HERE / 'image.ld'}"]
         image = folder / "image.elf"
         files = [*map(str, objects), str(folder / "content.o")]
-        emulator.execute([*words, *link, *starts, *files, *machine.libraries, "-o", str(image)])
+        measure.execute([*words, *link, *starts, *files, *machine.libraries, "-o", str(image)])
         run = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
         run += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image)]
-        rows = [line.split() for line in emulator.execute(run).splitlines() if line.startswith("candidate ")]
+        rows = [line.split() for line in measure.execute(run).splitlines() if line.startswith("candidate ")]
         assert len(rows) == len(writer.owners), f"{len(rows)} of {len(writer.owners)} cases ended on {self.core}"
         found = {}
         for owner, row in zip(writer.owners, rows, strict=True):

@@ -23,7 +23,7 @@ from graphs.shrink import keep, stored  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
 from models.oracle import litert  # noqa: E402
 from opwest.base.diagnostics import OpwestError  # noqa: E402
-from opwest.compiler.lowering import unused_channels  # noqa: E402
+from opwest.compiler.lowering import passes  # noqa: E402
 from opwest.compiler.request import Options  # noqa: E402
 from opwest.imports.convert import import_model  # noqa: E402
 
@@ -70,15 +70,15 @@ def aborting(content, cases):
 
 def test_a_fault_is_shrunk_and_stored(tmp_path, monkeypatch):
     """A wrong pass is found in a graph of many operators, which is reduced to a few."""
-    right = unused_channels._read
+    right = passes._read
 
     def wrong(reader, value, needed):
         found = right(reader, value, needed)
         found[: len(found) // 2] = False
         return found
 
-    monkeypatch.setattr(unused_channels, "_read", wrong)
-    monkeypatch.setattr(unused_channels, "UNIT", 1)
+    monkeypatch.setattr(passes, "_read", wrong)
+    monkeypatch.setattr(passes, "UNIT", 1)
     monkeypatch.setattr(shrink, "STORE", tmp_path / "store")
     runner = Runner(tmp_path, {})
     for seed in range(40):

@@ -13,7 +13,7 @@ import pytest
 from opwest.base.diagnostics import OpwestError
 from opwest.frontends.mlf import Options, import_mlf
 from opwest.frontends.mlf.draft import TensorOption
-from opwest.frontends.mlf.tar import MEMBER_BYTES
+from opwest.frontends.mlf.library import MEMBER_BYTES
 
 USMP = made.usmp()
 TAR = made.tar_of(USMP)

@@ -5,7 +5,7 @@ import dataclasses
 
 from opwest.compiler.ir.operations import Pool
 from opwest.compiler.ir.program import Program, Value
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.selection.block import Layouts, Part, block_of, part_of
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.tuning import random_layers

@@ -10,7 +10,7 @@ from kernels import reference
 from kernels.chains import chain, has_pool_with_other_divisors, striped
 from kernels.padded_layers import DTYPES, KINDS, padded_layer
 from kernels.variants import candidate, candidates_of, check, variant_of
-from opwest.compiler.emission.registry import VARIANTS
+from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.execution.run import run_program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import emit_program

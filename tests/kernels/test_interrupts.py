@@ -9,12 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from campaign import sized
-from opwest.compiler.output.emit import emit_program
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates, emit_program
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from opwest.tuning.measure import run
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")

@@ -5,9 +5,9 @@ import numpy as np
 from kernels import reference
 from opwest.compiler.output.emit import emit_program
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from opwest.tuning.measure import run
 from requirements_support import need
 
 FLAGS = ("-Os", "-Wconversion", "-Werror")

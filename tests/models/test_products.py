@@ -11,7 +11,7 @@ from models.layers import ACTIVATIONS, KINDS, dilation, float_lstm, operands, pr
 from models.made import Model, of_one
 from models.oracle import litert
 from opwest.compiler.ir.operations import ConvolutionSum
-from opwest.compiler.lowering.hybrid_weights import dequantise_weights
+from opwest.compiler.lowering.conversions import dequantise_weights
 from opwest.frontends.tflite.read import read_tflite
 
 

@@ -43,7 +43,7 @@ def onnx_model(kind, dtype, **options):
 def planted(monkeypatch, code):
     """Let the process of a runtime end with an exit code, whether the runtime is installed or not."""
     monkeypatch.setattr(runtimes, "name_of", lambda format_: "LiteRT 9.9")
-    monkeypatch.setattr("opwest.imports.references.name_of", lambda format_: "LiteRT 9.9")
+    monkeypatch.setattr("opwest.imports.vectors.name_of", lambda format_: "LiteRT 9.9")
     monkeypatch.setattr(runtimes, "_run", lambda command, request: (code, b""))
 
 

@@ -16,14 +16,9 @@ from opwest.compiler import folder as checker  # noqa: E402
 from opwest.compiler.ir import movement  # noqa: E402
 from opwest.compiler.ir import verify as rules  # noqa: E402
 from opwest.compiler.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
-from opwest.compiler.lowering import (  # noqa: E402
-    fused_sums,
-    lower,
-    simplify,
-    unused_channels,
-)
+from opwest.compiler.lowering import lower, passes, simplify  # noqa: E402
 from opwest.compiler.lowering.builder import LOWERINGS  # noqa: E402
-from opwest.compiler.lowering.net import with_options  # noqa: E402
+from opwest.compiler.lowering.simplify import with_options  # noqa: E402
 from opwest.compiler.request import Options  # noqa: E402
 from opwest.compiler.selection import block, joins, segments  # noqa: E402
 from opwest.imports import convert, prepare  # noqa: E402
@@ -114,8 +109,8 @@ def test_unused_channels(model, tmp_path, monkeypatch, plant):
         needed[: len(needed) // 2] = False
         return needed
 
-    plant("_read", without_the_first_half, unused_channels)
-    monkeypatch.setattr(unused_channels, "UNIT", 1)
+    plant("_read", without_the_first_half, passes)
+    monkeypatch.setattr(passes, "UNIT", 1)
     message, expected = failure(model, tmp_path)
     assert message.startswith("the pass 'unused channels' is wrong at operator ")
     assert expected == "a value that loses channels is read by layers only, which read none of these channels"
@@ -123,7 +118,7 @@ def test_unused_channels(model, tmp_path, monkeypatch, plant):
 
 def test_fused_sums(model, tmp_path, monkeypatch):
     def wrong(program):
-        made = fused_sums.fuse_sums(program)
+        made = passes.fuse_sums(program)
         assert made is not program
         made.operations = [
             dataclasses.replace(one, place=1 - one.place) if isinstance(one, ConvolutionSum) else one
@@ -131,7 +126,7 @@ def test_fused_sums(model, tmp_path, monkeypatch):
         ]
         return made
 
-    monkeypatch.setattr(prepare, "PASSES", (unused_channels.remove_unused_channels, wrong))
+    monkeypatch.setattr(prepare, "PASSES", (passes.remove_unused_channels, wrong))
     message, expected = failure(model, tmp_path)
     assert message == (
         "the pass 'fused sums' is wrong at operator 4 (CONV_2D), result 'tensor_13', 5 (SUB), result 'tensor_14': "

@@ -9,9 +9,8 @@ from opwest.compiler.execution.run import run_program
 from opwest.compiler.graph.types import Tensor
 from opwest.compiler.ir.elements import Arithmetic
 from opwest.compiler.ir.movement import RESULT, Axis, Move, Region
-from opwest.compiler.ir.operations import Clamp, Convolution, Copy, Elementwise, MatrixProduct
+from opwest.compiler.ir.operations import Clamp, Convolution, Copy, Elementwise, MatrixProduct, Reduce
 from opwest.compiler.ir.program import Program, Value, extent_of, rows_of
-from opwest.compiler.ir.rows import Reduce
 from opwest.compiler.ir.verify import RULES, Broken, verify
 from opwest.compiler.semantics.windows import Window
 

@@ -9,7 +9,7 @@ from typing import Any
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics
 from opwest.project.request import Examination, Request
-from opwest.report import data, make
+from opwest.report import collect, data
 from opwest.report.files import decode, encode
 from opwest.report.measured import add_measured
 
@@ -60,7 +60,7 @@ def report_of(*models: data.Model) -> data.Report:
 
 def example(path: Path = TWO_NPUS) -> data.Report:
     faults = Diagnostics()
-    return make.report_of(make.read_inputs([path], faults), [], faults)
+    return collect.report_of(collect.read_inputs([path], faults), [], faults)
 
 
 def examined(path: Path) -> Examination:

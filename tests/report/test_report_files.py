@@ -12,7 +12,7 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from json_rows import text_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.report import data, make
+from opwest.report import collect, data
 from opwest.report.files import decode, encode, is_report, read_report, to_json, write_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
@@ -110,7 +110,7 @@ def test_golden_json(name, tmp_path, request) -> None:
     """Checksums are recomputed, not stored. `make golden` stores the reports."""
     faults = Diagnostics()
     manifests = copy_project(name, tmp_path / "source")
-    made = make.report_of(make.read_inputs(manifests, faults), [], faults)
+    made = collect.report_of(collect.read_inputs(manifests, faults), [], faults)
     value = json.loads(pretty_json(data.Report("VERSION", made.models, made.stale), None))
     for described, manifest in zip(value["models"], manifests, strict=True):
         for row in described["inputs"]:

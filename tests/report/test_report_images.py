@@ -11,8 +11,8 @@ from opwest.objects.elf import parse_elf
 from opwest.objects.library_symbols import is_float_code
 from opwest.report import data, sizes
 from opwest.report.changes import compare
-from opwest.report.images import HELPERS, OWN, add_images
 from opwest.report.page import page
+from opwest.report.sizes import HELPERS, OWN, add_images
 from report_support import model, report_of, step
 from requirements_support import need
 

@@ -14,7 +14,7 @@ from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_rows
 from opwest.report.memory_map import live_bytes
 from opwest.report.page import page
 from opwest.report.sizes import ram_rows
-from opwest.report.step_graph import MOST_STEPS, Edge, edges_of, graph_row
+from opwest.report.timeline import MOST_STEPS, Edge, edges_of, graph_row
 from report_support import buffer, examined, example, model, report_of, step
 
 # --- Geometry: the drawing equals the plan

@@ -75,7 +75,7 @@ def test_planted_imports_break_their_contracts(copy):
         "opwest.frontends.mlf.graph -> tvm",
         "opwest.compiler.names -> onnx",
         "opwest.compiler.reference.run -> opwest.compiler.emission.depthwise",
-        "opwest.frontends.vela.file -> opwest.frontends.mlf.tar",
+        "opwest.frontends.vela.file -> opwest.frontends.mlf.library",
         "novelty",  # a package without a layer
     ):
         assert planted in printed

@@ -17,7 +17,7 @@ import pytest
 from bundle_support import MACHINES, SLOT_SIZE, bundle, digits_model, private_key
 from cover import configured
 from opwest.cli.main import main
-from opwest.runs.images import RunningImage
+from opwest.runs.connection import RunningImage
 from requirements_support import need
 from zephyr_support import ROOT, Built, need_smp
 

@@ -15,7 +15,7 @@ import pytest
 from cover import configured
 from models.oracle import litert
 from models.real import model_file, structured_and_random
-from opwest.tuning.emulator import built_plugin
+from opwest.tuning.measure import built_plugin
 from requirements_support import need
 from zephyr_support import ROOT
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from cover import configured
-from opwest.runs.images import RunningImage
+from opwest.runs.connection import RunningImage
 from requirements_support import need
 
 pytestmark = pytest.mark.zephyr

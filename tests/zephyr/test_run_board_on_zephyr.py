@@ -10,7 +10,7 @@ import pytest
 from compile.bfloat16_support import X, Y, bits_of, write_project
 from cover import configured
 from examples.example_files import held_out_of
-from opwest.runs.images import RunningImage
+from opwest.runs.connection import RunningImage
 from requirements_support import need
 
 pytestmark = pytest.mark.zephyr

@@ -18,9 +18,9 @@ need("tflite", "smpclient", "qemu-system-arm")
 
 from models.made import Model  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
-from opwest.compiler.emission.registry import VARIANTS, Variant  # noqa: E402
+from opwest.compiler.emission.function import VARIANTS, Variant  # noqa: E402
 from opwest.compiler.ir.operations import Pool  # noqa: E402
-from opwest.runs.images import RunningImage  # noqa: E402
+from opwest.runs.connection import RunningImage  # noqa: E402
 from opwest.runs.west import Build  # noqa: E402
 
 BOARD = "mps2/an385"

@@ -40,7 +40,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.project.request import Examination, Request, of_variant
 from opwest.project.templates import read_own_templates
 from opwest.render.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
-from opwest.render.tables.states import used_pools
+from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.variants import variant_folder
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.bundles.image import Unit, named_symbols
-from opwest.bundles.libraries import Libraries
+from opwest.bundles.toolchain import Libraries
 from opwest.model.types.builds import TargetBuild
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.files import retried
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.open_files import retried
 
 MAGIC, SIGNATURES_MAGIC = b"OPWB", b"OPWS"
 VERSION = 1

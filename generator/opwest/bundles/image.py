@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from opwest.base.diagnostics import Location
 from opwest.base.resources import resource
-from opwest.bundles.libraries import Libraries, Library
-from opwest.bundles.toolchain import Toolchain
+from opwest.bundles.toolchain import Libraries, Library, Toolchain
 from opwest.model.types.builds import ANY_TARGET, TargetBuild
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model

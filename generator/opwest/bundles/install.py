@@ -16,7 +16,7 @@ from opwest.bundles.client import BundleClient, ForgottenError
 from opwest.bundles.faults import Verdict, read_verdict, version_text
 from opwest.bundles.format import LLEXT, read_bundle
 from opwest.bundles.link import NO_SLOT, BundleLink, Job
-from opwest.bundles.slots_of_board import File, Slot, State, check, choose, read_slots, read_state
+from opwest.bundles.slots import BoardSlot, File, State, check, choose, read_slots, read_state
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
 from opwest.runs.ports import check_device, need_serial
@@ -158,7 +158,7 @@ def _refused(what: str, verdict: Verdict, device: str) -> ModelError:
     return ModelError(f"{device}: {what} ({verdict.name}): {verdict.reason}", verdict.hint)
 
 
-def _after_restart(client: BundleClient, what: str, target: Slot, error: ForgottenError) -> Result:
+def _after_restart(client: BundleClient, what: str, target: BoardSlot, error: ForgottenError) -> Result:
     """Report an installation whose result is lost: by the state of the board."""
     state = read_state(client)
     if target.index in (state.active, state.trying):
@@ -169,7 +169,7 @@ def _after_restart(client: BundleClient, what: str, target: Slot, error: Forgott
     ) from error
 
 
-def _installed(client: BundleClient, what: str, target: Slot) -> Result:
+def _installed(client: BundleClient, what: str, target: BoardSlot) -> Result:
     state = read_state(client)
     is_trying = state.trying == target.index
     lines = [f"{what} runs from slot {target.index} at 0x{target.address:x} of {client.device}"]
@@ -200,7 +200,7 @@ def confirm(client: BundleClient) -> Result:
     return _confirmed(client, read_state(client), read_slots(client))
 
 
-def _confirmed(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
+def _confirmed(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
     return Result(f"confirmed: {_model_text(slots, state.active)}", _state_json(client, state, slots))
 
 
@@ -228,7 +228,7 @@ def roll_back(client: BundleClient, progress: StageProgress) -> Result:
     return _rolled_back(client, read_state(client), read_slots(client))
 
 
-def _rolled_back(client: BundleClient, state: State, slots: Sequence[Slot]) -> Result:
+def _rolled_back(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
     return Result(f"current: {_model_text(slots, state.active)}", _state_json(client, state, slots))
 
 
@@ -236,7 +236,7 @@ def _trial(state: State) -> str:
     return f"; the latest trial ended with: {state.fault_name}" if state.fault else ""
 
 
-def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[Slot]) -> ModelError:
+def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[BoardSlot]) -> ModelError:
     """Return the error for a command whose result is lost, and that had no effect by the state of the board."""
     return ModelError(
         f"{error.message}; {what}{_trial(state)}; current: {_model_text(slots, state.active)}", error.hint
@@ -256,13 +256,13 @@ def list_slots(client: BundleClient) -> Result:
     return Result("\n".join(lines), _state_json(client, state, slots))
 
 
-def _model_text(slots: Sequence[Slot], index: int) -> str:
+def _model_text(slots: Sequence[BoardSlot], index: int) -> str:
     if index >= len(slots) or (model := slots[index].model) is None:
         return "no model"
     return f"{model.name} {version_text(model.version)} in slot {index}"
 
 
-def _state_json(client: BundleClient, state: State, slots: Sequence[Slot]) -> dict[str, Any]:
+def _state_json(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> dict[str, Any]:
     numbers = {"active": state.active, "trying": state.trying, "previous": state.previous}
     return {
         "device": client.device,

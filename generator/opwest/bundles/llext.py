@@ -29,7 +29,7 @@ from opwest.objects.elf import (
     damaged,
     parse_elf,
 )
-from opwest.objects.relocate import Entry, relocation_entries
+from opwest.objects.relocations import Entry, relocation_entries
 
 _HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
 _SECTION = struct.Struct("<10I")

@@ -15,17 +15,17 @@ from opwest.base.timing import stage
 from opwest.bundles.checks import check_vectors
 from opwest.bundles.client import BundleClient, Outcome
 from opwest.bundles.link import Fields, Job
-from opwest.bundles.slots_of_board import read_slots
+from opwest.bundles.slots import read_slots
 from opwest.model.readers.fingerprint import model_hash
-from opwest.model.types.elements import elements_of
+from opwest.model.types.dtypes import elements_of
 from opwest.model.types.model import Model
 from opwest.pipeline import run
 from opwest.project.request import Request, of_variant
 from opwest.render.bundle import StepResult
+from opwest.runs.check_steps import host_results
 from opwest.runs.link import LinkError, ModelError
 from opwest.runs.progress import StageProgress
 from opwest.runs.project_data import project_record
-from opwest.runs.step_results import host_results
 
 if TYPE_CHECKING:
     import numpy as np

@@ -111,9 +111,8 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
     from opwest import pipeline
+    from opwest.cli.check import schedule_json, summary, summary_json, timeline
     from opwest.cli.inspect import table
-    from opwest.cli.schedule import schedule_json, timeline
-    from opwest.cli.summary import summary, summary_json
     from opwest.model.checks.exportability import exportability
     from opwest.project.request import Request
 
@@ -125,7 +124,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     found = pipeline.run(request, faults, "plan").found
     measured = None
     if options.profile is not None and not faults.has_errors:
-        from opwest.cli.schedule import MeasuredLatency
+        from opwest.cli.check import MeasuredLatency
 
         measured = MeasuredLatency(options.profile, [one.model for one in found], faults)
     texts, values = [], []
@@ -160,12 +159,11 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
     """
-    from opwest.cli.bundle_install import is_install
-    from opwest.cli.bundle_options import check_bundle_options
+    from opwest.cli.bundle_options import check_bundle_options, is_install
 
     check_bundle_options(options, faults)
     if is_install(options):
-        from opwest.cli.bundle_install import install
+        from opwest.cli.bundle_options import install
 
         return install(options, faults)
     from opwest.cli.bundle import bundle as do

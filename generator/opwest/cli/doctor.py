@@ -16,8 +16,7 @@ from opwest.doctor.features import State, offered, states
 from opwest.doctor.machine import EMULATORS, Machine, examine
 from opwest.doctor.packages import Package
 from opwest.doctor.programs import Answer
-from opwest.doctor.toolchains import VARIANT, Sdk
-from opwest.doctor.workspaces import Zephyr
+from opwest.doctor.zephyr import VARIANT, Sdk, Zephyr
 from opwest.zephyr.version import OLDEST
 
 _BUILD = ("cmake", "ninja", "dtc", "gperf")

@@ -14,7 +14,7 @@ from opwest.base.result import Result
 from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.drafting.draft import draft_manifest
 from opwest.drafting.new_driver import driver_files, driver_names
-from opwest.project.single_files import refuse_existing, write_new
+from opwest.project.disk import refuse_existing, write_new
 
 _HINT = "choose another file with -o, or print the draft with '-o -'"
 

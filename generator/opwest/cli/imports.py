@@ -17,8 +17,8 @@ from opwest.compiler import request as models
 from opwest.frontends.vela import compile as vela
 from opwest.imports import trained_child as models_child
 from opwest.imports import vela_child
+from opwest.model.types.c_names import MOST_CHARACTERS, fault_of_name
 from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.identifiers import MOST_CHARACTERS, fault_of_name
 
 if TYPE_CHECKING:
     from opwest.frontends.mlf.draft import TensorOption

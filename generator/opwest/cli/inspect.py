@@ -124,7 +124,7 @@ def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnos
 
 
 def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
-    from opwest.model.inputs.ir_inspection import inspect_ir, uncompiled_as_json, uncompiled_as_text
+    from opwest.model.inputs.ir import inspect_ir, uncompiled_as_json, uncompiled_as_text
     from opwest.objects.llvm.facts import LlvmError
 
     try:

@@ -10,8 +10,7 @@ from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
-from opwest.cli.bundle_install import add_install_options
-from opwest.cli.bundle_options import add_bundle_options
+from opwest.cli.bundle_options import add_bundle_options, add_install_options
 from opwest.cli.import_options import add_import
 from opwest.cli.other_options import (
     add_check,

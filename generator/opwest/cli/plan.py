@@ -16,15 +16,14 @@ from opwest.model.inputs.context import fault_of_file
 from opwest.model.types.model import Model
 from opwest.plan import greedy
 from opwest.plan import planner as search
-from opwest.plan.fixed import block_of
-from opwest.plan.judge import judged
+from opwest.plan.fixed import block_of, judged
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.problem import PoolPlan
 from opwest.plan.sharing import SHARED, find_shares, merged
 from opwest.plan.tables import Row, blocks_of, read_table, written_table
 from opwest.plan.verify import verify
+from opwest.project.disk import refuse_existing, write_new
 from opwest.project.request import Request, of_variant
-from opwest.project.single_files import refuse_existing, write_new
 
 
 def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:

@@ -10,12 +10,12 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
+from opwest.report.collect import Inputs, read_inputs, report_of
 from opwest.report.files import read_report, write_report
 from opwest.report.limits import check_limits, parse_limits
-from opwest.report.make import Inputs, read_inputs, report_of
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
-from opwest.report.sbom.make import make_sbom, render_sbom, write_sbom
+from opwest.report.sbom.collect import make_sbom, render_sbom, write_sbom
 
 FORMATS = ("html", "svg", "json")
 

@@ -15,7 +15,7 @@ from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.compiler.processors import CORES
-from opwest.compiler.selection.report import layer
+from opwest.compiler.selection.implementations import layer
 from opwest.runs.progress import make_progress
 from opwest.tuning.boards import core_of_board
 from opwest.tuning.measure import measure_in_qemu

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from opwest.base.open_files import retried
+from opwest.base.files import retried
 from opwest.base.paths import collisions, refused_by_windows
 from opwest.compiler.faults import fault
 from opwest.project.disk import system_faults

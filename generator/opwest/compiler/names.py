@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest import writer
-from opwest.model.types.identifiers import fault_of_name
+from opwest.model.types.c_names import fault_of_name
 
 _GENERIC = re.compile(r"(Stateful)?PartitionedCall(:\d+)?(_\d+)?\Z|Identity(_\d+)?\Z|\Z")
 

@@ -3,22 +3,377 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
-from opwest.doctor import needs
 from opwest.doctor.machine import Machine
-from opwest.doctor.needs import Lack, Need, toolchain, variant
+from opwest.doctor.packages import Package, at_least, python_suffices
+from opwest.doctor.programs import Answer
+from opwest.doctor.system import pip_command
+from opwest.doctor.zephyr import ARM_PATH, PREFIX, SDK_DIR, VARIANT, Zephyr
 from opwest.tuning.machines import MACHINES
+from opwest.zephyr.version import OLDEST
+
+SINGLE = ("llvmlite", "smpclient", "west")
+"""Packages that opwest always requires, but that only some features use."""
+_OLDEST_GIT = "1.5.4"
+"""The first git with merge-file, `-p` and several labels."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that is missing, and the command that brings it, if there is one."""
+
+    what: str
+    command: str | None = None
+
+
+Need = Callable[[Machine], Iterator[Lack]]
+
+
+def python(machine: Machine) -> Iterator[Lack]:
+    """Need a Python that opwest supports."""
+    least = machine.declared.python
+    if not python_suffices(machine.python, least):
+        yield Lack(f"Python {least} or newer (found {machine.python})")
+
+
+def packages(machine: Machine) -> Iterator[Lack]:
+    """Need the packages that all features use."""
+    if not machine.declared.requirements:
+        yield Lack("the metadata of the package opwest: its requirements are unknown", "install opwest with pip")
+    yield from _lacking([p for p in machine.packages if p.requirement.extra is None and not _is_single(p)])
+
+
+def _is_single(package: Package) -> bool:
+    return package.requirement.name in SINGLE
+
+
+def extra(name: str) -> Need:
+    """Return the need of the packages of an extra."""
+    return lambda machine: _lacking([p for p in machine.packages if p.requirement.extra == name])
+
+
+def single(name: str) -> Need:
+    """Return the need of one package that other features do not use."""
+    return lambda machine: _lacking(
+        [p for p in machine.packages if p.requirement.extra is None and p.requirement.name == name]
+    )
+
+
+def _lacking(found: list[Package]) -> Iterator[Lack]:
+    lacking = [one for one in found if not one.suffices]
+    if lacking:
+        command = pip_command(one.requirement.text for one in lacking)
+        yield Lack(", ".join(map(described, lacking)), command)
+
+
+def described(package: Package) -> str:
+    """Return what is wrong with a package."""
+    if package.version is None:
+        return f"the Python package {package.requirement.name}"
+    return f"{package.requirement.name} {package.requirement.range} (found {package.version})"
+
+
+def git(machine: Machine) -> Iterator[Lack]:
+    """Need a git with merge-file."""
+    yield from program(machine, "git", _OLDEST_GIT)
+
+
+def compiler(machine: Machine) -> Iterator[Lack]:
+    """Need a C compiler of this machine, with the C library."""
+    yield from _compiler(machine, "cc", "a C compiler", "the headers or libraries of the C library")
+
+
+def compiler_32(machine: Machine) -> Iterator[Lack]:
+    """Need the 32-bit C library."""
+    if machine.program("cc compiles").works:
+        yield from _compiler(machine, "cc -m32", "", "the 32-bit C library (-m32)")
+
+
+def _compiler(machine: Machine, key: str, program: str, library: str) -> Iterator[Lack]:
+    command = machine.system.installs(key)
+    answer = machine.program(f"{key} compiles")
+    if answer.path is None:
+        yield Lack(f"{program}: {machine.compiler!r} not found", command)
+    elif not machine.program("cc").works:
+        yield Lack(f"a C compiler that works: {machine.compiler}: {machine.program('cc').fault}", command)
+    elif not answer.works:
+        yield Lack(f"{library}: {machine.compiler}: {answer.fault}", command)
+    elif machine.system.kind == "Linux" and not all(machine.has_file(f"{key} {f}") for f in ("libgcc.a", "crt1.o")):
+        yield Lack(library, command)
+
+
+def linux(machine: Machine) -> Iterator[Lack]:
+    """Need Linux: Zephyr's native_sim runs on no other system."""
+    if machine.system.kind != "Linux":
+        yield Lack(f"Linux: Zephyr's native_sim does not run on {machine.system.name}")
+
+
+def program(machine: Machine, name: str, least: str | None = None) -> Iterator[Lack]:
+    """Need a program, in a version of at least `least`."""
+    answer = machine.program(name)
+    command = machine.system.installs(name)
+    if answer.path is None:
+        yield Lack(name + (f" {least} or newer" if least else ""), command)
+    elif not answer.works:
+        yield Lack(f"{name} that works: {answer.path}: {answer.fault}", command)
+    elif least and answer.version is not None and not at_least(answer.version, least):
+        newer = pip_command([f"cmake>={least}"]) if name == "cmake" else command
+        yield Lack(f"{name} {least} or newer (found {answer.version})", newer)
+
+
+def workspace(machine: Machine) -> Iterator[Lack]:
+    """Need a Zephyr workspace in a supported version."""
+    if machine.base_fault is not None:
+        yield Lack(f"a Zephyr workspace: {machine.base_fault}", commands.unsetting("ZEPHYR_BASE"))
+    elif machine.zephyr is None:
+        yield Lack(
+            "a Zephyr workspace: ZEPHYR_BASE is not set, and ~/zephyrproject does not exist",
+            _new_workspace(commands.home("zephyrproject")),
+        )
+    elif not machine.zephyr.is_supported:
+        oldest = ".".join(map(str, OLDEST))
+        yield Lack(f"Zephyr {oldest} or newer (found {machine.zephyr.version} in {machine.zephyr.base})")
+
+
+def _new_workspace(folder: str) -> str:
+    init = commands.both(f"west init {folder}", f"cd {folder}")
+    return commands.both(init, commands.both("west update", "west packages pip --install"))
+
+
+def build_tools(machine: Machine) -> Iterator[Lack]:
+    """Need west, its Python, CMake, ninja and dtc, in the versions that the workspace's Zephyr accepts."""
+    zephyr = machine.zephyr
+    limits = zephyr.limits if zephyr is not None else {}
+    if zephyr is not None:
+        yield from _west(machine, zephyr)
+    elif not any(p.requirement.name == "west" and p.version is not None for p in machine.packages):
+        yield Lack("west", pip_command(["west"]))
+    for name in ("cmake", "ninja", "dtc"):
+        if name != "dtc" or not any(sdk.host_tools for sdk in machine.sdks):
+            yield from program(machine, name, limits.get(name))
+
+
+def _west(machine: Machine, zephyr: Zephyr) -> Iterator[Lack]:
+    least = zephyr.limits.get("west")
+    if zephyr.west is None:
+        yield Lack("west", pip_command(["west"]))
+        return
+    answer = machine.program("west")
+    if not answer.works:
+        yield Lack(f"west that works: {zephyr.west}: {answer.fault}", pip_command(["west"]))
+    elif least and answer.version is not None and not at_least(answer.version, least):
+        yield Lack(f"west {least} or newer (found {answer.version})", pip_command([f"west>={least}"]))
+    oldest = zephyr.limits.get("python")
+    found = zephyr.python.version if zephyr.python is not None else None
+    if found is not None and oldest is not None and not at_least(found, oldest):
+        yield Lack(f"Python {oldest} or newer for Zephyr {zephyr.version} (west runs with {found})")
+
+
+def workspace_packages(machine: Machine) -> Iterator[Lack]:
+    """Need west, and the packages of opwest for the Python that runs it."""
+    zephyr = machine.zephyr
+    if zephyr is None:
+        return
+    if zephyr.west is None:
+        yield Lack("west", pip_command(["west"]))
+        return
+    found = zephyr.python
+    if found is None or found.version is None:
+        reason = "not found" if found is None else f"{found.path}: {found.fault}"
+        yield Lack(f"the Python of {zephyr.west}: {reason}")
+        return
+    if not python_suffices(found.version, machine.declared.python):
+        yield Lack(f"Python {machine.declared.python} or newer (west runs with {found.version})")
+    lacking = [one for one in found.packages if not one.suffices and not _is_single(one)]
+    if lacking:
+        texts = " ".join(commands.quoted(one.requirement.text) for one in lacking)
+        where = commands.program(found.path)
+        yield Lack(f"{', '.join(map(described, lacking))} for {found.path}", f"{where} -m pip install {texts}")
+
+
+def module(name: str) -> Need:
+    """Return the need of a module of the workspace."""
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        zephyr = machine.zephyr
+        if zephyr is not None and not zephyr.has(name):
+            yield Lack(
+                f"the module {name} in the workspace", commands.in_directory(str(zephyr.top), f"west update {name}")
+            )
+
+    return need
+
+
+def cortex_m(machine: Machine) -> Iterator[Lack]:
+    """Need the module of Cortex-M boards."""
+    if machine.zephyr is not None:
+        yield from module(machine.zephyr.cortex_m)(machine)
+
+
+def arm_gcc(machine: Machine) -> Iterator[Lack]:
+    """Need arm-none-eabi-gcc and its C library."""
+    yield from _bare_metal(machine, "arm-none-eabi-gcc", "arm-none-eabi-gcc libc", "its C library (newlib)")
+
+
+def riscv_gcc(machine: Machine) -> Iterator[Lack]:
+    """Need riscv64-unknown-elf-gcc and picolibc."""
+    yield from _bare_metal(machine, "riscv64-unknown-elf-gcc", "riscv64-unknown-elf-gcc picolibc", "picolibc")
+
+
+def _bare_metal(machine: Machine, name: str, library: str, title: str) -> Iterator[Lack]:
+    lacks = list(program(machine, name))
+    if not lacks and not machine.has_file(library):
+        lacks = [Lack(f"{title} for {name}", machine.system.installs(name))]
+    yield from lacks
+
+
+def qemu(architecture: str, *machines: str) -> Need:
+    """Return the need of an emulator with machines."""
+    emulator = f"qemu-system-{architecture}"
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        lacks = list(program(machine, emulator))
+        missing = [one for one in machines if one not in machine.emulated(emulator)]
+        if not lacks and missing:
+            fault = machine.program(f"{emulator} machines").fault
+            what = fault or f"it has no machine {', '.join(missing)}"
+            found = machine.program(emulator).version
+            lacks = [Lack(f"a newer {emulator} (found {found}): {what}", machine.system.installs(emulator))]
+        yield from lacks
+
+    return need
+
+
+def serial_port(machine: Machine) -> Iterator[Lack]:
+    """Need a serial device of a board that this user may open."""
+    ports = machine.ports
+    if ports is None:
+        return  # smpclient[serial] brings pyserial
+    if not ports:
+        yield Lack("a serial device of a board: plug in the board")
+    elif not any(port.usable for port in ports):
+        names = ", ".join(port.name for port in ports)
+        yield Lack(f"permission for {names}", commands.joining_group(ports[0].name))
+
+
+def toolchain(architecture: str) -> Need:
+    """Return the need of a compiler for arm or riscv, as a build with Zephyr selects it."""
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        chosen = machine.selection
+        if chosen.variant is None and chosen.prefix is not None:
+            yield from _cross_compiler(machine, architecture)
+        elif chosen.is_sdk:
+            yield from _sdk_need(machine, architecture)
+        elif chosen.variant == "gnuarmemb":
+            yield from _gnuarmemb(machine, architecture)
+        elif chosen.variant == "cross-compile":
+            yield from _cross_compiler(machine, architecture)
+        elif chosen.variant == "llvm":
+            yield from _llvm(machine)
+        elif chosen.family == "host":
+            title = _TITLES[architecture]
+            yield Lack(f"a compiler for {title}: {VARIANT}={chosen.variant} selects that of this machine")
+
+    return need
+
+
+def variant(machine: Machine) -> Iterator[Lack]:
+    """Need a toolchain that Zephyr has, for all boards. A directory in TOOLCHAIN_ROOT can contain others."""
+    chosen, zephyr = machine.selection, machine.zephyr
+    if zephyr is not None and zephyr.toolchains and chosen.root is None and chosen.family not in zephyr.toolchains:
+        known = ", ".join(zephyr.toolchains)
+        what = f"a toolchain of Zephyr: {VARIANT} is {chosen.variant!r}, not one of {known}"
+        yield Lack(what, commands.unsetting(VARIANT))
+
+
+def _llvm(machine: Machine) -> Iterator[Lack]:
+    missing = [name for name in ("clang", "ld.lld") if not machine.program(name).works]
+    if machine.selection.llvm_path is None and missing:
+        yield Lack(f"{' and '.join(missing)}, which {VARIANT}=llvm uses", machine.system.installs("lld"))
+
+
+_TITLES = {"arm": "Arm", "riscv": "RISC-V"}
+
+
+def _sdk_need(machine: Machine, architecture: str) -> Iterator[Lack]:
+    least = machine.zephyr.limits.get("sdk", "0") if machine.zephyr is not None else "0"
+    if machine.selection.sdk_folder is not None and (
+        not machine.sdks or machine.sdks[0].folder != Path(machine.selection.sdk_folder)
+    ):
+        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {machine.selection.sdk_folder!r}, which contains no SDK")
+        return
+    is_llvm = machine.selection.is_llvm_of_sdk
+    new = [sdk for sdk in machine.sdks if at_least(sdk.version, least)]
+    if any(sdk.llvm if is_llvm else sdk.builds(architecture) for sdk in new):
+        return
+    title = _TITLES[architecture]
+    newer = f"Zephyr SDK {least} or newer" if least != "0" else "Zephyr SDK"
+    found = ", ".join(f"{sdk.version} in {sdk.folder}" for sdk in machine.sdks)
+    what = f"a compiler for {title}: a {newer} with {'LLVM' if is_llvm else 'its toolchain'}"
+    what += f" (found {found})" if found else ""
+    yield Lack(what, _instead(machine, architecture) or _install_sdk(machine))
+
+
+def _instead(machine: Machine, architecture: str) -> str | None:
+    """Return the command that selects a compiler that is installed."""
+    compiler = machine.program("arm-none-eabi-gcc")
+    if architecture == "arm" and compiler.works and compiler.path is not None:
+        folder = compiler.path.replace("\\", "/").rpartition("/bin/")[0]
+        return commands.setting({VARIANT: "gnuarmemb", ARM_PATH: folder})
+    return None
+
+
+def _install_sdk(machine: Machine) -> str | None:
+    zephyr = machine.zephyr
+    if zephyr is None or not zephyr.sdk_command:
+        return None
+    return commands.in_directory(str(zephyr.top), "west sdk install")
+
+
+def _gnuarmemb(machine: Machine, architecture: str) -> Iterator[Lack]:
+    if architecture != "arm":
+        yield Lack(f"a compiler for RISC-V: {VARIANT}=gnuarmemb selects one for Arm", commands.unsetting(VARIANT))
+        return
+    chosen, installed = machine.selection.arm_path, machine.program("arm-none-eabi-gcc")
+    if chosen is None:
+        command = _instead(machine, "arm") or machine.system.installs("arm-none-eabi-gcc")
+        yield Lack(f"{ARM_PATH}, which {VARIANT}=gnuarmemb requires", command)
+        return
+    answer = machine.program("gnuarmemb")
+    if not answer.works:
+        command = _instead(machine, "arm") if installed.works else machine.system.installs("arm-none-eabi-gcc")
+        yield Lack(f"bin/arm-none-eabi-gcc in {ARM_PATH} ({chosen}): {_fault(answer)}", command)
+
+
+def _fault(answer: Answer) -> str:
+    return "not found" if answer.path is None else str(answer.fault)
+
+
+def _cross_compiler(machine: Machine, architecture: str) -> Iterator[Lack]:
+    prefix, title = machine.selection.prefix, _TITLES[architecture]
+    if prefix is None:
+        yield Lack(f"{PREFIX}, which {VARIANT}=cross-compile requires")
+        return
+    answer = machine.program("cross-compile target")
+    if not answer.works:
+        yield Lack(f"the compiler {prefix}gcc: {_fault(answer)}")
+    elif not answer.output.startswith(architecture):
+        yield Lack(f"a compiler for {title}: {prefix}gcc compiles for {answer.output.splitlines()[0]}")
+
 
 _TUNED = {one.core: one.emulator for one in MACHINES.values()}
 _ARM_CORES = tuple(dict.fromkeys(e[2] for e in _TUNED.values() if e[0] == "qemu-system-arm"))
-_CORE = (needs.python, needs.packages)
-_BUILD = (needs.workspace, needs.build_tools, variant)
-_ARM = (*_BUILD, toolchain("arm"), needs.cortex_m)
+_CORE = (python, packages)
+_BUILD = (workspace, build_tools, variant)
+_ARM = (*_BUILD, toolchain("arm"), cortex_m)
 _RISCV = (*_BUILD, toolchain("riscv"))
-_NATIVE = (*_BUILD, needs.linux, needs.compiler)
-_SMP = (needs.single("smpclient"), needs.module("zcbor"))
+_NATIVE = (*_BUILD, linux, compiler)
+_SMP = (single("smpclient"), module("zcbor"))
 
 
 @dataclass(frozen=True)
@@ -37,24 +392,24 @@ class Feature:
 
 FEATURES = (
     Feature("generate", "check, inspect, init, import mlf, plan, generate", _CORE, basic=True),
-    Feature("update", "update projects, merging your changes", (*_CORE, needs.git), basic=True),
+    Feature("update", "update projects, merging your changes", (*_CORE, git), basic=True),
     Feature("report", "reports and their comparison", _CORE, basic=True),
-    Feature("run-host", "run --host", (*_CORE, needs.compiler)),
-    Feature("run-host-32", "run --host --bits 32", (*_CORE, needs.compiler, needs.compiler_32)),
-    Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, needs.single("llvmlite"))),
-    Feature("import-models", "import tflite, import onnx", (*_CORE, needs.extra("models")), extra="models"),
-    Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, needs.extra("tvm")), extra="tvm"),
+    Feature("run-host", "run --host", (*_CORE, compiler)),
+    Feature("run-host-32", "run --host --bits 32", (*_CORE, compiler, compiler_32)),
+    Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, single("llvmlite"))),
+    Feature("import-models", "import tflite, import onnx", (*_CORE, extra("models")), extra="models"),
+    Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, extra("tvm")), extra="tvm"),
     Feature(
         "import-npu",
         "import tflite --npu (Vela)",
-        (*_CORE, needs.extra("models"), needs.extra("vela")),
+        (*_CORE, extra("models"), extra("vela")),
         extra="vela",
     ),
-    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, needs.arm_gcc, needs.qemu("arm", *_ARM_CORES))),
-    Feature("tune-riscv", "tune for RISC-V in QEMU", (*_CORE, needs.riscv_gcc, needs.qemu("riscv32", "virt"))),
-    Feature("bundle", "link bundles for Cortex-M", (*_CORE, needs.arm_gcc)),
-    Feature("bundle-sign", "sign and verify bundles", (*_CORE, needs.extra("bundle")), extra="bundle"),
-    Feature("west", "west opwest, opwest_add_model()", (needs.workspace, needs.workspace_packages)),
+    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, arm_gcc, qemu("arm", *_ARM_CORES))),
+    Feature("tune-riscv", "tune for RISC-V in QEMU", (*_CORE, riscv_gcc, qemu("riscv32", "virt"))),
+    Feature("bundle", "link bundles for Cortex-M", (*_CORE, arm_gcc)),
+    Feature("bundle-sign", "sign and verify bundles", (*_CORE, extra("bundle")), extra="bundle"),
+    Feature("west", "west opwest, opwest_add_model()", (workspace, workspace_packages)),
     Feature("build-native-sim", "west build for native_sim/native/64", _NATIVE),
     Feature("build-arm", "west build for Cortex-M boards", _ARM),
     Feature("build-riscv", "west build for RISC-V boards", _RISCV),
@@ -62,11 +417,11 @@ FEATURES = (
     Feature(
         "run-qemu-arm",
         "run --board mps2/an385, mps3/corstone300/an547",
-        (*_CORE, *_ARM, *_SMP, needs.qemu("arm", "mps2-an385", "mps3-an547")),
+        (*_CORE, *_ARM, *_SMP, qemu("arm", "mps2-an385", "mps3-an547")),
     ),
-    Feature("run-qemu-riscv", "run --board qemu_riscv32", (*_CORE, *_RISCV, *_SMP, needs.qemu("riscv32", "virt"))),
-    Feature("run-serial", "run --board on a connected board", (*_CORE, needs.single("smpclient"), needs.serial_port)),
-    Feature("docs", "make docs", (needs.extra("docs"),), extra="docs"),
+    Feature("run-qemu-riscv", "run --board qemu_riscv32", (*_CORE, *_RISCV, *_SMP, qemu("riscv32", "virt"))),
+    Feature("run-serial", "run --board on a connected board", (*_CORE, single("smpclient"), serial_port)),
+    Feature("docs", "make docs", (extra("docs"),), extra="docs"),
 )
 
 

@@ -16,8 +16,17 @@ from opwest.base.host_compilers import C, compiler_words
 from opwest.doctor.packages import Declared, Package, declared, examined
 from opwest.doctor.programs import Answer, Command, run_all
 from opwest.doctor.system import System, examine_system
-from opwest.doctor.toolchains import Sdk, Selection, find_sdks, selection
-from opwest.doctor.workspaces import Zephyr, find_zephyr, python_command, python_of, workspace_python
+from opwest.doctor.zephyr import (
+    Sdk,
+    Selection,
+    Zephyr,
+    find_sdks,
+    find_zephyr,
+    python_command,
+    python_of,
+    selection,
+    workspace_python,
+)
 
 _SOURCE = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
 """Needs the compiler proper and the headers of the C library."""

@@ -4,19 +4,273 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import read_files
-from opwest.drafting.selection import Selection, select
-from opwest.drafting.sketch import sketch
-from opwest.drafting.text import draft_text
-from opwest.manifest.placeholders import distinct_marks
+from opwest.drafting.selection import Chosen, Entry, Selection, select
+from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
+from opwest.drafting.sketch import End, Sketch, sketch
+from opwest.manifest import writer
+from opwest.manifest.placeholders import MARK, distinct_marks
+from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.types.identifiers import check_name, fault_of_name
+from opwest.model.inputs.targets import OwnTarget
+from opwest.model.types.c_names import check_name, fault_of_name
 from opwest.objects.targets import named_targets
+
+_HEADER = f"""\
+# Drafted by `opwest init`. {MARK} marks missing information: replace all marks before `opwest generate`.
+# `opwest check` lists the marks with the accepted values. Verify values marked "guessed". `*x` repeats the value `&x`.
+version: 1
+"""
+_MOST_LEFT_OUT = 100
+
+
+def draft_text(model: str, selection: Selection, run: Sketch) -> str:
+    """Return the text of a manifest; ends with a line end."""
+    return writer.document(
+        _HEADER.splitlines(),
+        [
+            f"# The prefix of the C symbols and the header: {model}_run(), <{model}.h>.",
+            f"model: {scalar(model)}",
+        ],
+        _targets(selection.own_targets),
+        _objects(selection),
+        _devices(run),
+        _operators(selection, shapes := _Shapes(run)),
+        _constants(run),
+        _externals(selection),
+        _run(run, shapes),
+    )
+
+
+class _Shapes:
+    """The shapes of tensors. An unknown one has one mark, with an anchor if other arguments share it."""
+
+    def __init__(self, run: Sketch) -> None:
+        self._run = run
+        self._written: set[str] = set()
+
+    def of(self, operator: str, argument: Parameter) -> str | None:
+        """Return the shape of an argument; None for a constant, whose file has it."""
+        name = self._run.tensors.get((operator, argument.name), "")
+        if name in self._run.constants and argument.shape is None and argument.struct is None:
+            return None
+        return self.tensor(name, argument.shape)
+
+    def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> str:
+        """Return the shape of a tensor."""
+        seen = self._run.shapes.get(name, [])
+        known = shape or next((one for one in seen if one is not None), None)
+        if known is not None:
+            return writer.shape_of(known)
+        if len(seen) < 2 and name not in self._run.inputs and name not in self._run.outputs:
+            return MARK
+        if name in self._written:
+            return f"*{name}"
+        self._written.add(name)
+        return f"&{name} {MARK}"
+
+
+def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
+    if not own:
+        return
+    lines = ["# No named target (`opwest targets`) matches these objects.", "targets:"]
+    for target in own:
+        keys = {key: scalar(str(value)) if key != "bits" else str(value) for key, value in target.keys}
+        lines.append(f"  {scalar(target.name)}:")
+        lines.append(
+            f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("its Kconfig symbols: {CONFIG_...: y}")
+        )
+    yield from lines
+
+
+def _objects(selection: Selection) -> Iterator[str]:
+    yield "# Files to link, by target. Entries without a target are compiled for every target."
+    yield "objects:"
+    for entry in selection.entries:
+        yield from _entry(entry)
+    if selection.unlisted:
+        yield "# Not listed:"
+        for name, reason in selection.unlisted.items():
+            yield from comment(f"- {name}: {reason}", hanging="  ")
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    also = f"guessed; also compatible: {', '.join(entry.also)}" if entry.also else ""
+    if also:
+        yield from comment(also, "  ", "  ")
+    yield from writer.object_entry(entry.files, entry.target)
+    if entry.is_ir and entry.targets == ("",):
+        yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
+    elif entry.targets:
+        yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
+    if entry.state:
+        why = f"true if the state is intended: {_some(entry.state)}; else remove it"
+        yield from writer.key("stateful", MARK, why)
+    if entry.uses:
+        names = [name for found in entry.uses.values() for name in found]
+        why = f"[{', '.join(entry.uses)}] if these effects are intended: {_some(names)}; else remove them"
+        yield from writer.key("uses", MARK, why)
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return up to five different names."""
+    every = list(dict.fromkeys(names))
+    return ", ".join(every[:5]) + (", …" if len(every) > 5 else "")
+
+
+def _devices(run: Sketch) -> Iterator[str]:
+    if not run.devices:
+        return
+    lines = ["# The last argument of operators; guessed: one device for all. Add `driver: none` if its driver does not"]
+    lines += ["# implement opwest/accelerator.h.", "devices:"]
+    for name, handle in run.devices.items():
+        if handle == STRUCT_DEVICE:
+            way = {"devicetree": writer.flow_map({"nodelabel": MARK})}
+        else:
+            keys = {"type": scalar(handle), "header": MARK, "expression": MARK}
+            way = {"handle": writer.flow_map(keys)}
+        lines.append(f"  {name}: {writer.flow_map(way)}")
+    yield from lines
+
+
+def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
+    yield "# The operators, with arguments in the order of the C parameters."
+    yield "operators:"
+    for operator in selection.operators:
+        yield from _operator(operator, shapes)
+    left = list(selection.left_out.items())
+    if left:
+        yield "# Functions that are not operators:"
+        for symbol, reason in left[:_MOST_LEFT_OUT]:
+            yield from comment(f"- {symbol}: {reason}", hanging="  ")
+        if len(left) > _MOST_LEFT_OUT:
+            yield f"# - and {len(left) - _MOST_LEFT_OUT} more"
+
+
+def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
+    signature = operator.signature
+    missing = f"not in the files for {', '.join(operator.missing_in)}" if operator.missing_in else ""
+    origin = f"from the {signature.origin} of {operator.place}" if signature else f"in {operator.place}"
+    if signature is not None and signature.origin == "C":
+        origin = f"from {operator.place}"
+    symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
+    keys = [*writer.key("symbol", symbol)]
+    end = remark(origin, missing)
+    if operator.origin is not None:
+        foreign = operator.origin
+        keys += writer.key("convention", foreign.convention, f"{foreign.tool}: the object {foreign.evidence}")
+        keys += writer.key("returns", "void" if foreign.convention == "memref" else None)
+        words = (
+            f"the arrays in the order of {foreign.tool}'s parameters: {{name: x, dtype: float32, shape: [1, 8]}}, ..."
+        )
+        keys += writer.key("args", flow_list([MARK]), words)
+        yield from writer.operator(operator.name, keys, None, end)
+        return
+    if signature is None:
+        keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
+        keys += writer.key(
+            "args", flow_list([MARK]), "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g"
+        )
+        yield from writer.operator(operator.name, keys, None, end)
+        return
+    result = signature.result
+    if result is not None:
+        guessed = "guessed: no argument is written" if result.dtype == "int32" else ""
+        keys += writer.key("returns", writer.flow_map({"name": result.name, "dtype": result.dtype}), guessed)
+    else:
+        keys += writer.key("returns", None if signature.returns_status else "void")
+    device = signature.device
+    if device:
+        handle = scalar(device.handle) if device.handle != STRUCT_DEVICE else None
+        keys += writer.key("device", writer.flow_map({"handle": handle}), *device.remarks, _source_comment(device))
+    arguments = [_argument(argument, shapes.of(operator.name, argument)) for argument in signature.arguments]
+    yield from writer.operator(operator.name, keys, arguments, end)
+
+
+def _source_comment(parameter: Parameter) -> str:
+    return f"in the source: {parameter.comment}" if parameter.comment else ""
+
+
+def _argument(argument: Parameter, shape: str | None) -> Iterator[str]:
+    return writer.argument(
+        argument.name,
+        argument.dtype or MARK,
+        None if argument.role == "scalar" else shape,
+        scalar=argument.role == "scalar",
+        direction=argument.direction or MARK,
+        align=argument.align if argument.align > 1 else None,
+        struct=argument.struct,
+        remarks=(*argument.remarks, _source_comment(argument)),
+    )
+
+
+def _constants(run: Sketch) -> Iterator[str]:
+    if not run.constants:
+        return
+    yield "# Constants, guessed from the names of arguments; their .npy or .npz files contain the shapes."
+    yield "constants:"
+    many = len(run.constants) > 1
+    for number, (name, end) in enumerate(run.constants.items()):
+        file = MARK if not many else f"&constants {MARK}" if number == 0 else "*constants"
+        words = "; an .npz file with all constants, or a file for each" if many and number == 0 else ""
+        line = f"  {name}: {writer.flow_map({'file': file, 'key': scalar(name) if many else None})}"
+        yield from remarked(line, end.words + words)
+
+
+def _externals(selection: Selection) -> Iterator[str]:
+    if not selection.externals:
+        return
+    lines = [
+        "# Undefined symbols of the objects that the C library does not define. `from` describes the provider;",
+        "# `kconfig: CONFIG_...` adds the option that enables it.",
+        "externals:",
+    ]
+    for symbol, places in selection.externals.items():
+        shown = ", ".join(places[:3]) + (", …" if len(places) > 3 else "")
+        hint = "compile with -fno-stack-protector instead" if symbol.startswith("__stack_chk") else ""
+        lines += remarked(f"  - {writer.flow_map({'symbol': scalar(symbol), 'from': MARK})}", f"for {shown}", hint)
+    yield from lines
+
+
+def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
+    yield "# One inference. All names except inputs, outputs and constants are intermediate tensors."
+    yield "run:"
+    yield from _interface("inputs", run.inputs, run.open_inputs, run.is_complete, shapes)
+    yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete, shapes)
+    if run.state:
+        yield "  # The content between runs, guessed from structures that operators read and write; zeros at first."
+        yield from writer.interface(
+            "state",
+            {name: {"dtype": "uint8", "shape": shapes.tensor(name, one.shape)} for name, one in run.state.items()},
+        )
+    if len(run.steps) > 1:
+        yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
+    yield "  steps:"
+    for step in run.steps:
+        guessed = f"guessed by name: {', '.join(step.guessed)}" if step.guessed else ""
+        yield from writer.step(step.call, step.args, step.device, remark(guessed))
+
+
+def _interface(
+    key: str, known: dict[str, Parameter], open_ends: Sequence[End], is_complete: bool, shapes: _Shapes
+) -> Iterator[str]:
+    """Yield the inputs or the outputs, with marks if several arguments are candidates."""
+    if is_complete and not open_ends:
+        tensors = {
+            name: {"dtype": one.dtype or MARK, "shape": shapes.tensor(name, one.shape)} for name, one in known.items()
+        }
+        yield from writer.interface(key, tensors)
+        return
+    if open_ends:
+        yield from comment(f"One or more of: {', '.join(end.words for end in open_ends)}", "  ", hanging="  ")
+    dtypes = {end.argument.dtype for end in open_ends}
+    dtype = dtypes.pop() if len(dtypes) == 1 and is_complete else None
+    yield from writer.interface(key, {MARK: {"dtype": dtype or MARK, "shape": MARK}})
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from pathlib import Path
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
-from opwest.drafting.from_source import from_source
-from opwest.drafting.signatures import Signature, from_dwarf, from_ir
+from opwest.drafting.signatures import Signature, from_dwarf, from_ir, from_source
 from opwest.model.inputs.ir import is_ir, matching_targets
 from opwest.model.inputs.targets import make_target
 from opwest.objects.dwarf_signatures import signatures

@@ -12,7 +12,7 @@ import jinja2
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import fault_on_windows, spelled
-from opwest.model.types.identifiers import fault_of_name
+from opwest.model.types.c_names import fault_of_name
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _COMPATIBLE: Final = re.compile(r"(?P<vendor>[a-z0-9][a-z0-9-]*),[a-z0-9][a-z0-9._-]*")

@@ -11,13 +11,13 @@ from itertools import chain, count
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import Given, Unit
-from opwest.drafting.from_source import ORIGIN as SOURCE
 from opwest.drafting.signatures import DWARF_ORIGIN as DWARF
 from opwest.drafting.signatures import IR_ORIGIN as IR
+from opwest.drafting.signatures import ORIGIN as SOURCE
 from opwest.drafting.signatures import Signature, enriched
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import OwnTarget, faults_for, fitting, own_target
-from opwest.model.types.identifiers import fault_of_name, is_symbol
+from opwest.model.types.c_names import fault_of_name, is_symbol
 from opwest.objects.archives import needed_members
 from opwest.objects.compilers import (
     FFI_PREFIX,

@@ -13,15 +13,26 @@ import numpy as np
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.compiler.faults import fault
+from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.reference.distances import distance, largest
-from opwest.compiler.reference.runtimes import UnavailableError
-from opwest.imports.references import all_tensors
-from opwest.imports.vectors import make_inputs
+from opwest.compiler.reference.runtimes import Cases, UnavailableError
+from opwest.frontends.read import read_file, read_model
+from opwest.imports.vectors import all_tensors, make_inputs, results
 from opwest.project.request import Request
+from opwest.runs.check_steps import host_results
 from opwest.runs.project_data import choose_model, project_record
-from opwest.runs.step_results import host_results
+
+
+def answers(path: Path, inputs: Cases) -> Cases:
+    """Return the outputs of the only model in a file. Raises OpwestError for files that cannot be imported."""
+    content, faults = read_file(path), Diagnostics()
+    [graph] = read_model(content, str(path))
+    check_graph(graph, str(path), faults)
+    faults.raise_if_errors()
+    return results(graph, content, inputs).outputs
+
 
 INPUT, TENSOR = "input/", "tensor/"
 """The start of the names of arrays; the first dimension counts the cases."""

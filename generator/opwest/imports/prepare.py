@@ -13,12 +13,11 @@ from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph, Rules
 from opwest.compiler.ir.program import Program
 from opwest.compiler.lowering.control import resolve_control
-from opwest.compiler.lowering.float_io import with_float_io
-from opwest.compiler.lowering.fused_sums import fuse_sums
-from opwest.compiler.lowering.hybrid_weights import dequantise_weights
+from opwest.compiler.lowering.conversions import dequantise_weights, with_float_io
 from opwest.compiler.lowering.lower import PASSES, check_lowering, lower_graph, with_passes
+from opwest.compiler.lowering.passes import fuse_sums
 from opwest.compiler.lowering.simplify import Folding, simplify
-from opwest.compiler.output.variants import load_plugins
+from opwest.compiler.output.emit import load_plugins
 from opwest.compiler.request import Options
 from opwest.frontends.read import FORMATS, format_of, read_file, read_model
 from opwest.imports.snippet import check_used, user_operators

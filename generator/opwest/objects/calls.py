@@ -15,7 +15,7 @@ from opwest.base.diagnostics import beginning, readable
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
-from opwest.objects.relocate import Entry, Relocations, relocation_entries
+from opwest.objects.relocations import Entry, Relocations, relocation_entries
 
 _STT_FUNC, _STT_NOTYPE, _STT_SECTION = 2, 0, 3
 _CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split()

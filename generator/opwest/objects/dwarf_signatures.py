@@ -32,7 +32,7 @@ from opwest.objects.dwarf_units import (
 )
 from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
-from opwest.objects.relocate import Relocations
+from opwest.objects.relocations import Relocations
 
 _STATUS_SIZE = 4
 # llvm/include/llvm/BinaryFormat/Dwarf.def

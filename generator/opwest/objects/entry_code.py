@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.calls import UndecodedError, decoder_of
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, STT_FUNC, STT_NOTYPE, RawSymbol, parse_elf
 from opwest.objects.facts import Member, ObjectError
-from opwest.objects.relocate import Relocations, relocation_entries
+from opwest.objects.relocations import Relocations, relocation_entries
 
 STACK = "the stack"
 _X86_64: Mapping[str, tuple[str, ...]] = {

@@ -28,7 +28,7 @@ from opwest.objects.facts import (
     SymbolKind,
 )
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
-from opwest.objects.sections import FUNCTIONS, WritableCode, writable_code
+from opwest.objects.rewriting import FUNCTIONS, WritableCode, writable_code
 
 LARGEST_FILE = 1 << 30
 _BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}

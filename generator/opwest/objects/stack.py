@@ -25,7 +25,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.dwarf_units import uleb
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, parse_elf
 from opwest.objects.facts import Member, ObjectError
-from opwest.objects.relocate import Relocations
+from opwest.objects.relocations import Relocations
 from opwest.objects.unwind_tables import SHT_ARM_EXIDX, Frame, cfi_frames, exidx_frames
 
 Source = Literal[".su", ".stack_sizes", ".debug_frame", ".eh_frame", ".ARM.exidx"]

@@ -19,7 +19,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.dwarf_units import fixed, sleb, string_end, uleb
 from opwest.objects.elf import Layout, damaged
 from opwest.objects.facts import ObjectError
-from opwest.objects.relocate import Relocations
+from opwest.objects.relocations import Relocations
 
 STACK_POINTERS = {"x86-64": 7, "i386": 4, "arm": 13, "aarch64": 31, "riscv": 2}
 _LARGEST = 1 << 31

@@ -21,9 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.files import is_inside, lock, unlock
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.open_files import lock, unlock
-from opwest.base.project_files import is_inside
 from opwest.project import disk
 from opwest.project.lock import is_digest, to_json
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from opwest import __version__
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.project_files import is_inside
 from opwest.project import disk
 
 BASES: Final = f"{disk.OWN}/bases.json"

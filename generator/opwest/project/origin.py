@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import relative
-from opwest.base.project_files import ProjectFile
 from opwest.project.lock import to_json
 
 ORIGIN: Final = PurePosixPath(".opwest/origin.json")

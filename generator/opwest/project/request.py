@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.project_files import ProjectFile
 from opwest.model.types.builds import Examined
 from opwest.model.types.model import MemoryPlanner, Model
 from opwest.plan.memory import MemoryPlan

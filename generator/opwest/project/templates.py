@@ -15,8 +15,8 @@ from typing import Final
 from jinja2.bccache import Bucket, BytecodeCache
 
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.files import is_inside
 from opwest.base.paths import spelled
-from opwest.base.project_files import is_inside
 from opwest.base.resources import resource
 from opwest.render.templates.files import SUFFIX, Templates, UserTemplates, is_extra, known_templates
 

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import in_make, spelled
-from opwest.base.project_files import ProjectFile
 from opwest.project import disk, journal
 from opwest.project.changes import Merging, Plan, Remark
 from opwest.project.disk import fault, system_faults
 from opwest.project.lock import Lock, read_lock
-from opwest.project.planned_changes import check_paths, decide
+from opwest.project.user_files import check_paths, decide
 
 __all__ = [
     "FileChange",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.types.devices import Program
 from opwest.model.types.model import Binding, Model, Step
+from opwest.model.types.sections import Program
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import Sync
 from opwest.render.tensors import external_line

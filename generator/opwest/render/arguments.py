@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.types.devices import Device
 from opwest.model.types.model import Model, Operator
+from opwest.model.types.sections import Device
 
 ENTRY = 8
 """Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import Device, Devicetree
-from opwest.model.types.identifiers import member_name
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.model import Model
+from opwest.model.types.sections import Device, Devicetree
 from opwest.render.boards import board_kconfig
 from opwest.render.literals import c_comment, c_string
 from opwest.render.tensors import devicetree_node, where_fault

@@ -9,11 +9,10 @@ from typing import Any
 
 from opwest.model.readers.tvmgen import Library
 from opwest.model.types.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFile, TargetBuild
-from opwest.model.types.c_names import CNames
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.dtypes import DType
-from opwest.model.types.identifiers import member_name
 from opwest.model.types.model import Constant, Model
-from opwest.objects.rename import rename_symbols
+from opwest.objects.rewriting import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
 from opwest.render.arguments import argument_row
@@ -28,7 +27,7 @@ from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.note import render_note
 from opwest.render.tables.arrays import has_bridges
 from opwest.render.tables.model import model_records
-from opwest.render.tables.states import used_pools
+from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.render.variants import kconfig_rows, variant_rows

@@ -18,7 +18,7 @@ from opwest.model.types.model import Model, Step
 from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
-from opwest.render.tables.states import used_pools
+from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 

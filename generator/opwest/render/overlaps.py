@@ -8,7 +8,7 @@ from typing import Literal
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
-from opwest.render.tables.states import used_pools
+from opwest.render.tables.tensors import used_pools
 from opwest.render.tensors import padded_elements
 
 Role = Literal["input", "output", "pool", "workspace", "data"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from opwest.base.files import ProjectFile
 from opwest.base.paths import folded
-from opwest.base.project_files import ProjectFile
 from opwest.model.readers.tvmgen import Library, adapted, system_library
 from opwest.model.types.builds import NO_OPTIONS, SOURCES, SourceFile, TargetBuild
 from opwest.model.types.c_names import CNames
@@ -22,7 +22,7 @@ from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.suite import suite_files
 from opwest.render.tables.arrays import has_bridges
-from opwest.render.tables.states import used_pools
+from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.files import EXTRA, SUFFIX, is_extra
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name

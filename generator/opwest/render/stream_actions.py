@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Literal, assert_never
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.types.devices import Program
 from opwest.model.types.model import Model, Step
+from opwest.model.types.sections import Program
 from opwest.plan.access import Access, access_of, conflict
-from opwest.plan.frames import shared_by_frames
-from opwest.plan.memory import MemoryPlan
+from opwest.plan.memory import MemoryPlan, shared_by_frames
 from opwest.plan.schedule import shared_line
 from opwest.render.actions import Cache, Call, Copy, Measured, Wait, measured, uses
 

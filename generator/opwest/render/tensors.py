@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.types.c_names import CNames
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.identifiers import member_name
 from opwest.model.types.model import Interface, Model, Quantization
 from opwest.render.literals import c_comment, c_float, c_string
 

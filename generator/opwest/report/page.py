@@ -19,8 +19,7 @@ from opwest.report import data, sizes, words
 from opwest.report.changes import Change
 from opwest.report.figures import map_row, timeline_rows, treemap_row
 from opwest.report.files import DATA_ID, to_json
-from opwest.report.step_graph import MOST_STEPS, graph_row
-from opwest.report.timeline import measured_name, measured_time
+from opwest.report.timeline import MOST_STEPS, graph_row, measured_name, measured_time
 
 LIGHT: Final = {
     "ground": "#f4f5f8",

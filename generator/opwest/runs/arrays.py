@@ -12,8 +12,7 @@ from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.arrays import ArrayError, load_numpy
-from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.elements import elements_of, reference_of, rounding_note
+from opwest.model.types.dtypes import DTYPES, elements_of, reference_of, rounding_note
 from opwest.runs.compile import fail
 from opwest.runs.labels import label_lines
 

@@ -12,7 +12,7 @@ from typing import Any
 from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.base.result import Result
 from opwest.runs.arrays import Runs, keep_outputs, make_folder, read_references, read_runs
-from opwest.runs.check_steps import Checked, Expected, check_steps, expected_results
+from opwest.runs.check_steps import Checked, Expected, check_steps, expected_results, step_tensors
 from opwest.runs.compare import Tolerances, differences, read_tolerances
 from opwest.runs.compile import fail
 from opwest.runs.connection import (
@@ -29,7 +29,6 @@ from opwest.runs.profile import keep_profile
 from opwest.runs.progress import make_progress
 from opwest.runs.project_data import choose_model, project_record, selected_variant, tensors_of
 from opwest.runs.session import Outcome, check_tensors, run_model
-from opwest.runs.step_results import step_tensors
 from opwest.runs.west import Build
 
 

@@ -16,8 +16,7 @@ from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, neares
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import Result
 from opwest.manifest.arrays import ArrayError, load_numpy
-from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.elements import elements_of, numbers_from
+from opwest.model.types.dtypes import DTYPES, elements_of, numbers_from
 from opwest.render.arguments import ENTRY
 from opwest.render.tables.layout import NO_DEVICE
 from opwest.runs.arrays import keep_outputs, make_folder

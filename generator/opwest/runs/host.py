@@ -12,8 +12,7 @@ from typing import Any
 from opwest.base import timing
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
-from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.elements import numbers_from
+from opwest.model.types.dtypes import DTYPES, numbers_from
 from opwest.objects.facts import SOURCE_SUFFIXES
 from opwest.runs.arrays import keep_outputs, make_folder, read_references, read_runs
 from opwest.runs.compare import differences, read_tolerances

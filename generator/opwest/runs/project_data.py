@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError, nearest
-from opwest.base.project_files import is_inside
+from opwest.base.files import is_inside
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.project.writer import read_record
 from opwest.render.arguments import ENTRY

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.types.dtypes import DTYPES
-from opwest.model.types.elements import numbers_from
+from opwest.model.types.dtypes import DTYPES, numbers_from
 from opwest.runs.arrays import Runs
 from opwest.runs.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.runs.profile import Profile

@@ -14,10 +14,9 @@ from opwest.compiler.emission.function import Function, Parameter, c_type
 from opwest.compiler.folder import npz
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.names import free_name
-from opwest.compiler.output.emit import Emitted, Step, emit_program, source_of
+from opwest.compiler.output.emit import Emitted, Step, candidates, emit_program, source_of
 from opwest.compiler.output.manifest import CONSTANTS, Described, Implementation, manifest_text, name_values
 from opwest.compiler.output.placement import placement
-from opwest.compiler.output.variants import candidates
 from opwest.compiler.selection.choose import constant_bytes
 from opwest.manifest import writer
 from opwest.tuning.measure import alone

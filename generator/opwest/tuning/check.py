@@ -22,16 +22,15 @@ import numpy as np
 
 from opwest.base.diagnostics import OpwestError
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.registry import VARIANTS
+from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.ir.program import Program
-from opwest.compiler.output.emit import emit_program
-from opwest.compiler.output.variants import candidates, load_plugins
+from opwest.compiler.output.emit import candidates, emit_program, load_plugins
 from opwest.compiler.processors import CORES
 from opwest.compiler.request import LIBRARIES
 from opwest.tuning import random_layers
-from opwest.tuning.emulator import LIBRARY, EmulatorError, compiled, run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
+from opwest.tuning.measure import LIBRARY, EmulatorError, compiled, run
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 MAKERS: tuple[Any, ...] = (

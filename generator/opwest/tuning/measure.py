@@ -4,23 +4,259 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
+import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.timing import command
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.output.emit import emit_program
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.processors import CORES
 from opwest.compiler.selection.costs import key_of
-from opwest.tuning.emulator import LIBRARY, CmsisNn, run, tools_of
-from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
-from opwest.tuning.results import Measurements, Progress, Result, WrongResultError
+from opwest.tuning.image import Candidate, Image
+from opwest.tuning.machines import MACHINES, Machine
+from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
+from opwest.zephyr.cmsis_nn import required_sources
+
+HERE = Path(__file__).resolve().parent / "qemu"
+FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
+SECONDS = 600
+PLUGIN_VERSIONS = range(1, 6)
+
+
+class EmulatorError(MeasurementError):
+    """A program that failed, with its output."""
+
+    hint = "docs/tuning.md lists the programs that are needed"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run of a candidate."""
+
+    wrong: int
+    """Wrong bytes in the outputs."""
+    first: int
+    """The place of the first of them."""
+    guards: int
+    """Changed bytes around inputs and outputs."""
+    stack: int
+    """Bytes of stack of a call, with its arguments."""
+    instructions: int
+    loads: int
+    stores: int
+    branches: int
+    cycles: int
+    """Of the model in count.c."""
+    constants: int
+    """Loads from constants and other content of the image."""
+    code: int
+    """Bytes of the operators, without constants."""
+
+
+def run(
+    candidates: Sequence[Candidate],
+    machine: Machine,
+    work: Path,
+    flags: Sequence[str] = ("-Os",),
+    sources: Sequence[Path] = (),
+    options: Sequence[str] = (),
+) -> list[Measured]:
+    """Return the measurements, in order, with more sources and options of QEMU. Raises EmulatorError."""
+    image = build(candidates, machine, work, flags, sources)
+    plugin = built_plugin(work)
+    output, counts = emulated(image, machine, plugin, work / "counts.txt", options)
+    rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
+    if len(rows) != len(candidates) or len(counts) != len(candidates):
+        raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
+    return [
+        Measured(wrong, first, guards, stack, total, loads, stores, branches, cycles, constants, code)
+        for (_, wrong, first, guards, stack), (total, _, loads, stores, branches, cycles, constants), code in zip(
+            rows, counts, code_of(len(candidates), machine, work), strict=True
+        )
+    ]
+
+
+def build(
+    candidates: Sequence[Candidate], machine: Machine, work: Path, flags: Sequence[str], more: Sequence[Path] = ()
+) -> Path:
+    """Return the image in a directory for intermediate files."""
+    work.mkdir(parents=True, exist_ok=True)
+    made = Image(candidates)
+    for name, content in made.files.items():
+        (work / name).write_bytes(content)
+    sources = [work / name for name in made.files if name.endswith(".c")]
+    own = [HERE / machine.start, HERE / "measure.c", *more]
+    words = [*machine.compiler, *FLAGS, *flags, "-I", str(HERE)]
+    for source in (*sources, *own):
+        execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
+    execute([*words, "-c", "content.S", "-o", "content.o"], work)
+    objects = [str(work / f"{one.stem}.o") for one in (*sources, *own)] + [str(work / "content.o")]
+    starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
+    image = work / "image.elf"
+    link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{HERE / 'image.ld'}", *starts]
+    # The specification of a C library has a linker script of its own.
+    linker = [word for word in words if not word.startswith("--specs=")]
+    execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
+    return image
+
+
+def code_of(count: int, machine: Machine, work: Path) -> list[int]:
+    """Return the bytes of code of each candidate."""
+    tool = machine.compiler[0].removesuffix("gcc") + "size"
+    objects = [str(work / f"operators_{number}.o") for number in range(count)]
+    rows = execute([tool, *objects]).splitlines()[1:]
+    return [int(row.split()[0]) for row in rows]
+
+
+def built_plugin(work: Path) -> Path:
+    """Return the plugin for the installed QEMU. Raises EmulatorError if it loads no version of the plugin."""
+    plugin, faults = work / "count.so", []
+    if plugin.exists():
+        return plugin
+    for version in PLUGIN_VERSIONS:
+        options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
+        execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
+        try:
+            _load(plugin)
+        except EmulatorError as fault:
+            faults.append(str(fault))
+            plugin.unlink()
+            continue
+        return plugin
+    raise EmulatorError(faults[0])
+
+
+def _load(plugin: Path) -> None:
+    """Load a plugin in a machine without a processor. Raises EmulatorError."""
+    words = ["qemu-system-arm", "-M", "none", "-display", "none", "-serial", "none", "-monitor", "stdio"]
+    execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
+
+
+def emulated(
+    image: Path, machine: Machine, plugin: Path, counts: Path, options: Sequence[str] = ()
+) -> tuple[str, list[list[int]]]:
+    """Return the output of an image and the lines of the plugin."""
+    symbols = _symbols(image, machine)
+    places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
+    places += f",data={symbols['content']:#x},data_end={symbols['content_end']:#x}"
+    arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
+    words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
+    words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
+    output = execute([*words, *options])
+    return output, [[int(word) for word in line.split()] for line in counts.read_text(encoding="utf-8").splitlines()]
+
+
+def _symbols(image: Path, machine: Machine) -> dict[str, int]:
+    tool = machine.compiler[0].removesuffix("gcc") + "nm"
+    rows = [line.split() for line in execute([tool, str(image)]).splitlines()]
+    return {row[-1]: int(row[0], 16) & ~1 for row in rows if len(row) == 3}
+
+
+def execute(words: Sequence[str], folder: Path | None = None, given: str = "") -> str:
+    """Return the output of a program. Raises EmulatorError."""
+    with command(words):
+        try:
+            done = subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
+                cwd=folder,
+                input=given,
+                timeout=SECONDS,
+            )
+        except FileNotFoundError as missing:
+            raise EmulatorError(f"{words[0]} not found") from missing
+        except subprocess.TimeoutExpired as late:
+            raise EmulatorError(f"{words[0]}: no end within {SECONDS} s") from late
+    if done.returncode:
+        raise EmulatorError(f"{' '.join(words)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout + done.stderr
+
+
+def tools_of(machine: Machine) -> str:
+    """Return the programs with their versions, such as `qemu-system-arm 7.2.11, arm-none-eabi-gcc 12.2.1`."""
+    return ", ".join(named(name) for name in (machine.emulator[0], machine.compiler[0]))
+
+
+def named(program: str) -> str:
+    """Return the name of a program and its version. Raises EmulatorError."""
+    return f"{Path(program).name} {_version(program)}"
+
+
+def _version(program: str) -> str:
+    found = re.search(r"\d+\.\d+(\.\d+)?", execute([program, "--version"]).splitlines()[0].split("(")[0])
+    return found[0] if found else execute([program, "-dumpversion"]).strip()
+
+
+LIBRARY = "cmsis-nn"
+"""As in `libraries` of the options of an import."""
+_FLAGS = ("-std=c11", "-w", "-Ofast", "-ffunction-sections", "-fdata-sections")
+"""Zephyr optimises the module for speed in every application. Not freestanding: copies of 4 bytes are loads."""
+
+
+@dataclass(frozen=True, eq=False)
+class CmsisNn:
+    """CMSIS-NN, compiled for a core."""
+
+    machine: Machine
+    """The core's, with the headers and the library."""
+    functions: Mapping[str, int]
+    """The functions that candidates call, with the bytes of code that a link with each alone adds."""
+
+
+def compiled(root: Path, operations: Iterable[Operation], core: str, work: Path) -> CmsisNn:
+    """Compile what candidates of operations call, in a directory for intermediate files. Raises EmulatorError.
+
+    `root`: the directory of CMSIS-NN. Its sources that the candidates do not need are not compiled.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    machine = MACHINES[core]
+    called = {name: None for one in operations for name in functions_of(one, CORES[core])}
+    calls = work / "calls.txt"
+    calls.write_text("\n".join(called), encoding="utf-8")
+    words = [*machine.compiler, *_FLAGS, "-I", str(root / "Include")]
+    objects = []
+    for source in required_sources(root, [calls]):
+        objects.append(str(work / f"{source.stem}.o"))
+        execute([*words, "-c", str(source), "-o", objects[-1]])
+    archive = work / "libcmsis_nn.a"
+    execute([_tool(machine, "ar"), "rcs", str(archive), *objects])
+    extended = dataclasses.replace(
+        machine,
+        compiler=(*machine.compiler, "-I", str(root / "Include")),
+        libraries=(str(archive), *machine.libraries),
+    )
+    return CmsisNn(extended, {name: _code(name, archive, machine, work) for name in called})
+
+
+def functions_of(operation: Operation, processor: str) -> Sequence[str]:
+    """Return the functions of CMSIS-NN that its candidate for an operation calls; none without a candidate."""
+    calls = candidates(operation, processor, (LIBRARY,)).values()
+    return [name for call in calls for name in call.function.external]
+
+
+def _code(name: str, archive: Path, machine: Machine, work: Path) -> int:
+    """Return the bytes of code and constants of a function and of those that it calls, without the C library."""
+    image = work / f"{name}.elf"
+    link = ["-nostartfiles", "-nostdlib", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"]
+    execute([*machine.compiler, *link, f"-Wl,--entry={name}", f"-Wl,-u,{name}", str(archive), "-o", str(image)])
+    rows = execute([_tool(machine, "size"), str(image)]).splitlines()[1:]
+    return int(rows[0].split()[0])
+
+
+def _tool(machine: Machine, name: str) -> str:
+    return machine.compiler[0].removesuffix("gcc") + name
+
 
 MOST_BYTES = 8 << 20
 """The bytes of inputs, constants and outputs in an image."""

@@ -13,10 +13,10 @@ from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.folder import write_folder
 from opwest.compiler.ir.program import Operation
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.processors import CORES
 from opwest.compiler.selection.tuning_files import read_tables
-from opwest.objects.sections import code_size
+from opwest.objects.rewriting import code_size
 from opwest.project.request import Request
 from opwest.render.boards import board_file
 from opwest.runs.arrays import Runs
@@ -28,7 +28,7 @@ from opwest.runs.project_data import choose_model, project_record
 from opwest.runs.session import run_model
 from opwest.runs.west import Build, SpaceError, configuration_of
 from opwest.tuning.candidates_model import DIFFERENCES, MODEL, CandidatesModel, Piece, candidates_model
-from opwest.tuning.emulator import named
+from opwest.tuning.measure import named
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
 
 MOST_CONSTANTS = 128 << 10

@@ -8,30 +8,28 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from opwest.base.files import retried
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.open_files import retried
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
-from opwest.compiler.output.emit import emit_program
+from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.output.placement import layers_of
-from opwest.compiler.output.variants import candidates
 from opwest.compiler.processors import CORES, Processor, processors
 from opwest.compiler.request import KERNELS, LIBRARIES, Options
 from opwest.compiler.selection.block import Layouts
 from opwest.compiler.selection.choose import constant_bytes
 from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.decide import decided, decided_without_class
+from opwest.compiler.selection.implementations import layer
 from opwest.compiler.selection.joins import joined_in_place
-from opwest.compiler.selection.report import layer
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import Record, read_record
 from opwest.imports.prepare import prepare, program_of
 from opwest.project.disk import system_faults
-from opwest.tuning.emulator import LIBRARY, CmsisNn, compiled, run
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import MACHINES
-from opwest.tuning.measure import alone, distinct, inputs_of, measure_in_qemu
+from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, measure_in_qemu, run
 from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from board_support import QUIET, failure
 from fake_west import DTS, NATIVE, SMP, FakeWest
-from opwest.runs.images import RunningImage
+from opwest.runs.connection import RunningImage
 from opwest.runs.progress import StageProgress
 from opwest.runs.west import Build, SpaceError, brief, find_west
 

@@ -9,8 +9,8 @@ from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
 from objects_factory import compile_object, make_archive
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.drafting.files import Given, Unit
-from opwest.drafting.from_source import from_source
 from opwest.drafting.selection import select
+from opwest.drafting.signatures import from_source
 from opwest.manifest.load import load_manifest
 from opwest.objects.c_source import read_c_source
 from opwest.objects.facts import CSource

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from opwest.compiler.ir.program import Program
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.reference.distances import distance, largest
 from opwest.compiler.selection.choose import FLASH, RAM, SPEED, choose, constant_bytes
 from opwest.compiler.selection.costs import Table, key_of

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from llvm_support import NAMES, target
 from opwest.objects.llvm import text as ir
-from opwest.objects.llvm.contradictions import contradictions, parse_triple
-from opwest.objects.llvm.facts import IrModule
+from opwest.objects.llvm.facts import IrModule, contradictions, parse_triple
 
 
 @pytest.mark.parametrize(

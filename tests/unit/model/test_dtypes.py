@@ -9,19 +9,29 @@ from typing import get_args
 import numpy as np
 import pytest
 from c_support import ROOT, execute, run
-from opwest.drafting.from_source import from_source
-from opwest.drafting.signatures import dtype_of, from_ir
+from opwest.drafting.signatures import dtype_of, from_ir, from_source
 from opwest.frontends.mlf.c_text import arrays, functions
 from opwest.manifest.arrays import Array
 from opwest.model.types.conventions import CONVENTIONS, FFI, PACKED, UNPACKED, ConventionName, convention_of
-from opwest.model.types.dtypes import DLPACK_CODES, DTYPES, Dlpack, dtype_of_c, dtype_of_ir, dtype_of_packed
-from opwest.model.types.elements import converted, elements_of, numbers_from, numbers_of, reference_of
+from opwest.model.types.dtypes import (
+    DLPACK_CODES,
+    DTYPES,
+    Dlpack,
+    converted,
+    dtype_of_c,
+    dtype_of_ir,
+    dtype_of_packed,
+    elements_of,
+    numbers_from,
+    numbers_of,
+    reference_of,
+)
 from opwest.objects.c_source import read_c_source
 from opwest.objects.dwarf_signatures import DwarfType
 from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
 from opwest.render.c.bridges import arrays_c
 from opwest.render.llvm.bridges import arrays_ir
-from opwest.render.tables.descriptors import halide_type
+from opwest.render.tables.arrays import halide_type
 from requirements_support import need
 
 # --- The table of element types against the schema, the table in C and numpy; a new row changes no other type

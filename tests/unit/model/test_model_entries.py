@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
-from opwest.model.checks.limits import check_counts
 from opwest.model.inputs.headers import places
 from opwest.model.readers.licences import identifiers, known, normal
+from opwest.model.readers.resolve import check_counts
 from opwest.model.types.model import Model
 from projects import check
 

@@ -9,7 +9,7 @@ import pytest
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
+from opwest.model.types.sections import FOREVER, STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.render.arguments import operator_rows
 from opwest.render.note import note_record
 

@@ -9,7 +9,7 @@ from c_support import compile_all, golden_app, includes
 from campaign import sized
 from objects_factory import compile_object
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.cli.summary import summary, summary_json
+from opwest.cli.check import summary, summary_json
 from opwest.model.checks.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
 from opwest.model.readers.fingerprint import model_hash
 from opwest.objects.stack import read_su

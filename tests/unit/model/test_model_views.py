@@ -10,10 +10,10 @@ import pytest
 from dataflow_support import DEVICES, MARK, OPERATORS, X, Y, manifest, resolved, types
 from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model.checks.coverage import Coverage
+from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context
 from opwest.model.readers.dataflow import Flow
-from opwest.model.readers.states import states
+from opwest.model.readers.run_keys import states
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.model.types.model import Binding
 

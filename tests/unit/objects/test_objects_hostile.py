@@ -11,9 +11,9 @@ from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import inspect_object, read_member
-from opwest.objects.relocate import Relocations
-from opwest.objects.rename import rename_symbols
+from opwest.objects.relocations import Relocations
 from opwest.objects.report import as_json, as_text
+from opwest.objects.rewriting import rename_symbols
 
 
 def survive(path, content):

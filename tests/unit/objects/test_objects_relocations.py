@@ -15,8 +15,7 @@ from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import read_member
 from opwest.objects.relocations import relocation_faults
-from opwest.objects.rename import rename_symbols
-from opwest.objects.sections import without_sections
+from opwest.objects.rewriting import rename_symbols, without_sections
 from requirements_support import need
 
 SOURCE = """

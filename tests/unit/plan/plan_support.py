@@ -9,10 +9,9 @@ import random
 import re
 
 from opwest.base.diagnostics import Location
-from opwest.model.types.devices import Device, Program
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
-from opwest.model.types.sections import Application, Suite
+from opwest.model.types.sections import Application, Device, Program, Suite
 from opwest.plan.problem import Block
 
 HERE = Location("m.yaml", 1, 1)

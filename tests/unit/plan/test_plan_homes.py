@@ -8,8 +8,7 @@ import pytest
 from opwest.base.diagnostics import Diagnostics
 from opwest.plan import memory
 from opwest.plan.fixed import reserved_bytes
-from opwest.plan.frames import Frames, frames_of, joined, verify_frames
-from opwest.plan.memory import plan_memory, plan_model
+from opwest.plan.memory import Frames, frames_of, joined, plan_memory, plan_model, verify_frames
 from opwest.plan.problem import Block, PoolPlan
 from opwest.plan.schedule import Life, Schedule, plan_schedule
 from opwest.plan.verify import PlanError

@@ -2,8 +2,7 @@
 """Schedules: waits, lifetimes, order and latency in small cases, and random ones against a plain implementation."""
 
 import pytest
-from opwest.plan.latency import Latency
-from opwest.plan.schedule import Life, plan_schedule
+from opwest.plan.schedule import Latency, Life, plan_schedule
 from plan_support import buffer, conflict, device, model_of, order, random_steps, waits
 
 

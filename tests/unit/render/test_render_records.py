@@ -23,8 +23,22 @@ from opwest.render.llvm.printer import Printer, ir_member, ir_struct_type
 from opwest.render.note import note_record
 from opwest.render.perfect_hash import find, perfect_hash
 from opwest.render.tables import layout
-from opwest.render.tables.types import Abi, Field, Nested, Scalar, Struct, Table, offsets, size_and_alignment
-from opwest.render.tables.values import NULL, Definition, Number, Record, Reference, Text
+from opwest.render.tables.types import (
+    NULL,
+    Abi,
+    Definition,
+    Field,
+    Nested,
+    Number,
+    Record,
+    Reference,
+    Scalar,
+    Struct,
+    Table,
+    Text,
+    offsets,
+    size_and_alignment,
+)
 from projects import check
 
 # --- Records check their values; both printers print the same record

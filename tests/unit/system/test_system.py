@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from opwest.base import commands, open_files, processes
+from opwest.base import commands, files, processes
 from opwest.base.commands import module
 from opwest.bundles import zephyr_build
 from opwest.compiler import child as importing
@@ -45,8 +45,8 @@ class Msvcrt:
 @pytest.fixture(params=["fcntl", "msvcrt"])
 def implementation(request, monkeypatch):
     if request.param == "msvcrt":
-        monkeypatch.setattr(open_files, "_fcntl", None)
-        monkeypatch.setattr(open_files, "_msvcrt", Msvcrt())
+        monkeypatch.setattr(files, "_fcntl", None)
+        monkeypatch.setattr(files, "_msvcrt", Msvcrt())
     elif module("fcntl") is None:
         skip_here("not a POSIX system")
     return str(request.param)
@@ -56,13 +56,13 @@ def test_lock_is_exclusive(implementation, tmp_path):
     first = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     second = os.open(tmp_path / "mutex", os.O_RDWR)
     try:
-        assert open_files.lock(first)
-        assert not open_files.lock(second)
-        open_files.unlock(first)
+        assert files.lock(first)
+        assert not files.lock(second)
+        files.unlock(first)
         os.close(first)
-        assert open_files.lock(second)
-        open_files.unlock(second)
-        open_files.unlock(second)  # nothing to release
+        assert files.lock(second)
+        files.unlock(second)
+        files.unlock(second)  # nothing to release
     finally:
         os.close(second)
 
@@ -71,7 +71,7 @@ def test_other_error_of_a_lock(implementation, tmp_path):
     file = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     os.close(file)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        open_files.lock(file)
+        files.lock(file)
 
 
 def test_module_that_the_system_lacks():
@@ -146,16 +146,16 @@ def test_file_that_another_program_has_open(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
 
     with pytest.raises(PermissionError):
-        open_files.retried(busy)
+        files.retried(busy)
     assert len(attempts) == 1, "other systems do not refuse it: the error is final"
     attempts.clear()
-    monkeypatch.setattr(open_files, "_CAN_BE_IN_USE", True)
-    open_files.retried(busy)
+    monkeypatch.setattr(files, "_CAN_BE_IN_USE", True)
+    files.retried(busy)
     assert len(attempts) == 3
-    monkeypatch.setattr(open_files, "_PAUSES", (0.0,))
+    monkeypatch.setattr(files, "_PAUSES", (0.0,))
     attempts.clear()
     with pytest.raises(PermissionError):
-        open_files.retried(busy)
+        files.retried(busy)
 
 
 def test_limits_without_the_module(monkeypatch):

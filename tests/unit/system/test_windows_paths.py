@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from opwest.base import paths
 from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.base.files import ProjectFile
 from opwest.base.paths import fault_on_windows
-from opwest.base.project_files import ProjectFile
 from opwest.cli.main import main
 from opwest.compiler.folder import _check_names, write_folder
 from opwest.compiler.request import Options

@@ -9,14 +9,13 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from in_process import succeed
-from opwest.compiler.emission.function import c_type
-from opwest.compiler.emission.registry import VARIANTS, Variant
+from opwest.compiler.emission.function import VARIANTS, Variant, c_type
 from opwest.compiler.folder import write_folder
 from opwest.compiler.ir.program import Value
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.tuning_files import Tables, text_of
-from opwest.objects.sections import code_size
+from opwest.objects.rewriting import code_size
 from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
 from opwest.tuning.candidates_model import DIFFERENCES, Piece, candidates_model, compare, fill

@@ -11,10 +11,10 @@ from pathlib import PurePosixPath
 
 import pytest
 from campaign import sized
-from opwest.base.project_files import ProjectFile
+from opwest.base.files import ProjectFile
 from opwest.cli.main import main
 from opwest.project import disk
-from opwest.project.single_files import replace_file
+from opwest.project.disk import replace_file
 from opwest.project.writer import recover
 from update_support import change, merge, source_and_app
 from write_support import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.base.diagnostics import OpwestError
-from opwest.base.project_files import ProjectFile
+from opwest.base.files import ProjectFile
 from opwest.project.changes import Merged
 from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text, unified
 from opwest.project.writer import FileChange, preview_project

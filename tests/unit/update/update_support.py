@@ -6,7 +6,7 @@ from pathlib import Path
 import projects
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
-from opwest.cli.regenerate import UpdateRequest, update_project
+from opwest.cli.update import UpdateRequest, update_project
 from opwest.project.merge import MERGING
 from opwest.project.writer import write_project
 from opwest.zephyr.workspace import ZephyrOptions

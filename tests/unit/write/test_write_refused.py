@@ -8,7 +8,7 @@ import shutil
 import pytest
 from opwest import __version__
 from opwest.base.diagnostics import OpwestError
-from opwest.base.project_files import is_inside
+from opwest.base.files import is_inside
 from opwest.project.lock import FORMAT, Lock, is_digest, read_lock
 from opwest.project.writer import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write

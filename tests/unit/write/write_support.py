@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from campaign import sized
 from opwest.base.diagnostics import OpwestError
-from opwest.base.project_files import ProjectFile
+from opwest.base.files import ProjectFile
 from opwest.project import disk
 from opwest.project.writer import WriteResult, recover, write_project
 

@@ -6,13 +6,13 @@ from opwest.compiler.emission import (
     depthwise,
     elementwise,
     expressions,
+    function,
     hybrid,
     lstm,
     lstm_integer,
     matrix,
     movement,
     rows,
-    user,
 )
 
 __all__ = [
@@ -20,11 +20,11 @@ __all__ = [
     "depthwise",
     "elementwise",
     "expressions",
+    "function",
     "hybrid",
     "lstm",
     "lstm_integer",
     "matrix",
     "movement",
     "rows",
-    "user",
 ]

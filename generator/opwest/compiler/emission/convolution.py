@@ -12,9 +12,8 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import Expression, expression_of
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import Product, accumulator, blocks, bound_of, tile
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.semantics.windows import Window

@@ -9,9 +9,8 @@ from contextlib import nullcontext
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import BYTES, folded, plain_weights
 from opwest.compiler.emission.epilogue import Ending, ending
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, number
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
 from opwest.compiler.emission.matrix import accumulator, bound_of
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise, Pool
 from opwest.compiler.semantics.fixed_point import RANGES

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any
 
 from opwest.compiler.emission.expressions import Expression, expression_of
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Elementwise
 

@@ -6,8 +6,292 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opwest.compiler.emission.element_helpers import ELEMENT_HELPERS, FIXED_POINT
 from opwest.compiler.emission.lstm_integer import LSTM
+
+_DIVISIONS = """\
+/* An integer quotient, rounded to zero: 0 for the divisor 0; INT{bits}_MIN / -1 wraps. */
+static inline int{bits}_t divide_{bits}(int{bits}_t one, int{bits}_t other)
+{{
+	if (other == 0) {{
+		return 0;
+	}}
+	return other == -1 ? (int{bits}_t)(0 - (uint{bits}_t)one) : one / other;
+}}
+"""
+_FLOORS = """\
+/* An integer quotient, rounded down: 0 for the divisor 0; INT{bits}_MIN / -1 wraps. */
+static inline int{bits}_t floor_divide_{bits}(int{bits}_t one, int{bits}_t other)
+{{
+	if (other == 0) {{
+		return 0;
+	}}
+	if (other == -1) {{
+		return (int{bits}_t)(0 - (uint{bits}_t)one);
+	}}
+	return one / other - (one % other != 0 && (one < 0) != (other < 0));
+}}
+"""
+_MODULI = """\
+/* The rest of floor_divide(), with the sign of the divisor: 0 for the divisor 0. */
+static inline int{bits}_t floor_modulo_{bits}(int{bits}_t one, int{bits}_t other)
+{{
+	int{bits}_t rest;
+
+	if (other == 0 || other == -1) {{
+		return 0;
+	}}
+	rest = one % other;
+	return rest != 0 && (rest < 0) != (other < 0) ? rest + other : rest;
+}}
+"""
+ELEMENT_HELPERS = {
+    "divide_32": _DIVISIONS.format(bits=32),
+    "floor_divide_32": _FLOORS.format(bits=32),
+    "floor_modulo_32": _MODULI.format(bits=32),
+    "floor_modulo_64": _MODULI.format(bits=64),
+    "floor_modulo_float": """\
+static inline float floor_modulo_float(float one, float other)
+{
+	float rest = fmodf(one, other);
+
+	return rest != 0.0f && (rest < 0.0f) != (other < 0.0f) ? rest + other : rest;
+}
+""",
+    "power_32": """\
+/* A power that wraps to 32 bits: 0 for negative exponents. */
+static inline int32_t power_32(int32_t base, int32_t exponent)
+{
+	uint32_t factor = (uint32_t)base;
+	uint32_t result = exponent < 0 ? 0 : 1;
+
+	for (; exponent > 0; exponent >>= 1) {
+		result *= (exponent & 1) != 0 ? factor : 1;
+		factor *= factor;
+	}
+	return (int32_t)result;
+}
+""",
+    "round_quotient": """\
+/* A number rounded to nearest, halves away from zero, between limits that are integers; NaN is the lower one. */
+static inline int32_t round_quotient(float value, float low, float high)
+{
+	float inside = value > low ? (value < high ? value : high) : low;
+	int32_t whole = (int32_t)inside;
+	float rest = inside - (float)whole;
+
+	return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+""",
+    "interpolate": """\
+/* An int16 function between 513 samples: 512 intervals of 128 values. */
+static inline int16_t interpolate(int16_t value, const int16_t *table)
+{
+	int index = 256 + (value >> 7);
+	int16_t slope = (int16_t)(table[index + 1] - table[index]);
+
+	return (int16_t)(table[index] + ((slope * (value & 127) + 64) >> 7));
+}
+""",
+    "logistic_16": """\
+/* 1 / (1 + exp(-x)) in 1/32768; the table has steps of x of 1/24. */
+static inline int16_t logistic_16(int16_t value, const uint16_t *table, int32_t multiplier, int places)
+{
+	int32_t input = (value * multiplier + (places > 0 ? 1 << (places - 1) : 0)) >> places;
+	uint32_t magnitude = input < 0 ? (uint32_t)-input : (uint32_t)input;
+	uint32_t index = magnitude >> 9;
+	uint32_t result = UINT32_C(0x7FFF) << 10;
+
+	if (index < 255) {
+		result = ((uint32_t)table[index] << 9) +
+			 (magnitude & 511) * (uint32_t)(table[index + 1] - table[index]);
+	}
+	result = input >= 0 ? result + 512 : (UINT32_C(1) << 25) - result + 511;
+	return (int16_t)(result >> 10);
+}
+""",
+    "tanh_16": """\
+/* 2 / (1 + exp(-2 x)) - 1 in 1/32768; the table has 1 / (1 + exp(-x)) in steps of x of 1/24. */
+static inline int16_t tanh_16(int16_t value, const uint16_t *table, int32_t multiplier, int places)
+{
+	int32_t input = (value * multiplier + (places > 0 ? 1 << (places - 1) : 0)) >> places;
+	uint32_t magnitude = input < 0 ? (uint32_t)-input : (uint32_t)input;
+	uint32_t index = magnitude >> 8;
+	int32_t result = 0xFFFF << 8;
+
+	if (index < 255) {
+		result = (table[index] << 8) +
+			 (int32_t)(magnitude & 255) * (table[index + 1] - table[index]);
+	}
+	result = input >= 0 ? result - (1 << 23) + 128 : (1 << 23) - result + 127;
+	return (int16_t)(result >> 8);
+}
+""",
+    "doubled_high": """\
+/* The high 32 bits of twice the product, rounded. */
+static inline int32_t doubled_high(int32_t one, int32_t other)
+{
+	return (int32_t)(((int64_t)one * other + (1 << 30)) >> 31);
+}
+""",
+    "divide_quantized": """\
+/* A quotient times a multiplier: the reciprocal is from Newton's method. 0 for the divisor 0. */
+static inline int32_t divide_quantized(int32_t one, int32_t other, int32_t multiplier, int shift)
+{
+	uint32_t divisor = other < 0 ? (uint32_t)-other : (uint32_t)other;
+	int32_t quotient = other < 0 ? -one : one;
+	int right = 31 - shift;
+	int32_t half, inverse, mask;
+
+	if (other == 0 || one == 0) {
+		return 0;
+	}
+	for (; (divisor >> 31) == 0; divisor <<= 1) {
+		right--;
+	}
+	half = (int32_t)(divisor >> 1);
+	inverse = 1515870810 + doubled_high(half, -1010580540);
+	for (int turn = 0; turn < 3; turn++) {
+		inverse += 4 * doubled_high(inverse, (1 << 29) - doubled_high(half, inverse));
+	}
+	inverse = inverse >= 1 << 30 ? INT32_MAX : 2 * inverse;
+	for (; quotient >= -(1 << 30) && quotient < 1 << 30; quotient *= 2) {
+		right++;
+	}
+	quotient = doubled_high(doubled_high(quotient, inverse), multiplier);
+	if (right > 31) {
+		return 0;
+	}
+	if (right < 0) {
+		return quotient == 0 ? 0 : quotient < 0 ? INT32_MIN / 2 : INT32_MAX / 2;
+	}
+	mask = (int32_t)((UINT32_C(1) << right) - 1);
+	return (quotient >> right) + ((quotient & mask) > ((mask >> 1) + (quotient < 0)));
+}
+""",
+}
+
+
+_SHIFT_LEFT = """\
+/* A shift to the left that saturates. */
+static inline int32_t shift_left(int32_t value, int places)
+{
+	int64_t moved = (int64_t)value * (INT64_C(1) << places);
+
+	return moved > INT32_MAX ? INT32_MAX : moved < INT32_MIN ? INT32_MIN : (int32_t)moved;
+}
+"""
+_ROUND_SHIFT = """\
+/* A shift to the right, rounded to nearest, halves away from zero. */
+static inline int32_t round_shift(int32_t value, int places)
+{
+	int32_t mask = (int32_t)((UINT32_C(1) << places) - 1);
+
+	return (value >> places) + ((value & mask) > ((mask >> 1) + (value < 0)));
+}
+"""
+_LEADING_ZEROS = """\
+static inline int leading_zeros(uint32_t value)
+{
+	int zeros = 0;
+
+	while (zeros < 32 && !(value & (UINT32_C(1) << (31 - zeros)))) {
+		zeros++;
+	}
+	return zeros;
+}
+"""
+_RECIPROCAL = """\
+/* 1 / (1 + value) for values between 0 and 1, with 0 integer bits, by Newton's method. */
+static inline int32_t reciprocal(int32_t value)
+{
+	int32_t half = (int32_t)(((int64_t)value + INT32_MAX + 1) >> 1);
+	int32_t x = 1515870810 + doubled_high(half, -1010580540);
+
+	for (int i = 0; i < 3; i++) {
+		x += shift_left(doubled_high(x, (1 << 29) - doubled_high(half, x)), 2);
+	}
+	return shift_left(x, 1);
+}
+"""
+_LOGARITHM = """\
+/* The natural logarithm with 5 integer bits of a number of at least 1, with 12 integer bits. */
+static inline int32_t logarithm(int32_t value)
+{
+	const int32_t root = 1518500250, fourth_root = 1805811301;
+	int zeros = leading_zeros((uint32_t)value);
+	int32_t one = shift_left(doubled_high(shift_left(value, zeros - 1), root), 1);
+	int32_t one_power = shift_left(12 - zeros, 25) + (1 << 23);
+	int headroom = leading_zeros((uint32_t)doubled_high(value, root)) - 1;
+	int32_t other = shift_left(value, headroom);
+	int32_t other_power = shift_left(12 - headroom, 25) - (1 << 23);
+	int32_t r = one < other ? one : other;
+	int32_t power = one_power > other_power ? one_power : other_power;
+	int32_t p = (int32_t)(((int64_t)r + fourth_root + 1) >> 1);
+	int32_t q = 2 * (r - fourth_root);
+	int32_t square = doubled_high(q, q);
+	int32_t numerator =
+		doubled_high(q, r) + doubled_high(doubled_high(q, square), 117049297);
+	int32_t denominator =
+		doubled_high(p, 1057819769 + q + doubled_high(127690142, square)) +
+		doubled_high(638450708, q);
+	int32_t product = doubled_high(round_shift(numerator, 6), reciprocal(denominator));
+
+	return shift_left(doubled_high(power, 1488522236) + product, 1);
+}
+"""
+_INVERSE_ROOT = """\
+/* 1 / sqrt(value) as a multiplier and a shift to the right, by Newton's method; 0 is taken for 1. */
+static inline int32_t inverse_root(int32_t value, int *places)
+{
+	if (value <= 1) {
+		*places = 0;
+		return INT32_MAX;
+	}
+	*places = 11;
+	while (value >= 1 << 29) {
+		value >>= 2;
+		++*places;
+	}
+
+	int pairs = (leading_zeros((uint32_t)value) - 1) / 2 - 1;
+	int32_t number = (value << (2 * pairs)) >> 1;
+	int32_t half = round_shift(number, 1);
+	int32_t x = 1 << 28;
+
+	*places -= pairs;
+	for (int i = 0; i < 5; i++) {
+		int32_t cube = shift_left(doubled_high(doubled_high(x, x), x), 6);
+
+		x = shift_left(doubled_high((1 << 28) + (1 << 27), x) - doubled_high(half, cube), 3);
+	}
+	x = doubled_high(x, 1518500250);
+	if (*places < 0) {
+		x = (int32_t)((uint32_t)x << -*places);
+		*places = 0;
+	}
+	return x;
+}
+"""
+_LOOKED_UP = """\
+/* A value between two of 513 samples, for 16-bit numbers. */
+static inline int32_t looked_up(int32_t value, const int16_t *table)
+{
+	const int16_t *sample = table + 256 + (value >> 7);
+
+	return sample[0] + (((sample[1] - sample[0]) * (value & 127) + 64) >> 7);
+}
+"""
+FIXED_POINT = {
+    "shift_left": _SHIFT_LEFT,
+    "round_shift": _ROUND_SHIFT,
+    "leading_zeros": _LEADING_ZEROS,
+    "reciprocal": _RECIPROCAL,
+    "logarithm": _LOGARITHM,
+    "inverse_root": _INVERSE_ROOT,
+    "looked_up": _LOOKED_UP,
+}
+"""In the order in which they call each other, after the other helpers."""
+
 
 HELPERS = {
     "cmsis_nn_rounding": """\

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from opwest.compiler.emission.elementwise import joined
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import clamped
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, number
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits, number
 from opwest.compiler.ir.operations import HybridConvolution, HybridProduct, QuantiseRows
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import plus, scale_twice, wrapped
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, number
-from opwest.compiler.emission.registry import emits
-from opwest.compiler.ir.recurrent import Filter, FloatMemory, HybridFeature, Memory
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
+from opwest.compiler.ir.operations import Filter, FloatMemory, HybridFeature, Memory
 
 
 @emits(Filter)

@@ -6,12 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from opwest.compiler.emission.expressions import clamped, plus, scale_twice
-from opwest.compiler.emission.function import Call, Function, Lines, c_type
+from opwest.compiler.emission.function import Call, Function, Lines, c_type, emits
 from opwest.compiler.emission.lstm import Operands, Sizes, operands_of, products, sizes_of
-from opwest.compiler.emission.registry import emits
-from opwest.compiler.ir.recurrent import IntegerMemory
+from opwest.compiler.ir.operations import IntegerMemory
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
-from opwest.compiler.semantics.lstm import LstmNumbers
+from opwest.compiler.semantics.recurrent import LstmNumbers
 from opwest.compiler.semantics.tables import sigmoid_table
 
 _PRODUCT_16 = """\

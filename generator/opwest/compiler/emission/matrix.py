@@ -12,8 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.elementwise import joined
 from opwest.compiler.emission.epilogue import Ending, ending
 from opwest.compiler.emission.expressions import plus
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.operations import DirectConvolution, MatrixProduct
 from opwest.compiler.ir.program import Operation
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, number
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.movement import (
     RESULT,

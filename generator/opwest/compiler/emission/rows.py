@@ -11,11 +11,9 @@ import numpy as np
 
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import Expression, clamped, expression_of, plus, scale_twice
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, number
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
 from opwest.compiler.graph.types import Shape
-from opwest.compiler.ir.program import Operation
-from opwest.compiler.ir.rows import (
+from opwest.compiler.ir.operations import (
     DynamicQuantize,
     Greatest,
     LogSoftmaxFloat,
@@ -30,8 +28,9 @@ from opwest.compiler.ir.rows import (
     SoftmaxTable,
     UnitLength,
 )
+from opwest.compiler.ir.program import Operation
 from opwest.compiler.semantics.fixed_point import RANGES
-from opwest.compiler.semantics.reduction import SUM_SHIFT
+from opwest.compiler.semantics.rows import SUM_SHIFT
 
 
 def _rows(operation: Operation) -> tuple[str, int]:

@@ -5,6 +5,6 @@ It shares rules of arithmetic with `interpret/`, which runs the graph as it was 
 loops, and the memory of its values are those that lowering and the passes made.
 """
 
-from opwest.compiler.execution import elements, layers, movement, recurrent, rows, stripes
+from opwest.compiler.execution import elements, layers, movement, rows, stripes
 
-__all__ = ["elements", "layers", "movement", "recurrent", "rows", "stripes"]
+__all__ = ["elements", "layers", "movement", "rows", "stripes"]

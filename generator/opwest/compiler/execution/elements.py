@@ -10,7 +10,7 @@ import numpy as np
 
 from opwest.compiler.execution.registry import Arrays, executes
 from opwest.compiler.ir import elements
-from opwest.compiler.ir import rows as onnx_ir
+from opwest.compiler.ir import operations as onnx_ir
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.reference import elementwise as arithmetic
 from opwest.compiler.reference import elementwise as conversion

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.execution.registry import Arrays, executes
-from opwest.compiler.ir import rows as ir
-from opwest.compiler.ir.rows import Greatest, Position, Reduce, RunningSum
+from opwest.compiler.ir import operations as ir
+from opwest.compiler.ir.operations import Greatest, Position, Reduce, RunningSum
 from opwest.compiler.reference import normalisation as rules
-from opwest.compiler.semantics.reduction import SUM_SHIFT
+from opwest.compiler.semantics.rows import SUM_SHIFT
 
 
 @executes(ir.SoftmaxFloat)

@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.user import Argument, UserOperator
 from opwest.compiler.ir.elements import AddQuantised
-from opwest.compiler.ir.program import Operation
+from opwest.compiler.ir.program import Operation, Value
 from opwest.compiler.semantics.fixed_point import Requantisation
+from opwest.compiler.semantics.recurrent import LstmNumbers
+from opwest.compiler.semantics.rows import LogSoftmaxNumbers, Softmax16Numbers
 from opwest.compiler.semantics.windows import Window
 
 
@@ -165,3 +168,193 @@ class HybridConvolution(Operation):
     finish: Clamp
     is_transposed: bool
     """The window is that of the convolution from the result to the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxFloat(Operation):
+    """Softmax of float32 data."""
+
+    beta: float
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxTable(Operation):
+    """Softmax of 8-bit data in fixed-point numbers; results are the least value of their dtype plus 2**8 or 2**16 times
+    the probability."""
+
+    powers: tuple[int, ...]
+    """exp by the difference from the greatest element, with 0 integer bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax16(Operation):
+    """Softmax of int16 data with tables that are interpolated."""
+
+    numbers: Softmax16Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class LogSoftmaxTable(Operation):
+    """The logarithm of softmax of 8-bit data."""
+
+    numbers: LogSoftmaxNumbers
+
+
+@dataclass(frozen=True, eq=False)
+class LogSoftmaxFloat(Operation):
+    """The logarithm of softmax of float32 data."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitLength(Operation):
+    """Rows divided by their length; 8-bit results have the scale 1/128."""
+
+    zero: int
+    """The zero point of the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(Operation):
+    """inputs [data], results [one element for each position in the other dimensions]."""
+
+    kind: str
+    """sum, mean, product, maximum, minimum, any, all."""
+    axes: tuple[int, ...]
+    zero: int
+    """The zero point of the data."""
+    finish: Requantisation | None
+    """None: the result has the dtype of the data and no scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class Position(Operation):
+    """The position of the first extreme along a dimension."""
+
+    axis: int
+    is_greatest: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Greatest(Operation):
+    """results [values, positions]: the greatest elements of each row in descending order."""
+
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunningSum(Operation):
+    """Sums along a dimension up to each element."""
+
+    axis: int
+    is_exclusive: bool
+    is_reverse: bool
+    zero: int
+    """Of int8 elements."""
+    finish: Requantisation | None
+    """Of int8 sums."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A function of one 8-bit element: the table has the results by the byte of the element."""
+
+    table: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class QuantizeEven:
+    """float32 to integers: divided by the scale, clamped, rounded half to even."""
+
+    scale: float
+    zero: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicQuantize(Operation):
+    """inputs [data float32], results [int16 without the zero point, the scale]."""
+
+
+@dataclass(frozen=True, eq=False)
+class UserCall(Operation):
+    """inputs and results in the order of the arguments."""
+
+    operator: UserOperator
+    tensors: tuple[tuple[Argument, Value], ...]
+    """The arguments that are tensors, in order, without scratch memory."""
+    scalars: tuple[int | float | bool, ...]
+
+
+@dataclass(frozen=True)
+class HybridFeature:
+    """int8 weights of the features with float32 data."""
+
+    scale: float
+    is_asymmetric: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Operation):
+    """SVDF: inputs [data [n,length], state [n,filters,memory]], results [[n,filters / rank]]."""
+
+    rank: int
+    feature: Any
+    """[filters,length]."""
+    time: Any
+    """[filters,memory], float32 if the state is."""
+    bias: Any
+    zeros: tuple[int, int]
+    """Of the data and the state."""
+    hybrid: HybridFeature | None
+    inner: Requantisation | None
+    finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class Memory(Operation):
+    """The arrays of an LSTM. None: it has no such part."""
+
+    is_time_major: bool
+    weights: Any
+    """[gates,cells,length + units]."""
+    bias: Any
+    """[gates,cells]."""
+    peepholes: Any
+    """[gates - 1,cells]."""
+    norms: Any
+    """[gates,cells]: the bias is added after the normalisation."""
+    projection: Any
+    """[units,cells]."""
+    projection_bias: Any
+    """[units]."""
+
+
+@dataclass(frozen=True)
+class HybridWeights:
+    """The scales of int8 weights with float32 data."""
+
+    is_asymmetric: bool
+    """Whether data are quantised with zero points."""
+    scales: Any
+    """[gates,2] float32: of the data, of the last result."""
+    projection: float
+
+
+@dataclass(frozen=True, eq=False)
+class FloatMemory(Memory):
+    """An LSTM with float32 data. Weights are int8 if it is hybrid; peepholes are float32."""
+
+    activation: str
+    clip: float
+    projection_clip: float
+    hybrid: HybridWeights | None
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerMemory(Memory):
+    """An LSTM with int8 or int16 data. The bias is that after the normalisation."""
+
+    starts: Any
+    """[2,gates,cells]: the sums of data and last results start with them; they contain biases and zero points."""
+    numbers: LstmNumbers

@@ -25,20 +25,18 @@ from opwest.compiler.ir.operations import (
     Elementwise,
     HybridConvolution,
     HybridProduct,
+    LogSoftmaxFloat,
+    LogSoftmaxTable,
     MatrixProduct,
     Pool,
     QuantiseRows,
-)
-from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
-from opwest.compiler.ir.rows import (
-    LogSoftmaxFloat,
-    LogSoftmaxTable,
     Reduce,
     Softmax16,
     SoftmaxFloat,
     SoftmaxTable,
     UnitLength,
 )
+from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
 from opwest.compiler.ir.stripes import ALIGN, Striped
 from opwest.compiler.semantics.fixed_point import Requantisation
 

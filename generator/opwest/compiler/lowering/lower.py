@@ -11,8 +11,7 @@ from opwest.compiler.graph.check import report
 from opwest.compiler.graph.types import Graph, Node, Unsupported
 from opwest.compiler.ir.program import Program
 from opwest.compiler.lowering.builder import LOWERINGS, Builder
-from opwest.compiler.lowering.fused_sums import fuse_sums
-from opwest.compiler.lowering.unused_channels import remove_unused_channels
+from opwest.compiler.lowering.passes import fuse_sums, remove_unused_channels
 
 
 def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diagnostics) -> None:

@@ -11,7 +11,7 @@ from opwest.compiler.graph.types import Node
 from opwest.compiler.ir.movement import RESULT, Axis, Move, Region
 from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, move, region
 from opwest.compiler.reference.run import run_node
-from opwest.compiler.semantics import movement, resizing
+from opwest.compiler.semantics import movement, windows
 from opwest.compiler.semantics.movement import strides_of
 
 
@@ -73,7 +73,7 @@ def nearest(node: Node, build: Builder) -> None:
     sources: list[int | tuple[int, ...]] = []
     places: list[int] = []
     for axis, place in enumerate(strides_of(node.output.shape)):
-        taken = resizing.nearest(node, axis) if axis in (1, 2) else tuple(range(node.output.shape[axis]))
+        taken = windows.nearest(node, axis) if axis in (1, 2) else tuple(range(node.output.shape[axis]))
         factor = _repetition(taken)
         # A whole factor is two loops: the elements, and their repetitions.
         counts += [len(taken) // factor, factor]

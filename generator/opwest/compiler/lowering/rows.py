@@ -8,10 +8,10 @@ import numpy as np
 from opwest.compiler.graph.types import Node, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND, Argument, bind
 from opwest.compiler.ir.elements import Call
-from opwest.compiler.ir.operations import Convolution, Elementwise, Sums
-from opwest.compiler.ir.program import Value
-from opwest.compiler.ir.rows import (
+from opwest.compiler.ir.operations import (
+    Convolution,
     DynamicQuantize,
+    Elementwise,
     Greatest,
     LogSoftmaxFloat,
     LogSoftmaxTable,
@@ -23,14 +23,16 @@ from opwest.compiler.ir.rows import (
     Softmax16,
     SoftmaxFloat,
     SoftmaxTable,
+    Sums,
     UnitLength,
     UserCall,
 )
+from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
-from opwest.compiler.semantics import reduction
+from opwest.compiler.semantics import rows as reduction
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
-from opwest.compiler.semantics.normalisation import exponentials, log_softmax_numbers, softmax16_numbers
 from opwest.compiler.semantics.onnx import LIBRARY, integer_window, zeros_of
+from opwest.compiler.semantics.rows import exponentials, log_softmax_numbers, softmax16_numbers
 from opwest.compiler.semantics.windows import Window
 
 

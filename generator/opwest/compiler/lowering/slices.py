@@ -11,7 +11,7 @@ from opwest.compiler.graph.types import Node, Tensor
 from opwest.compiler.ir.movement import GatherSlices, Interpolate, Lookup, Move, OneHot, ScatterSlices, UpdateSlice
 from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, region
-from opwest.compiler.semantics import resizing, slices
+from opwest.compiler.semantics import slices, windows
 from opwest.compiler.semantics.movement import strides_of
 
 
@@ -186,4 +186,4 @@ def one_hot(node: Node, build: Builder) -> None:
 def bilinear(node: Node, build: Builder) -> None:
     """As it is."""
     operands = (build.value(node.input(0)),), (build.value(node.output),)
-    build.add(Interpolate(node.label, *operands, resizing.line(node, 1), resizing.line(node, 2)))
+    build.add(Interpolate(node.label, *operands, windows.line(node, 1), windows.line(node, 2)))

@@ -3,17 +3,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
 
+import opwest.compiler.kernels  # noqa: F401 - registers the variants
+from opwest.base.diagnostics import Diagnostics, first_line
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function
+from opwest.compiler.emission.function import (
+    EVERYWHERE,
+    LIBRARY_VARIANTS,
+    PROCESSORS,
+    VARIANTS,
+    Call,
+    Function,
+    Variant,
+)
 from opwest.compiler.emission.helpers import helpers_of
+from opwest.compiler.faults import fault
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.names import free_name
-from opwest.compiler.output.variants import joint_calls
+
+
+def render(operation: Operation, preferred: str = "portable", shared: bool = False) -> tuple[str, Call]:
+    """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
+    variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
+    for one in variants:
+        call = one.call(operation, shared)
+        if call is not None:
+            return one.name, call
+    raise AssertionError(f"no variant of {type(operation).__name__}")
+
+
+def library_variant(library: str, processor: str) -> str:
+    """Return the variant that calls a library with the instructions of a class of processors, or `library`."""
+    return f"{library}-{LIBRARY_VARIANTS[processor]}" if processor in LIBRARY_VARIANTS else library
+
+
+def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
+    """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
+    found: dict[str, Call] = {}
+    called = {library_variant(one, processor) for one in libraries if processor in LIBRARY_VARIANTS}
+    some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
+    for one in some:
+        applies = one.name in EVERYWHERE or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
+        if one.name not in found and applies:
+            call = one.call(operation)
+            if call is not None:
+                found[one.name] = call
+    return found
+
+
+def takes_pitch(operation: Operation) -> bool:
+    """Whether the portable variant can write results with a pitch."""
+    return any(one.name == "portable" and one.has_pitch for one in VARIANTS.get(type(operation), ()))
+
+
+def _rank(name: str, preferred: str) -> int:
+    """Return the place of a variant: the preferred one first, or those of the preferred class of processors."""
+    if name == preferred:
+        return 0
+    for place, prefix in enumerate(PROCESSORS.get(preferred, ())):
+        if name.startswith(f"{prefix}-"):
+            return 1 + place
+    return len(PROCESSORS) + 1
+
+
+def joint_calls(pairs: Iterable[tuple[Operation, str]]) -> list[tuple[str, Call]]:
+    """Return the variant and the call of each operation in a preferred variant.
+
+    Operations that differ only in their numbers share one function.
+    """
+    some = list(pairs)
+    folded = [render(operation, name) for operation, name in some]
+    shared = [render(operation, name, shared=True) for operation, name in some]
+    distinct: dict[Function, set[Function]] = {}
+    for (_, one), (_, other) in zip(folded, shared, strict=True):
+        distinct.setdefault(other.function, set()).add(one.function)
+    return [
+        second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
+    ]
+
+
+GROUP = "opwest.kernels"
+
+
+@functools.cache
+def load_plugins() -> None:
+    """Import the modules of all entry points, which register their variants. Raises OpwestError with all faults."""
+    faults = Diagnostics()
+    for one in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        before = {kind: list(some) for kind, some in VARIANTS.items()}
+        try:
+            one.load()
+        except Exception as error:
+            faults.error(f"cannot load {_shown(one)}: {first_line(error)}", hint=_hint(one))
+            VARIANTS.clear()
+            VARIANTS.update(before)
+            continue
+        _check(one, before, faults)
+    faults.raise_if_errors()
+
+
+def _check(plugin: EntryPoint, before: dict[type, list[Variant]], faults: Diagnostics) -> None:
+    """Check the variants that an entry point registered; replace them by ones that name it in errors."""
+    for kind, variants in VARIANTS.items():
+        known = before.get(kind, [])
+        if not (isinstance(kind, type) and issubclass(kind, Operation)):
+            faults.error(f"{_shown(plugin)}: {kind!r} is no operation", hint="@emits(Convolution, NAME)")
+            continue
+        for place, one in enumerate(variants):
+            if one in known:
+                continue
+            prefix, _, rest = one.name.partition("-")
+            if prefix not in PROCESSORS or not rest:
+                expected = f"a class of processors, a hyphen and the technique: {', '.join(PROCESSORS)}-..."
+                faults.error(f"{_shown(plugin)}: invalid name of a variant: '{one.name}'", expected=expected)
+            elif any(other.name == one.name for other in known):
+                faults.error(f"{_shown(plugin)}: a variant '{one.name}' of {kind.__name__} exists", hint="another name")
+            variants[place] = Variant(one.name, _guarded(one, plugin), one.has_pitch)
+
+
+def _guarded(variant: Variant, plugin: EntryPoint) -> Any:
+    """Return a function that reports errors of the variant with the name of the package."""
+
+    @functools.wraps(variant.render)
+    def render(operation: Operation, **keys: Any) -> Any:
+        try:
+            return variant.render(operation, **keys)
+        except Exception as error:
+            layer = operation.label or "a layer"
+            what = f"variant '{variant.name}' of {_shown(plugin)} failed for {layer}: {first_line(error)}"
+            raise fault(what, hint=_hint(plugin)) from error
+
+    return render
+
+
+def _shown(plugin: EntryPoint) -> str:
+    package = plugin.dist.name if plugin.dist else plugin.value
+    return f"package '{package}' (entry point '{plugin.name}' of {GROUP})"
+
+
+def _hint(plugin: EntryPoint) -> str:
+    return f"report it to the authors of '{plugin.dist.name if plugin.dist else plugin.value}', or uninstall it"
+
 
 PREFIX = "op_"
 """The start of the symbols of operators; the build adds the model's name."""

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.program import Value
 from opwest.compiler.ir.stripes import ALIGN, Buffer, Source, Striped
 from opwest.compiler.kernels.assembly import FILL
 from opwest.compiler.kernels.mla.assembly import COPY, NAKED
 from opwest.compiler.names import identifier
-from opwest.compiler.output.variants import joint_calls
+from opwest.compiler.output.emit import joint_calls
 
 NOINLINE = "static __attribute__((noinline)) "
 """Functions of layers are compiled alone: assembly in them needs many registers."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules, Tensor
 from opwest.compiler.reference.registry import Arrays, interprets
-from opwest.compiler.semantics import layers, resizing, windows
+from opwest.compiler.semantics import layers, windows
 from opwest.compiler.semantics.fixed_point import activation_range, limits_of, one_quantization
 from opwest.compiler.semantics.layers import is_asymmetric, is_batched, is_hybrid, scales_of, transposed_window
 from opwest.compiler.semantics.windows import Window
@@ -231,17 +231,17 @@ def root_mean_square(node: Node, arrays: Arrays, rules: Rules) -> Any:
 @interprets("RESIZE_NEAREST_NEIGHBOR")
 def nearest(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Repeated or omitted rows and columns."""
-    rows, columns = (list(resizing.nearest(node, axis)) for axis in (1, 2))
+    rows, columns = (list(windows.nearest(node, axis)) for axis in (1, 2))
     return arrays[0][:, rows][:, :, columns]
 
 
 @interprets("RESIZE_BILINEAR")
 def bilinear(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Weighted means of four elements, in the order of the reference kernel."""
-    return interpolated(arrays[0], resizing.line(node, 1), resizing.line(node, 2))
+    return interpolated(arrays[0], windows.line(node, 1), windows.line(node, 2))
 
 
-def interpolated(image: Any, rows: resizing.Line, columns: resizing.Line) -> Any:
+def interpolated(image: Any, rows: windows.Line, columns: windows.Line) -> Any:
     """Return weighted means of four elements of [n,h,w,c]."""
     is_fixed = image.dtype in (np.int8, np.int16)
     data = image.astype(np.int64 if is_fixed else np.float32)

@@ -10,7 +10,8 @@ import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.reference.registry import Arrays, interprets
-from opwest.compiler.semantics import fixed_point, reduction
+from opwest.compiler.semantics import fixed_point
+from opwest.compiler.semantics import rows as reduction
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
     Requantisation,
@@ -20,7 +21,7 @@ from opwest.compiler.semantics.fixed_point import (
     round_shift,
     scaled,
 )
-from opwest.compiler.semantics.normalisation import (
+from opwest.compiler.semantics.rows import (
     LogSoftmaxNumbers,
     Softmax16Numbers,
     exponentials,

@@ -12,7 +12,7 @@ from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.reference.layers import quantised
 from opwest.compiler.reference.registry import Arrays, interprets
 from opwest.compiler.semantics import fixed_point
-from opwest.compiler.semantics import lstm as rules_of
+from opwest.compiler.semantics import recurrent as rules_of
 from opwest.compiler.semantics.fixed_point import (
     Multiplier,
     Rounding,
@@ -22,8 +22,15 @@ from opwest.compiler.semantics.fixed_point import (
     round_shift,
     scaled,
 )
-from opwest.compiler.semantics.lstm import GATE_TANH, LstmNumbers, Normalisation, lstm_numbers
-from opwest.compiler.semantics.recurrent import hybrid_scales, svdf_numbers, time_weights
+from opwest.compiler.semantics.recurrent import (
+    GATE_TANH,
+    LstmNumbers,
+    Normalisation,
+    hybrid_scales,
+    lstm_numbers,
+    svdf_numbers,
+    time_weights,
+)
 from opwest.compiler.semantics.tables import interpolated_sigmoid
 
 

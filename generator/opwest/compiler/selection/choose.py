@@ -11,7 +11,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import Operation, Program
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.selection.costs import Cost, Table, geometry_of
 from opwest.compiler.selection.knapsack import Needing, Option, Solution, solve_shared
 

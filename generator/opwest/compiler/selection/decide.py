@@ -14,7 +14,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.ir.program import Operation, Program
-from opwest.compiler.output.variants import candidates, library_variant
+from opwest.compiler.output.emit import candidates, library_variant
 from opwest.compiler.processors import Processor
 from opwest.compiler.request import LIBRARIES, UNLIMITED, Options
 from opwest.compiler.selection.arena import arena_of, within

@@ -16,7 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.movement import RESULT, Move, Region, simplified
 from opwest.compiler.ir.program import JOINED_CHANNELS, Operation, Program, Value
 from opwest.compiler.lowering.builder import region
-from opwest.compiler.output.variants import candidates, takes_pitch
+from opwest.compiler.output.emit import candidates, takes_pitch
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.compiler.selection.costs import Table
 

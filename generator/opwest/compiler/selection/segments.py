@@ -18,7 +18,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import STRIPES, Operation, Program, Value
 from opwest.compiler.ir.stripes import ALIGN, Striped
-from opwest.compiler.output.variants import candidates
+from opwest.compiler.output.emit import candidates
 from opwest.compiler.selection.block import Layouts, Part, block_of, part_of, readings
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.compiler.selection.costs import Table

@@ -4,32 +4,6 @@
 Every module names the file of the reference implementation that it follows.
 """
 
-from opwest.compiler.semantics import (
-    arithmetic,
-    elementwise,
-    layers,
-    lstm,
-    movement,
-    normalisation,
-    onnx,
-    recurrent,
-    reduction,
-    resizing,
-    slices,
-    windows,
-)
+from opwest.compiler.semantics import arithmetic, elementwise, layers, movement, onnx, recurrent, rows, slices, windows
 
-__all__ = [
-    "arithmetic",
-    "elementwise",
-    "layers",
-    "lstm",
-    "movement",
-    "normalisation",
-    "onnx",
-    "recurrent",
-    "reduction",
-    "resizing",
-    "slices",
-    "windows",
-]
+__all__ = ["arithmetic", "elementwise", "layers", "movement", "onnx", "recurrent", "rows", "slices", "windows"]

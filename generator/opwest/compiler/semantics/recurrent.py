@@ -7,6 +7,7 @@ The int8 SVDF demands RELU and does not apply it, in LiteRT and in tflite-micro.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.spec import Operator, Result, specify
-from opwest.compiler.graph.types import Node, Tensor, Unsupported
+from opwest.compiler.graph.types import Node, Quantization, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
+    Multiplier,
     Requantisation,
     Rounding,
     float32,
@@ -24,6 +26,7 @@ from opwest.compiler.semantics.fixed_point import (
     one_quantization,
     quantize_multiplier,
 )
+from opwest.compiler.semantics.tables import SigmoidNumbers
 
 
 def check_state(tensor: Tensor, size: int) -> None:
@@ -114,5 +117,304 @@ specify(
             "int8 int8 int8 [int32] int8",
         ),
         {"rank": 1, "fused_activation_function": "NONE", "asymmetric_quantize_inputs": False},
+    ),
+)
+
+
+_GATES = range(4)
+_GATE_SCALE = 2.0**-12
+_LEAST_POWER, _GREATEST_POWER = -15, -9
+"""The scales of cells whose tanh TFLite computes, as powers of 2."""
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """The integer layer normalisation of a gate."""
+
+    by: Multiplier
+    guard: int
+    """The variance in place of 0."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """From int8 products of cells and output gate to int8 results."""
+
+    by: Multiplier
+    zero: int
+    clip: int
+    """0: none."""
+
+
+@dataclass(frozen=True)
+class LstmNumbers:
+    """The numbers of a layer. Without a gate's input, its entry is None."""
+
+    is_micro: bool
+    """tflite-micro's rule: tables of functions, and products that round twice."""
+    rounding: Rounding
+    """Of the sums of gates."""
+    data: tuple[Multiplier | None, ...]
+    last: tuple[Multiplier | None, ...]
+    zeros: tuple[int, int]
+    """Of the data and the last result."""
+    power: int
+    """The scale of the cells is 2**power."""
+    clip: int | None
+    products: tuple[Multiplier, Multiplier] | None
+    """tflite-micro: forget gate times cells, input gate times new cells."""
+    hidden: Multiplier
+    hidden_zero: int
+    low: int
+    high: int
+    """The limits of the products of cells and output gate."""
+    peepholes: tuple[Multiplier | None, ...]
+    norms: tuple[Normalisation | None, ...]
+    projection: Projection | None
+
+    @property
+    def tanh(self) -> SigmoidNumbers:
+        """The numbers of tflite-micro's tanh of the cells. Source: lstm_eval.cc, Tanh."""
+        shift = 12 + self.power
+        return SigmoidNumbers(3, -shift) if shift < 0 else SigmoidNumbers(3 << shift, 0)
+
+
+GATE_TANH = SigmoidNumbers(3, 0)
+"""The numbers of tflite-micro's functions of gates."""
+
+
+def lstm_numbers(node: Node) -> LstmNumbers:
+    """Return the numbers of a layer with int8 or int16 data. Raises Unsupported."""
+    cells = one_quantization(node.input(19))
+    power = round(math.log2(cells.scale))
+    if abs(math.log2(cells.scale) - power) >= 1e-3 or not _LEAST_POWER <= power <= _GREATEST_POWER:
+        limits = f"a power of 2 between 2**{_LEAST_POWER} and 2**{_GREATEST_POWER}"
+        raise Unsupported(f"the cells '{node.input(19).name}' have the scale {cells.scale:g}", limits)
+    inner = node.options["intermediates"]
+    if node.input(0).dtype == "int8" and len(inner) == 5:
+        return _litert(node, cells, power, inner)
+    return _micro(node, cells, power)
+
+
+def _scale(node: Node, number: int) -> np.float32:
+    """Return the scale of symmetric weights as float32."""
+    found = one_quantization(node.input(number))
+    if found.zero != 0:
+        raise Unsupported(f"weights '{node.input(number).name}' with the zero point {found.zero}", "0")
+    return np.float32(found.scale)
+
+
+def _litert(node: Node, cells: Quantization, power: int, inner: tuple[Quantization | None, ...]) -> LstmNumbers:
+    has_norms = len(node.inputs) == 24 and node.optional(21) is not None
+    hidden = inner[4]
+    gates = inner[:4] if has_norms else [Quantization((_GATE_SCALE,), (0,))] * 4
+    if hidden is None or None in gates:
+        raise Unsupported("an intermediate tensor without a scale", "scales of the intermediate tensors")
+    sums = [np.float32(one.scale) for one in gates if one is not None]
+    data, last = one_quantization(node.input(0)), one_quantization(node.input(18))
+
+    def multipliers(first: int, scale: float) -> tuple[Multiplier | None, ...]:
+        return tuple(
+            None
+            if node.optional(first + g) is None
+            else quantize_multiplier(float(_scale(node, first + g) * np.float32(scale) / sums[g]))
+            for g in _GATES
+        )
+
+    peepholes = tuple(
+        None
+        if node.optional(i) is None
+        else quantize_multiplier(float32(2.0**power * float(_scale(node, i)) / float(sums[g])))
+        for i, g in ((9, 0), (10, 1), (11, 3))
+    )
+    clip = int(min(float(np.float32(node.options["cell_clip"]) / np.float32(cells.scale)), 32767.0))
+    projection = _projection(node, hidden.scale, last)
+    if projection is not None and any(peepholes) and node.input(6).shape[1] != node.input(6).shape[0]:
+        # LiteRT's kernel takes the number of results for that of cells.
+        raise Unsupported("int8 peepholes with a projection to another number of results", "one of both")
+    return LstmNumbers(
+        is_micro=False,
+        rounding=Rounding.TWICE,
+        data=multipliers(1, data.scale),
+        last=multipliers(5, last.scale),
+        zeros=(data.zero, last.zero),
+        power=power,
+        clip=clip or None,
+        products=None,
+        hidden=quantize_multiplier(float32(2.0**-15 / hidden.scale * 2.0**-15)),
+        hidden_zero=hidden.zero if projection is None else -hidden.zero,
+        low=-128,
+        high=127,
+        peepholes=peepholes,
+        norms=tuple(_normalisation(node, i) for i in range(20, 24)) if has_norms else (None,) * 4,
+        projection=projection,
+    )
+
+
+def _normalisation(node: Node, number: int) -> Normalisation | None:
+    if node.optional(number) is None:
+        return None
+    scale = _scale(node, number)
+    by = quantize_multiplier(float(scale))
+    return Normalisation(Multiplier(by.fixed, by.shift + 12), max(1, int(np.float32(10000) * scale)))
+
+
+def _projection(node: Node, hidden: float, last: Quantization) -> Projection | None:
+    if node.optional(16) is None:
+        return None
+    result = one_quantization(node.output)
+    by = quantize_multiplier(float(_scale(node, 16) * np.float32(hidden) / np.float32(last.scale)))
+    clip = min(float(np.float32(node.options["proj_clip"]) / np.float32(result.scale)), 127.0)
+    return Projection(by, last.zero, int(clip))
+
+
+def _micro(node: Node, cells: Quantization, power: int) -> LstmNumbers:
+    dtype = node.input(0).dtype
+    if any(node.optional(i) is not None for i in (*range(9, 12), 16, 17, *range(20, 24))) or node.optional(1) is None:
+        raise Unsupported(
+            "peepholes, a projection, layer normalisation or coupled gates without intermediate tensors",
+            "5 intermediate tensors, as the converter writes them",
+        )
+    data, last = one_quantization(node.input(0)), one_quantization(node.input(18))
+
+    def multipliers(first: int, scale: float) -> tuple[Multiplier, ...]:
+        return tuple(
+            quantize_multiplier(float(np.float32(scale) * _scale(node, first + g)) / _GATE_SCALE) for g in _GATES
+        )
+
+    clip = node.options["cell_clip"]
+    low, high = RANGES[dtype]
+    return LstmNumbers(
+        is_micro=True,
+        rounding=Rounding.TWICE if dtype == "int8" else Rounding.SIXTEEN,
+        data=multipliers(1, data.scale),
+        last=multipliers(5, last.scale),
+        zeros=(data.zero, last.zero),
+        power=power,
+        clip=int(min(float32(clip) / cells.scale, 32767.0)) if clip > 0 else None,
+        products=(quantize_multiplier(2.0**-15), quantize_multiplier(2.0**-30 / cells.scale)),
+        hidden=quantize_multiplier(2.0**-30 / last.scale),
+        hidden_zero=last.zero,
+        low=low,
+        high=high,
+        peepholes=(None,) * 3,
+        norms=(None,) * 4,
+        projection=None,
+    )
+
+
+DATA_WEIGHTS, LAST_WEIGHTS = (1, 2, 3, 4), (5, 6, 7, 8)
+"""The inputs of an LSTM with weights of the data and of the last result: input, forget, cell, output gate."""
+PEEPHOLES = (9, 10, 11)
+"""The inputs with weights of the cells: input, forget, output gate."""
+BIASES, NORMS = (12, 13, 14, 15), (20, 21, 22, 23)
+PROJECTION, PROJECTION_BIAS, LAST, CELLS = 16, 17, 18, 19
+ACTIVATIONS = ("TANH", "RELU", "RELU6", "RELU_N1_TO_1")
+"""The functions of the cells; only the first one for integers. LiteRT has no result for NONE."""
+
+
+def present(node: Node, numbers: Sequence[int]) -> list[int]:
+    """Return the inputs of a group that are not absent."""
+    return [i for i in numbers if node.optional(i) is not None]
+
+
+def is_coupled(node: Node) -> bool:
+    """Whether the input gate is 1 - the forget gate (CIFG)."""
+    return node.optional(1) is None
+
+
+def _gates(node: Node, numbers: Sequence[int], what: str) -> None:
+    """Raise Unsupported unless all gates or none have a weight; the input gate only if it exists."""
+    found, wanted = present(node, numbers), list(numbers[1:] if is_coupled(node) else numbers)
+    if found and found != wanted:
+        raise Unsupported(f"{what} for {len(found)} gates", f"{len(wanted)}")
+
+
+def _lstm(node: Node) -> Sequence[Result]:
+    data, coupled = node.input(0), is_coupled(node)
+    if len(data.shape) != 3:
+        raise Unsupported(f"data {list(data.shape)}", "3 dimensions")
+    if len(node.inputs) not in (20, 24):
+        raise Unsupported(f"{len(node.inputs)} inputs", "20 or 24")
+    if coupled != (node.optional(5) is None) or coupled != (node.optional(12) is None):
+        raise Unsupported("an input gate without weights or bias", "both, or neither")
+    activations = ACTIVATIONS if data.dtype == "float32" else ACTIVATIONS[:1]
+    if node.options["fused_activation_function"] not in activations:
+        raise Unsupported(f"fused activation {node.options['fused_activation_function']}", ", ".join(activations))
+    if min(node.options["cell_clip"], node.options["proj_clip"]) < 0:
+        raise Unsupported("a negative limit", "cell_clip and proj_clip of at least 0")
+    _gates(node, PEEPHOLES, "peepholes")
+    _gates(node, NORMS, "layer normalisation")
+    if len(node.input(6).shape) == 1:
+        raise Unsupported("diagonal weights of the last result", "matrices")
+    return _shapes(node)
+
+
+def _shapes(node: Node) -> Sequence[Result]:
+    """Return the result of a node whose operands exist."""
+    data, (cells, units) = node.input(0), (node.input(2).shape[0], node.input(6).shape[1])
+    wanted: dict[int, Shape] = dict.fromkeys((*PEEPHOLES, *BIASES, *NORMS), (cells,))
+    wanted |= dict.fromkeys(DATA_WEIGHTS, (cells, data.shape[2])) | dict.fromkeys(LAST_WEIGHTS, (cells, units))
+    wanted |= {PROJECTION: (units, cells), PROJECTION_BIAS: (units,)}
+    for number, shape in wanted.items():
+        one = node.optional(number)
+        if one is not None and one.shape != shape:
+            raise Unsupported(f"weights '{one.name}' {list(one.shape)}", f"{list(shape)}")
+    if node.optional(PROJECTION) is None and (units != cells or node.optional(PROJECTION_BIAS) is not None):
+        raise Unsupported(f"{cells} cells and {units} results without a projection", "weights of a projection")
+    check_constants(*(node.optional(i) for i in wanted))
+    batch = data.shape[1] if node.options["time_major"] else data.shape[0]
+    check_state(node.input(LAST), batch * units)
+    check_state(node.input(CELLS), batch * cells)
+    if data.dtype != "float32":
+        lstm_numbers(node)
+    elif node.input(2).dtype == "int8":
+        _check_hybrid(node)
+    return [(data.dtype, (*data.shape[:2], units))]
+
+
+def _check_hybrid(node: Node) -> None:
+    """Raise Unsupported unless int8 weights have one scale and no zero point."""
+    for number in (*DATA_WEIGHTS, *LAST_WEIGHTS, *PEEPHOLES, PROJECTION):
+        scale_of_weights(node, number)
+
+
+def scale_of_weights(node: Node, number: int) -> float:
+    """Return the scale of symmetric int8 or int16 weights; 1 if they are absent. Raises Unsupported."""
+    tensor = node.optional(number)
+    if tensor is None:
+        return 1.0
+    found = tensor.quantization
+    if found is None or len(found.scales) != 1 or found.zero != 0:
+        raise Unsupported(f"weights '{tensor.name}' without one scale and the zero point 0", "symmetric weights")
+    return found.scale
+
+
+_FLOAT = "float32 [float32]..."
+_HYBRID = (
+    "float32 [int8] int8 int8 int8 [int8] int8 int8 int8 [int8] [int8] [int8] [float32] float32 float32 float32 "
+    "[int8] [float32] float32 float32 [float32]..."
+)
+_BYTES = (
+    "int8 [int8] int8 int8 int8 [int8] int8 int8 int8 [int16] [int16] [int16] [int32] int32 int32 int32 "
+    "[int8] [int32] int8 int16 [int16]..."
+)
+_WORDS = (
+    "int16 int8 int8 int8 int8 int8 int8 int8 int8 [none] [none] [none] int64 int64 int64 int64 "
+    "[none] [none] int16 int16 [none]..."
+)
+specify(
+    Operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        _lstm,
+        (_FLOAT, _HYBRID, _BYTES, _WORDS),
+        {
+            "fused_activation_function": "NONE",
+            "cell_clip": 0.0,
+            "proj_clip": 0.0,
+            "time_major": False,
+            "asymmetric_quantize_inputs": False,
+            "intermediates": (),
+        },
     ),
 )

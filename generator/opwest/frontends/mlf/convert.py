@@ -14,14 +14,12 @@ from opwest.compiler.faults import fault
 from opwest.compiler.folder import npz, refuse_occupied, write_folder
 from opwest.frontends.mlf.aot import Model, draft
 from opwest.frontends.mlf.c_text import foreign_calls
-from opwest.frontends.mlf.code import Code, Sources, read_code, with_headers
-from opwest.frontends.mlf.corrections import corrected
+from opwest.frontends.mlf.code import Code, Sources, corrected, read_code, with_headers
 from opwest.frontends.mlf.draft import Draft, TensorOption
 from opwest.frontends.mlf.graph import Graph
 from opwest.frontends.mlf.library import Library, read_library
 from opwest.frontends.mlf.manifest import manifest_text
-from opwest.frontends.mlf.metadata import Metadata, read_metadata
-from opwest.frontends.mlf.params import read_params
+from opwest.frontends.mlf.metadata import Metadata, read_metadata, read_params
 from opwest.frontends.mlf.ports import Relay, kept_name, read_relay
 from opwest.frontends.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.frontends.mlf.wrapper import Header, interface_of, read_header

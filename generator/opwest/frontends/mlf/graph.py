@@ -18,13 +18,12 @@ from opwest.frontends.mlf.c_text import arrays, values
 from opwest.frontends.mlf.code import Code
 from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
 from opwest.frontends.mlf.inner import Workspaces
-from opwest.frontends.mlf.metadata import Metadata, read_json
-from opwest.frontends.mlf.params import Parameter
+from opwest.frontends.mlf.library import DIMENSIONS, ELEMENTS, TENSORS
+from opwest.frontends.mlf.metadata import Metadata, Parameter, read_json
 from opwest.frontends.mlf.ports import kept_name
-from opwest.frontends.mlf.tar import DIMENSIONS, ELEMENTS, TENSORS
+from opwest.model.types.c_names import is_symbol
 from opwest.model.types.conventions import PACKED
 from opwest.model.types.dtypes import DTYPES, meant_by
-from opwest.model.types.identifiers import is_symbol
 
 _HOST = 1
 """kDLCPU."""

@@ -17,8 +17,8 @@ from opwest.compiler.faults import fault
 from opwest.compiler.names import identifier
 from opwest.frontends.mlf.c_text import Function
 from opwest.frontends.mlf.draft import Argument
+from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.packed import Entry, Passed, is_packed, packed_calls, packed_entries
-from opwest.frontends.mlf.tar import ELEMENTS
 from opwest.model.types.dtypes import DTYPES
 
 ALIGN = 16

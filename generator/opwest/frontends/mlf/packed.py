@@ -9,7 +9,7 @@ from dataclasses import field
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.c_text import Function
-from opwest.frontends.mlf.tar import DIMENSIONS
+from opwest.frontends.mlf.library import DIMENSIONS
 from opwest.model.types.dtypes import dtype_of_c, dtype_of_packed
 
 _ENTRY = re.compile(

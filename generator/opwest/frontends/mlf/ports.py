@@ -17,10 +17,10 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name
 from opwest.frontends.mlf.draft import Tensor, TensorOptions
+from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.metadata import Metadata, Port
-from opwest.frontends.mlf.tar import ELEMENTS
+from opwest.model.types.c_names import fault_of_name
 from opwest.model.types.dtypes import DTYPES, meant_by
-from opwest.model.types.identifiers import fault_of_name
 
 _LONGEST = 200
 

@@ -11,9 +11,9 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.frontends.mlf.c_text import arrays, functions, values
 from opwest.frontends.mlf.draft import Draft
+from opwest.frontends.mlf.library import ELEMENTS, KEPT_BYTES
 from opwest.frontends.mlf.metadata import Metadata
 from opwest.frontends.mlf.ports import same_name
-from opwest.frontends.mlf.tar import ELEMENTS, KEPT_BYTES
 from opwest.manifest import writer
 from opwest.model.types.dtypes import dtype_of_c
 

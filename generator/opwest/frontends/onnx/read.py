@@ -20,7 +20,6 @@ from opwest.frontends.onnx import (
     quantised,
     reductions,
     resize,
-    transposed,
 )
 from opwest.frontends.onnx.file import GREATEST_OPSET, LEAST_OPSET, other_attributes
 from opwest.frontends.onnx.fold import read_model
@@ -30,7 +29,7 @@ from opwest.frontends.onnx.values import Item, Model, Op, check_operands
 
 FAMILIES = (
     control, layers, elements, functions, gates, layers, movement, parts,
-    pools, quantised, reductions, resize, parts, parts, transposed,
+    pools, quantised, reductions, resize, parts, parts, pools,
 )  # fmt: skip
 """The modules that fill the table of translations."""
 

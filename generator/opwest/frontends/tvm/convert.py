@@ -61,8 +61,7 @@ def import_module(
 
     `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
     """
-    from opwest.frontends.tvm.layouts import channels_first
-    from opwest.frontends.tvm.lower import check_static, main_function
+    from opwest.frontends.tvm.lower import channels_first, check_static, main_function
 
     require_tvm()
     options = options or Options()

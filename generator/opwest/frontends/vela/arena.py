@@ -19,9 +19,8 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.graph.types import Tensor
 from opwest.compiler.graph.user import UserOperator
-from opwest.compiler.ir.operations import Copy
+from opwest.compiler.ir.operations import Copy, UserCall
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.ir.rows import UserCall
 from opwest.compiler.output.emit import Emitted, Step
 from opwest.frontends.vela.compile import ARENA, FAST, POOLS, SRAM_ONLY, WEIGHTS, Options
 from opwest.frontends.vela.file import Call, Meaning, VelaFile

@@ -16,7 +16,7 @@ from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Files, Linkable
 from opwest.model.inputs.headers import normal
 from opwest.model.types.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
-from opwest.model.types.identifiers import is_symbol
+from opwest.model.types.c_names import is_symbol
 from opwest.model.types.model import Operator
 from opwest.objects.archives import needed_members
 from opwest.objects.compilers import is_hosted
@@ -32,7 +32,7 @@ from opwest.objects.linkability import (
     records_conventions,
     unrecorded_options,
 )
-from opwest.objects.sections import without_sections
+from opwest.objects.rewriting import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:

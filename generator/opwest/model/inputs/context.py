@@ -17,9 +17,9 @@ from opwest.base.paths import is_portable, spelled
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
 from opwest.model.types.builds import ANY_TARGET, Examined, Variant, kind_of
-from opwest.model.types.devices import Devicetree
 from opwest.model.types.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.types.model import Quantization
+from opwest.model.types.sections import Devicetree
 
 FLT_MIN = 1.17549435e-38
 """The smallest normal float32 (ISO C 5.2.4.2.2)."""

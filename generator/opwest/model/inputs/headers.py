@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from opwest.base.diagnostics import Location
+from opwest.base.files import with_lf
 from opwest.base.paths import spelled
-from opwest.base.project_files import with_lf
 from opwest.base.resources import resource
 from opwest.model.inputs.context import Context
 from opwest.model.types.builds import CompileOptions, SourceFile

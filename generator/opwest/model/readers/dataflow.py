@@ -10,7 +10,7 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, located_items
-from opwest.model.readers.scalars import bind_number
+from opwest.model.readers.constants import bind_number
 from opwest.model.readers.step_device import step_device
 from opwest.model.readers.steps import Names, listed_steps
 from opwest.model.readers.tensor_binding import Intermediate, TensorBinding

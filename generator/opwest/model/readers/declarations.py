@@ -7,14 +7,14 @@ from typing import Literal
 
 from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
-from opwest.model.checks.call_memory import check_passing, supplied_arguments, workspace_need
+from opwest.model.checks.memory import check_passing, supplied_arguments, workspace_need
 from opwest.model.inputs.context import Context, located_items, quantization, size_in_bytes, tensor_type
 from opwest.model.readers.constants import Shape, constant_shapes
 from opwest.model.readers.programs import Programs, operator_device
 from opwest.model.types.builds import External, permitted_effects
+from opwest.model.types.c_names import check_name, is_symbol
 from opwest.model.types.conventions import UNPACKED, Convention, Result, convention_of
 from opwest.model.types.dtypes import DTYPES, TensorType
-from opwest.model.types.identifiers import check_name, is_symbol
 from opwest.model.types.model import Argument, Interface, Operator, scalar_type
 
 

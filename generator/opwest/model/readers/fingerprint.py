@@ -12,9 +12,9 @@ from hashlib import sha256
 from typing import Any
 
 from opwest.model.types.conventions import Convention
-from opwest.model.types.devices import FOREVER, Device
 from opwest.model.types.dtypes import DType
 from opwest.model.types.model import Model, Operator
+from opwest.model.types.sections import FOREVER, Device
 
 _MEMBERS = (
     "name",

@@ -7,9 +7,9 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, devicetree, located_items, size_in_bytes
 from opwest.model.readers.programs import Programs
-from opwest.model.types.devices import FOREVER, Device, Devicetree, Handle
-from opwest.model.types.identifiers import check_name
+from opwest.model.types.c_names import check_name
 from opwest.model.types.model import Pool
+from opwest.model.types.sections import FOREVER, Device, Devicetree, Handle
 
 MAX_DEVICES = 255
 """`struct opwest_status` stores the index of a device in 8 bits; one value means "none"."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from opwest.base.diagnostics import Location
 from opwest.model.inputs.context import Context
 from opwest.model.readers.steps import listed_steps
-from opwest.model.types.devices import Device, Program
 from opwest.model.types.model import Operator, Step
+from opwest.model.types.sections import Device, Program
 from opwest.objects.ethos_u.commands import REGIONS
 from opwest.objects.ethos_u.stream import check_program
 

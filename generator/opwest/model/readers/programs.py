@@ -10,7 +10,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context
 from opwest.model.types.conventions import UNPACKED, Convention
-from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH, Program
+from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH, Program
 
 
 class Programs:

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from opwest.base.diagnostics import Location
-from opwest.base.project_files import with_lf
+from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.files import with_lf
 from opwest.manifest.located import Mapping
-from opwest.model.checks.limits import check_counts
 from opwest.model.checks.link import cpp_needs, needs_full_libc, needs_halide, needs_tvm, resolve_builds
 from opwest.model.checks.stack_need import stack_needs
 from opwest.model.inputs.context import Context, located_items
@@ -24,21 +23,34 @@ from opwest.model.readers import declarations, hardware
 from opwest.model.readers.constants import constants
 from opwest.model.readers.dataflow import resolve_steps
 from opwest.model.readers.licences import model_licence
-from opwest.model.readers.offsets import fixed_plan, memory_planner, streams
 from opwest.model.readers.programs import Programs
-from opwest.model.readers.states import states
+from opwest.model.readers.run_keys import fixed_plan, memory_planner, states, streams
 from opwest.model.readers.steps import Names, check_step_count, constant_types, slices
 from opwest.model.readers.tvmgen import tvmgen
 from opwest.model.readers.vectors import suite
 from opwest.model.readers.views import declared_types, interface_views, views
 from opwest.model.readers.workspace import resolve_workspace
 from opwest.model.types.builds import permitted_effects
-from opwest.model.types.c_names import check_names
+from opwest.model.types.c_names import check_name, check_names
 from opwest.model.types.conventions import HALIDE
-from opwest.model.types.identifiers import check_name
 from opwest.model.types.model import Checks, Constant, MemoryPlanner, Model
 from opwest.model.types.sections import Application, ApplicationFile
 from opwest.objects.facts import HEADER_SUFFIXES, SOURCE_SUFFIXES
+
+_MOST = 65534
+
+
+def check_counts(model: Model, faults: Diagnostics) -> None:
+    """Report tables of the metadata with too many elements."""
+    values = {repr(binding.value) for step in model.steps for binding in step.bindings if binding.role == "scalar"}
+    counts = {
+        "inputs, outputs and tensors in the workspace": len(model.inputs) + len(model.outputs) + len(model.buffers),
+        "constants": len(model.constants),
+        "different values of scalars": len(values),
+    }
+    for what, count in counts.items():
+        if count > _MOST:
+            faults.error(f"model {model.name!r} has {count} {what}", model.location, expected=f"at most {_MOST}")
 
 
 def declared_names(context: Context) -> tuple[Names, list[Constant]]:

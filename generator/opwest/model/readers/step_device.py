@@ -7,8 +7,8 @@ from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.readers.programs import Programs
-from opwest.model.types.devices import STRUCT_DEVICE, Device, Program
 from opwest.model.types.model import Operator
+from opwest.model.types.sections import STRUCT_DEVICE, Device, Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Items, Mapping
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.readers.programs import Programs
-from opwest.model.types.devices import Device
+from opwest.model.types.c_names import check_name
 from opwest.model.types.dtypes import TensorType
-from opwest.model.types.identifiers import check_name
 from opwest.model.types.model import Constant, Interface, Operator, Pool, State, View
+from opwest.model.types.sections import Device
 
 MOST_STEPS = 65534
 """The metadata numbers steps with 16 bits; the last two numbers have another meaning."""

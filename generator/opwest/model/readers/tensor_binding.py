@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.checks.coverage import Coverage
+from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context
 from opwest.model.readers.steps import (
     Names,
@@ -19,8 +19,8 @@ from opwest.model.readers.steps import (
     slice_names,
 )
 from opwest.model.readers.views import declared_types, is_arena
+from opwest.model.types.c_names import check_name
 from opwest.model.types.dtypes import TensorType
-from opwest.model.types.identifiers import check_name
 from opwest.model.types.model import Argument, Binding
 
 

@@ -9,11 +9,9 @@ from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, located_items
-from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import Device
-from opwest.model.types.identifiers import check_name
+from opwest.model.types.c_names import CNames, check_name
 from opwest.model.types.model import Interface, Model, Operator
-from opwest.model.types.sections import Tvmgen
+from opwest.model.types.sections import Device, Tvmgen
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
 from opwest.manifest.yaml_reader import describe
 from opwest.model.inputs.context import Context, located_items
-from opwest.model.types.dtypes import DTYPES, TensorType, is_finite
-from opwest.model.types.elements import converted, rounding_note
+from opwest.model.types.dtypes import DTYPES, TensorType, converted, is_finite, rounding_note
 from opwest.model.types.model import Interface
 from opwest.model.types.sections import Suite, Tolerance, Vectors
 

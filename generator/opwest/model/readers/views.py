@@ -6,8 +6,8 @@ from __future__ import annotations
 from opwest.base.diagnostics import nearest
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, pitch_of, tensor_type
+from opwest.model.types.c_names import check_name
 from opwest.model.types.dtypes import DTYPES, TensorType
-from opwest.model.types.identifiers import check_name
 from opwest.model.types.model import View
 
 

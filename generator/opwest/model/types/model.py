@@ -11,9 +11,8 @@ from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import CppNeeds, External, StackNeed, Target, TargetBuild, Variant
 from opwest.model.types.conventions import UNPACKED, Convention, WorkspaceNeed
-from opwest.model.types.devices import Device, Devicetree, Program
 from opwest.model.types.dtypes import DType, TensorType
-from opwest.model.types.sections import Application, Suite, Tvmgen
+from opwest.model.types.sections import Application, Device, Devicetree, Program, Suite, Tvmgen
 from opwest.objects.library_symbols import EFFECTS
 
 

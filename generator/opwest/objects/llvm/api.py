@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from opwest.base import path_suggestions
 from opwest.objects.llvm.child import Request, run
-from opwest.objects.llvm.contradictions import contradictions
 from opwest.objects.llvm.facts import (
     CompileJob,
     CompileOptions,
@@ -22,6 +21,7 @@ from opwest.objects.llvm.facts import (
     Limits,
     LlvmError,
     LlvmTarget,
+    contradictions,
 )
 from opwest.objects.llvm.magic import LARGEST_FILE, looks_like_ir, not_ir
 

@@ -8,9 +8,11 @@ gets an error, and a new child processes the others.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -22,7 +24,53 @@ from opwest.base import timing
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import exceeded_time, signal_name
 from opwest.objects.llvm.facts import Limits, LlvmError, printable
-from opwest.objects.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
+
+_LENGTHS = struct.Struct(">QQ")
+LARGEST_PART = 2 << 30
+
+
+class BrokenStreamError(Exception):
+    """The peer closed the stream or sent invalid data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One request or response."""
+
+    header: dict[str, Any]
+    blob: bytes = b""
+
+
+def write_frame(stream: BinaryIO, frame: Frame) -> None:
+    """Write one frame."""
+    header = json.dumps(frame.header).encode("ascii")
+    stream.write(_LENGTHS.pack(len(header), len(frame.blob)))
+    stream.write(header)
+    stream.write(frame.blob)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> Frame | None:
+    """Return the next frame; None at the end of the stream; raise BrokenStreamError."""
+    lengths = stream.read(_LENGTHS.size)
+    if not lengths:
+        return None
+    if len(lengths) != _LENGTHS.size:
+        raise BrokenStreamError
+    header_size, blob_size = _LENGTHS.unpack(lengths)
+    if max(header_size, blob_size) > LARGEST_PART:
+        raise BrokenStreamError
+    header, blob = stream.read(header_size), stream.read(blob_size)
+    if len(header) != header_size or len(blob) != blob_size:
+        raise BrokenStreamError
+    try:
+        value = json.loads(header)
+    except ValueError as fault:
+        raise BrokenStreamError from fault
+    if not isinstance(value, dict):
+        raise BrokenStreamError
+    return Frame(value, blob)
+
 
 _MEASURED = "COVERAGE_PROCESS_CONFIG"  # the coverage of the tests includes the child
 _KEPT_VARIABLES = (

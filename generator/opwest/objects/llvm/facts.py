@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 
 from opwest.base.diagnostics import printable as escaped
 from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.compat import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +164,174 @@ class Limits:
     """Bytes of address space; enforced where the system can."""
     seconds: float = 120.0
     """For one request: of the clock, and of the processor."""
+
+
+_ARM = re.compile(r"(?P<isa>arm|thumb)(?P<big>eb)?(?:v(?P<version>\d+(?:\.\d+)?)(?P<rest>.*))?$")
+_EABI = re.compile(r"(?:gnu|musl|android)?eabi(?P<hard>hf)?(?:t64)?$")
+_X86 = re.compile(r"(?:i[3-9]86|x86)$")
+_FOREIGN_SYSTEMS = re.compile(r"(windows|win32|darwin|macosx?|ios|tvos|watchos|uefi|wasi|cuda|amdhsa)")
+_ENVIRONMENTS_OF_32_BITS = ("gnux32", "muslx32", "gnu_ilp32")
+# Default alignments of a data layout in bits (LangRef).
+_DEFAULTS = {
+    "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 32,
+    "f16": 16, "f32": 32, "f64": 64, "f128": 128, "v64": 64, "v128": 128, "a": 0,
+}  # fmt: skip
+_WORDS = {"i": "integers", "f": "floats", "v": "vectors"}
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """The properties of code in a triple; None if unspecified."""
+
+    architecture: str
+    bits: int | None = None
+    big_endian: bool | None = None
+    profile: str | None = None
+    """Arm: A, R or M."""
+    hard_float: bool | None = None
+    """Arm: whether the environment specifies hard float."""
+    system: str | None = None
+    """A system with other calling conventions: windows, darwin, …"""
+
+
+def parse_triple(text: str) -> Triple | None:
+    """Parse a triple of any number of parts; return None for an empty or unknown one."""
+    first, *others = text.strip().lower().split("-")
+    if first in ("", "unknown"):
+        return None
+    system = next((m.group(1) for part in others if (m := _FOREIGN_SYSTEMS.match(part))), None)
+    narrow = any(part.startswith(_ENVIRONMENTS_OF_32_BITS) for part in others)
+    if arm := _ARM.match(first):
+        float_abi = next((m for part in others if (m := _EABI.match(part))), None)
+        rest = arm["rest"] or ""
+        big = bool(arm["big"]) or rest.endswith("eb")
+        hard = None if float_abi is None else bool(float_abi["hard"])
+        return Triple("arm", 32, big, _profile(arm["version"], rest.removesuffix("eb")), hard, system)
+    if _X86.match(first):
+        return Triple("i386", 32, False, system=system)
+    if first in ("x86_64", "amd64", "x86_64h"):
+        return Triple("x86-64", 32 if narrow else 64, False, system=system)
+    if first.startswith(("aarch64", "arm64")):
+        return Triple("aarch64", 32 if narrow or first.endswith("_32") else 64, first.endswith("_be"), system=system)
+    if match := re.match(r"riscv(32|64)(be)?", first):
+        return Triple("riscv", int(match[1]), bool(match[2]), system=system)
+    return Triple(first, system=system)
+
+
+def _profile(version: str | None, rest: str) -> str | None:
+    """Return the profile of an Arm architecture: `7em` and `8m.main` are M, `7a` and `8-a` are A."""
+    if version is None:
+        return None
+    match = re.match(r"[-.]?e?(?P<profile>[amr])(?![a-z]*mp)", rest)
+    return match["profile"].upper() if match else None
+
+
+def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: str = "") -> list[Fault]:
+    """Return the contradictions between a module and a target; empty if compatible.
+
+    `data_layout_of_target` is the one LLVM has for the target; empty: `target.data_layout`.
+    """
+    seen, expected = parse_triple(module.triple), parse_triple(target.triple)
+    faults: list[Fault] = []
+    if seen is not None and expected is not None:
+        difference = _difference(seen, expected)
+        if difference:
+            return [_fault(module, target, difference)]
+        if None not in (seen.hard_float, expected.hard_float) and seen.hard_float != expected.hard_float:
+            faults.append(_fault(module, target, _float_words(seen.hard_float, expected.hard_float)))
+    if module.target_abi and target.machine == "riscv" and module.target_abi != riscv_abi(target):
+        faults.append(
+            Fault(
+                f"the IR is for the ABI {printable(module.target_abi)} (module flag target-abi), the "
+                f"target {target.name} has {riscv_abi(target)}",
+                f"the ABI {riscv_abi(target)}",
+                f"compile it again with -mabi={riscv_abi(target)}",
+            )
+        )
+    layout = data_layout_of_target or target.data_layout
+    if module.data_layout and layout:
+        faults += _layout_faults(module, target, layout)
+    return faults
+
+
+def riscv_abi(target: LlvmTarget) -> str:
+    """Return the name of a RISC-V target's ABI: `ilp32f`."""
+    suffix = {"single": "f", "double": "d", "quad": "q"}.get(target.float_abi or "soft", "")
+    return target.abi or ("lp64" if target.bits == 64 else "ilp32") + suffix
+
+
+def _difference(seen: Triple, expected: Triple) -> str | None:
+    """Return a difference that makes further comparison unnecessary."""
+    if seen.architecture != expected.architecture:
+        return "another architecture"
+    if seen.bits != expected.bits:
+        return f"{seen.bits}-bit addresses, expected {expected.bits}-bit"
+    if seen.big_endian != expected.big_endian:
+        return "big-endian, expected little-endian" if seen.big_endian else "little-endian, expected big-endian"
+    if seen.profile and expected.profile and seen.profile != expected.profile:
+        return f"Arm profile {seen.profile}, expected {expected.profile}"
+    if seen.system != expected.system and seen.system:
+        return f"calling conventions of {seen.system}"
+    return None
+
+
+def _float_words(seen: bool | None, expected: bool | None) -> str:
+    words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
+    return f"{words[bool(seen)]}, expected {words[bool(expected)]}"
+
+
+def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
+    return Fault(
+        f"the IR is for {printable(module.triple)}, target '{target.name}' is {target.triple}: {difference}",
+        f"IR for {target.triple}, or without a triple",
+        f"compile the operators for '{target.name}' (clang: --target={target.triple} -mcpu={target.cpu})",
+    )
+
+
+def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fault]:
+    """Return an error with the first difference between two data layouts."""
+    seen, expected = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
+    for key, value in seen.items():
+        if key in expected and expected[key] != value:
+            return [
+                Fault(
+                    f"the data layout of the IR is {printable(module.data_layout)!r}, that of target "
+                    f"'{target.name}' is {layout!r}: {_what(key)} {value}, expected {expected[key]}",
+                    f"the data layout of {target.triple}, or none",
+                    f"compile the operators for '{target.name}' (clang: --target={target.triple})",
+                )
+            ]
+    return []
+
+
+def _what(key: str) -> str:
+    """Return the name of a part of a data layout."""
+    fixed = {
+        "endian": "byte order",
+        "mangling": "mangling",
+        "pointer": "pointer size in bits",
+        "pointer alignment": "pointer alignment in bits",
+        "a": "alignment of aggregates in bits",
+    }
+    return fixed.get(key) or f"alignment of {key[1:]}-bit {_WORDS[key[0]]} in bits"
+
+
+def _layout(text: str) -> dict[str, int | str]:
+    """Return the explicit parts of a data layout that determine the placement of data."""
+    found: dict[str, int | str] = {}
+    for part in text.split("-"):
+        name, *numbers = part.split(":")
+        sizes = [int(n) if n.isdecimal() else -1 for n in numbers]
+        if part in ("e", "E"):
+            found["endian"] = "little" if part == "e" else "big"
+        elif name == "m" and numbers:
+            found["mangling"] = numbers[0]
+        elif name in ("p", "p0") and sizes:
+            found["pointer"] = sizes[0]
+            if len(sizes) > 1:
+                found["pointer alignment"] = sizes[1]
+        elif name == "a" and sizes:
+            found["a"] = 0 if sizes[0] == 8 else sizes[0]
+        elif re.fullmatch(r"[ifv]\d+", name) and sizes:
+            found[name] = sizes[0]
+    return found

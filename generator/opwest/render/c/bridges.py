@@ -12,8 +12,7 @@ from opwest.model.types.conventions import CONVENTIONS, Arrays, ConventionName, 
 from opwest.model.types.model import Model, Operator
 from opwest.render.c.printer import c_definitions, c_record
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.tables.arrays import Entry, TensorRecords, entries, supplied, tensors
-from opwest.render.tables.descriptors import Described, DescriptorRecords
+from opwest.render.tables.arrays import Described, DescriptorRecords, Entry, TensorRecords, entries, supplied, tensors
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 

@@ -7,17 +7,17 @@ import textwrap
 from typing import Any
 
 from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.model.types.model import Model, Pool
-from opwest.plan.latency import EXCLUDED
+from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.schedule import EXCLUDED
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
 from opwest.render.stream_actions import launch_count
 from opwest.render.tables.details import optional_parts
 from opwest.render.tables.model import points
-from opwest.render.tables.states import resets_after_failure, saved_size, used_pools
+from opwest.render.tables.tensors import resets_after_failure, saved_size, used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 

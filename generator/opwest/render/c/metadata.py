@@ -16,7 +16,7 @@ from opwest.render.c.run import call_text
 from opwest.render.tables import layout
 from opwest.render.tables.details import TARGET_OF_C
 from opwest.render.tables.model import ModelRecords, callable_by_name
-from opwest.render.tables.states import workspace_struct
+from opwest.render.tables.tensors import workspace_struct
 from opwest.render.tables.types import Struct
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name

@@ -9,35 +9,33 @@ from typing import assert_never
 
 from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.tables.types import (
+    RUN,
     Abi,
     Constant,
+    Definition,
     Enumeration,
+    Expression,
     FieldType,
     Flags,
     Function,
     Index,
     Nested,
+    Null,
+    Number,
+    Numbers,
     Pointer,
+    Record,
+    Reference,
     Scalar,
     Size,
     String,
     Struct,
     Table,
+    Text,
     Union,
+    Value,
     offsets,
     size_and_alignment,
-)
-from opwest.render.tables.values import (
-    RUN,
-    Definition,
-    Expression,
-    Null,
-    Number,
-    Numbers,
-    Record,
-    Reference,
-    Text,
-    Value,
 )
 
 _NUMBERS = 8

@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 from opwest.model.checks.firmware import checked_steps
-from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH
-from opwest.model.types.identifiers import member_name
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator
+from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import copied_at_end
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
@@ -30,7 +29,7 @@ from opwest.render.overlaps import (
 )
 from opwest.render.tables.layout import METADATA_VERSION
 from opwest.render.tables.model import ModelRecords
-from opwest.render.tables.states import resets_after_failure, saved_size
+from opwest.render.tables.tensors import resets_after_failure, saved_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 

@@ -6,12 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import STRUCT_LAUNCH
-from opwest.model.types.identifiers import member_name
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.model import Binding, Model
-from opwest.plan.frames import shared_by_frames
-from opwest.plan.memory import MemoryPlan
+from opwest.model.types.sections import STRUCT_LAUNCH
+from opwest.plan.memory import MemoryPlan, shared_by_frames
 from opwest.render.actions import Cache, Call, Copy, Measured, Wait
 from opwest.render.c.header import pool_rows
 from opwest.render.c.run import action_row, offset_macros, offset_row

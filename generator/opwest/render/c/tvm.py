@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from opwest.model.readers.tvmgen import Library, adapted
-from opwest.model.types.c_names import CNames
+from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.conventions import PACKED_ARRAYS, EntryKind
-from opwest.model.types.devices import STRUCT_DEVICE
-from opwest.model.types.identifiers import member_name
 from opwest.model.types.model import Argument, Model, Operator
-from opwest.model.types.sections import Tvmgen
+from opwest.model.types.sections import STRUCT_DEVICE, Tvmgen
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows, workspace_tail
 from opwest.render.c.run import call_text, plain_types, prototype

@@ -14,8 +14,8 @@ from opwest.render.devices import first_incoherent
 from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, ir_struct, model_name
 from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
 from opwest.render.tables import layout
-from opwest.render.tables.states import resets_after_failure, saved_size, used_pools, workspace_struct
-from opwest.render.tables.values import Number, Record
+from opwest.render.tables.tensors import resets_after_failure, saved_size, used_pools, workspace_struct
+from opwest.render.tables.types import Number, Record
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.

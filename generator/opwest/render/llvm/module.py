@@ -13,7 +13,7 @@ from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
-from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
+from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters, library_ir
 from opwest.render.llvm.lifecycle import Lifecycle
 from opwest.render.llvm.printer import (
     Tables,
@@ -25,11 +25,10 @@ from opwest.render.llvm.printer import (
     ir_type,
 )
 from opwest.render.llvm.run import Run
-from opwest.render.llvm.system_library import library_ir
 from opwest.render.overlaps import is_inline, pool_memory, run_overlaps, table, tensor_memory
 from opwest.render.tables import layout
 from opwest.render.tables.model import DEVICE_CALL, callable_by_name
-from opwest.render.tables.states import workspace_struct
+from opwest.render.tables.tensors import workspace_struct
 from opwest.render.tensors import interface_rows
 
 

@@ -13,17 +13,25 @@ from opwest.model.types.dtypes import DType, round_to_float32
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables.model import model_records
-from opwest.render.tables.types import FieldType, Index, Nested, Pointer, Scalar, Size, Struct, Table, Union
-from opwest.render.tables.values import (
+from opwest.render.tables.types import (
     RUN,
     Definition,
     Expression,
+    FieldType,
+    Index,
+    Nested,
     Null,
     Number,
     Numbers,
+    Pointer,
     Record,
     Reference,
+    Scalar,
+    Size,
+    Struct,
+    Table,
     Text,
+    Union,
     Value,
 )
 

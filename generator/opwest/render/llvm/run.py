@@ -11,7 +11,7 @@ from opwest.render.llvm.lifecycle import EPERM, Code, hook
 from opwest.render.llvm.printer import ir_copy, ir_integer, ir_member, ir_number, ir_parameter, ir_result
 from opwest.render.overlaps import is_inline, run_overlaps
 from opwest.render.tables.layout import SLOT
-from opwest.render.tables.states import resets_after_failure, workspace_struct
+from opwest.render.tables.tensors import resets_after_failure, workspace_struct
 
 
 class Run(Code):

@@ -19,10 +19,21 @@ from opwest.model.types.model import Binding, Model, Pool
 from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
-from opwest.render.tables.states import used_pools
-from opwest.render.tables.tensors import Shapes, Tensors, binding_indices, binding_record, bound_record
-from opwest.render.tables.types import Scalar, Struct, Table
-from opwest.render.tables.values import NULL, Definition, Expression, Null, Number, Record, Reference, Text, Value
+from opwest.render.tables.tensors import Shapes, Tensors, binding_indices, binding_record, bound_record, used_pools
+from opwest.render.tables.types import (
+    NULL,
+    Definition,
+    Expression,
+    Null,
+    Number,
+    Record,
+    Reference,
+    Scalar,
+    Struct,
+    Table,
+    Text,
+    Value,
+)
 
 TARGET_OF_C = "opwest_target"
 """The name of the target in the C source, which the build defines."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import Target
 from opwest.model.types.c_names import CNames
-from opwest.model.types.devices import STRUCT_DEVICE, STRUCT_LAUNCH, Device, Program
 from opwest.model.types.model import Argument, Direction, Interface, Model, Operator
+from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH, Device, Program
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import Hold
 from opwest.render.actions import Call, Copy, Measured, Wait, measured, uses
@@ -17,10 +17,20 @@ from opwest.render.perfect_hash import perfect_hash
 from opwest.render.tables import layout
 from opwest.render.tables.details import define_details
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
-from opwest.render.tables.states import define_states, used_pools
-from opwest.render.tables.tensors import Shapes, Tensors, numbers
-from opwest.render.tables.types import Struct, Table
-from opwest.render.tables.values import NULL, RUN, Definition, Null, Number, Record, Reference, Text, Value
+from opwest.render.tables.tensors import Shapes, Tensors, define_states, numbers, used_pools
+from opwest.render.tables.types import (
+    NULL,
+    RUN,
+    Definition,
+    Null,
+    Number,
+    Record,
+    Reference,
+    Struct,
+    Table,
+    Text,
+    Value,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Parameter
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Parameter, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.semantics.windows import Window
 

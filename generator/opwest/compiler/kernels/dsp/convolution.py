@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.assembly import COPY, FILL
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of

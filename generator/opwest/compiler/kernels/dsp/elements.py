@@ -15,8 +15,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import bounds, one_channel, skip
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.kernels.assembly import naked

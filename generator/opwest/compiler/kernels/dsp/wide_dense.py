@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.assembly import naked, repeated
 from opwest.compiler.kernels.dsp.layers import WideNumbers, stream_of, wide_numbers_of

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Lines, Parameter, c_type
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import blocks
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, End, load_words, naked, numbers_of
 from opwest.compiler.kernels.mla.convolution import Layer, add_tile, call_of, layer_of

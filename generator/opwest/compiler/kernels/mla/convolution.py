@@ -13,9 +13,8 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.epilogue import Ending, ending
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import bound_of
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.ir.operations import Clamp, Convolution, ConvolutionSum, Finish, Sums
 from opwest.compiler.kernels.mla.assembly import NAKED, End, end_of, numbers_of
 from opwest.compiler.kernels.mla.elements import SumLoop, sum_loop

@@ -15,9 +15,8 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.epilogue import Ending, ending
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.emission.matrix import bound_of
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Clamp, Depthwise, Sums
 from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, End, end_of, naked, numbers_of

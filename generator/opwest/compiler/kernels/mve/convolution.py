@@ -10,8 +10,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.mve import pairs

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly, Ending, limits, narrow, scale
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded

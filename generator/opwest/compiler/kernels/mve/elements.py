@@ -13,8 +13,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import skip
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly

@@ -16,9 +16,8 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.depthwise import can_replace
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.emission.matrix import bound_of
-from opwest.compiler.emission.registry import emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise
 from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NAKED, NUMBERS, Assembly, Ending, ending_of

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.emission.convolution import plain_weights
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type
-from opwest.compiler.emission.registry import emits
+from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.operations import Depthwise
 from opwest.compiler.kernels.mve.epilogue import Ending, ending_of
 from opwest.compiler.kernels.mve.pairs import ITEMS, bounds_of

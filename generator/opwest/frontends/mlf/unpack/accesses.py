@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.c_text import Function
-from opwest.frontends.mlf.tar import ELEMENTS
+from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.unpack.expressions import Loop, interval
 from opwest.frontends.mlf.unpack.functions import (
     CONTEXT,

@@ -9,7 +9,7 @@ from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Literal
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.frontends.mlf.tar import ELEMENTS
+from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.unpack.functions import (
     NotUnpackedError,
     Tree,

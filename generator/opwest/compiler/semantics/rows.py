@@ -1,35 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Reductions over dimensions, positions of extremes, the greatest elements, running sums.
+"""Softmax and its relatives.
 
-Sources in TFLite: kernels/reduce.cc, internal/reference/reduce.h (QuantizedMeanOrSum, QuantizedReduceProd),
-kernels/arg_min_max.cc, topk_v2.cc, cumsum.cc.
-
-| operator | oracle |
-|---|---|
-| SUM of int8 | LiteRT's BUILTIN_REF reads the elements as uint8. The oracle is the same file with uint8 data and zero \
-points moved by 128 |
-| SUM of int16 | LiteRT's BUILTIN_REF reads the elements as uint8. The rule is that of int8, as in tflite-micro; \
-LiteRT's BUILTIN computes with float32 and differs by at most 1 |
-| ARG_MAX, ARG_MIN of float32 | The result of LiteRT 2.3 for rows with elements that are not numbers depends on the \
-length of the row. The rule is that of its later sources and of tflite-micro: they are behind all numbers |
-| CUMSUM of int8 | LiteRT refuses it. The rule is that of tflite-micro: the sum starts with the negative zero point, \
-and wraps to 32 bits |
+Sources in TFLite: kernels/activations.cc (SoftmaxPrepare, LogSoftmaxPrepare), internal/reference/softmax.h,
+log_softmax.h, l2normalization.h, internal/quantization_util.cc (PreprocessSoftmaxScaling). LiteRT's reference resolver
+and tflite-micro use these fixed-point rules; LiteRT's optimised kernels use float32 tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from opwest.compiler.graph.spec import Operator, Result, specify
-from opwest.compiler.graph.types import Node, Shape, Unsupported
+import numpy as np
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.spec import Operator, Result, same, specify
+from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
     Multiplier,
     Requantisation,
     Rounding,
+    exponential,
     one_quantization,
     quantize_multiplier,
+    round_away,
+    round_shift,
+    scaled,
 )
+
+
+def _softmax(node: Node) -> Sequence[Result]:
+    data, result = node.input(0), node.output
+    if not data.shape:
+        raise Unsupported("data without dimensions", "at least 1 dimension")
+    dtype = "int16" if result.dtype == "int16" and data.dtype in ("int8", "uint8") else data.dtype
+    if data.dtype != "float32":
+        wanted = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 65536, -32768)}
+        check_result(result, *(wanted[dtype] if data.dtype != "int16" else (1 / 32768, 0)))
+        one_quantization(data)
+    return [(dtype, data.shape)]
+
+
+def check_result(tensor: Tensor, scale: float, zero: int) -> None:
+    """Raise Unsupported if a result does not have the only quantisation that its operator has."""
+    found = tensor.quantization
+    if found is None or len(found.scales) != 1:
+        raise Unsupported(f"result '{tensor.name}' is {tensor.dtype} without one scale", f"the scale {scale:g}")
+    if abs(found.scale - scale) > 0.001 * scale or found.zero != zero:
+        raise Unsupported(
+            f"result '{tensor.name}' has the scale {found.scale:g} and the zero point {found.zero}",
+            f"the scale {scale:g} and the zero point {zero}",
+        )
+
+
+def _log_softmax(node: Node) -> Sequence[Result]:
+    data = node.input(0)
+    if not data.shape:
+        raise Unsupported("data without dimensions", "at least 1 dimension")
+    if data.dtype != "float32":
+        one_quantization(data)
+        check_result(node.output, 1 / 16, 255 if data.dtype == "uint8" else 127)
+    return same(node)
+
+
+def _l2_normalisation(node: Node) -> Sequence[Result]:
+    data = node.input(0)
+    if not data.shape:
+        raise Unsupported("data without dimensions", "at least 1 dimension")
+    if node.options["fused_activation_function"] != "NONE":
+        raise Unsupported(f"fused activation {node.options['fused_activation_function']}", "NONE")
+    if data.dtype != "float32":
+        one_quantization(data)
+        check_result(node.output, 1 / 128, 128 if data.dtype == "uint8" else 0)
+    return same(node)
+
+
+specify(
+    Operator("SOFTMAX", _softmax, ("float32", "int8", "uint8", "int16"), {"beta": 1.0}),
+    Operator("LOG_SOFTMAX", _log_softmax, ("float32", "int8", "uint8")),
+    Operator(
+        "L2_NORMALIZATION", _l2_normalisation, ("float32", "int8", "uint8"), {"fused_activation_function": "NONE"}
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The fixed-point form of differences from the greatest element of a row of 8-bit data."""
+
+    scaled: Any
+    """The negative differences 0 to 255 times a factor, with 5 integer bits; 0 where they do not fit."""
+    fits: Any
+    multiplier: Multiplier
+    radius: int
+    """The greatest difference that fits."""
+
+
+def differences_of(factor: float) -> Differences:
+    """Return the differences times a factor. Source: PreprocessSoftmaxScaling, CalculateInputRadius."""
+    if factor <= 2.0**-26:
+        raise Unsupported(f"the scale times beta is {factor:g}", "more than 2**-26")
+    multiplier = quantize_multiplier(factor * (1 << 26))
+    radius = int(31.0 * (1 << 26) / (1 << multiplier.shift))
+    differences = np.arange(256)
+    fits = differences <= radius
+    numbers = scaled(np.where(fits, -differences, 0), multiplier.fixed, multiplier.shift, Rounding.TWICE)
+    return Differences(numbers, fits, multiplier, radius)
+
+
+def exponentials(node: Node) -> tuple[int, ...]:
+    """Return exp with 0 integer bits by the difference from the greatest element, for SOFTMAX of 8-bit data."""
+    found = differences_of(float(np.float32(node.options["beta"])) * one_quantization(node.input(0)).scale)
+    return tuple(map(int, np.where(found.fits, exponential(found.scaled), 0)))
+
+
+@dataclass(frozen=True)
+class Softmax16Numbers:
+    """The numbers of SOFTMAX for int16."""
+
+    multiplier: Multiplier
+    """From a difference from the greatest element to the domain of `powers`."""
+    powers: tuple[int, ...]
+    """513 values of exp between -10 and 0, in 1/32768."""
+    inverses: tuple[int, ...]
+    """513 values of 1 / (1 + x) between 0 and 1, in 1/32768."""
+
+
+def softmax16_numbers(node: Node) -> Softmax16Numbers:
+    """Return the numbers of SOFTMAX for int16."""
+    scale = float(np.float32(one_quantization(node.input(0)).scale) * np.float32(node.options["beta"]))
+    return Softmax16Numbers(
+        quantize_multiplier(scale / (10.0 / 65535.0)),
+        _sampled(lambda x: float(np.exp(x)), 10.0 / 65535, 32767),
+        _sampled(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768),
+    )
+
+
+def _sampled(function: Callable[[float], float], scale: float, zero: int) -> tuple[int, ...]:
+    """Return 513 samples for int16 inputs, corrected for linear interpolation. Source: LUTPopulateInt16."""
+    low, high = scale * (-32768 - zero), scale * (32767 - zero)
+    least, greatest = 2.0 / 65535 * -32768, 2.0 / 65535 * 32767
+    step, inverse = (high - low) / 512, 65536.0 / (greatest - least)
+    found = []
+    for i in range(512):
+        sample = round_away(function(low + i * step) * inverse)
+        following = function(low + (i + 1) * step) * inverse
+        interpolated = round_away((following + sample) / 2)
+        error = interpolated - round_away(function(low + i * step + step / 2) * inverse)
+        found.append(sample - round_away(error / 2))
+    found.append(round_away(function(high) * inverse))
+    return tuple(min(max(one, -32768), 32767) for one in found)
+
+
+@dataclass(frozen=True)
+class LogSoftmaxNumbers:
+    """The numbers of LOG_SOFTMAX for 8 bits, by the difference from the greatest element."""
+
+    scaled: tuple[int, ...]
+    """The negative difference with 5 integer bits; 0 where it does not fit."""
+    powers: tuple[int, ...]
+    """exp of it with 12 integer bits."""
+    reverse: Multiplier
+    """From 5 integer bits to a difference."""
+    radius: int
+    """The greatest difference that fits."""
+
+
+def log_softmax_numbers(node: Node) -> LogSoftmaxNumbers:
+    """Return the numbers of LOG_SOFTMAX for int8 and uint8."""
+    found = differences_of(one_quantization(node.input(0)).scale)
+    reverse = quantize_multiplier((1 << (31 - found.multiplier.shift)) / found.multiplier.fixed)
+    powers = np.where(found.fits, round_shift(exponential(found.scaled), 12), 0)
+    return LogSoftmaxNumbers(tuple(map(int, found.scaled)), tuple(map(int, powers)), reverse, found.radius)
+
 
 QUANTISED = ("int8", "uint8", "int16")
 
