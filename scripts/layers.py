@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the layers of opwest: imports, access to files, and the table in ARCHITECTURE.md, all from layers.toml.
+"""Check the layers of opwest: imports, access to files, the picture and the table in ARCHITECTURE.md.
 
-`--write` updates the table.
+All are from layers.toml. `--write` updates ARCHITECTURE.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import os
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -32,6 +33,37 @@ def configuration() -> dict[str, Any]:
     return tomllib.loads((ROOT / "layers.toml").read_text(encoding="utf-8"))
 
 
+def picture(configured: Mapping[str, Any]) -> str:
+    """Return the picture of ARCHITECTURE.md: the floors of each storey; an import goes down, or to the right of `▸`."""
+    contracts = {one["containers"][0]: one["layers"] for one in _contracts(configured) if one["type"] == "layers"}
+    floors = iter(contracts.pop("opwest"))
+    storeys = configured["storeys"]
+    width = max(len(one["name"]) for one in storeys)
+    blocks = []
+    for storey in storeys:
+        shown = [" · ".join(_room(name, contracts) for name in _names(next(floors))) for _ in range(storey["floors"])]
+        rows = [line for row in shown for line in textwrap.wrap(row, 80, subsequent_indent="    ")]
+        names = [storey["name"], *[""] * (len(rows) - 1)]
+        blocks.append("".join(f"{name:<{width}} │ {row}\n" for name, row in zip(names, rows, strict=True)))
+    line = "─" * (width + 1) + "┼" + "─" * 81 + "\n"
+    return f"```\n{line.join(blocks)}```\n\n"
+
+
+def _room(name: str, contracts: Mapping[str, list[str]]) -> str:
+    """Return a package with the order of its parts, if a contract has it."""
+    parts = contracts.get(f"opwest.{name}", [])
+    return f"{name}: {' ▸ '.join(', '.join(_names(part)) for part in parts)}" if parts else name
+
+
+def _names(layer: str) -> list[str]:
+    return [name.strip() for name in layer.replace(":", "|").split("|") if name.strip() != "__main__"]
+
+
+def _contracts(configured: Mapping[str, Any]) -> list[dict[str, Any]]:
+    contracts: list[dict[str, Any]] = configured["tool"]["importlinter"]["contracts"]
+    return contracts
+
+
 def table(packages: Mapping[str, Mapping[str, str]]) -> str:
     """Return the table of ARCHITECTURE.md: a row for each package, from the top to the bottom."""
     rows = ["| package | responsible for | independent of | files |", "|---|---|---|---|"]
@@ -44,7 +76,7 @@ def table(packages: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def with_table(text: str, rows: str) -> str:
-    """Return the text of ARCHITECTURE.md with other rows between the marks. Raises ValueError without the marks."""
+    """Return the text of ARCHITECTURE.md with another picture and other rows between the marks. Raises ValueError without the marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -54,8 +86,7 @@ def with_table(text: str, rows: str) -> str:
 
 def undescribed(configured: Mapping[str, Any]) -> list[str]:
     """Return the packages of the contract without an entry in [packages], and the entries without a package."""
-    contract = configured["tool"]["importlinter"]["contracts"][0]
-    layered = {name.strip() for layer in contract["layers"] for name in layer.split(":")} - {"__main__"}
+    layered = {name for layer in _contracts(configured)[0]["layers"] for name in _names(layer)}
     described = {name.split("/")[0].removesuffix(".py") for name in configured["packages"]}
     return sorted(layered ^ described)
 
@@ -109,22 +140,22 @@ def lint(folder: Path) -> tuple[int, str]:
 def main() -> int:
     """Check everything; return 1 if a check fails."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="write the table in ARCHITECTURE.md")
+    options.add_argument("--write", action="store_true", help="write the picture and the table in ARCHITECTURE.md")
     given = options.parse_args()
     configured = configuration()
     place = ROOT / "ARCHITECTURE.md"
     text = place.read_text(encoding="utf-8")
-    expected = with_table(text, table(configured["packages"]))
+    expected = with_table(text, picture(configured) + table(configured["packages"]))
     faults = [f"layers.toml: {name!r} is missing in the contract or in [packages]" for name in undescribed(configured)]
     if given.write:
         place.write_text(expected, encoding="utf-8")
     elif expected != text:
-        faults.append("ARCHITECTURE.md: the table differs from layers.toml; run python scripts/layers.py --write")
+        faults.append("ARCHITECTURE.md: the picture or the table differs from layers.toml; run python scripts/layers.py --write")
     faults += file_faults(ROOT / "generator" / "opwest", configured["packages"])
     status, printed = lint(ROOT / "generator")
     if status != 0:
         faults.append(printed)
-    print("\n".join(faults) or "layers: imports, files and table match layers.toml")
+    print("\n".join(faults) or "layers: imports, files, picture and table match layers.toml")
     return 1 if faults else 0
 
 

@@ -37,10 +37,11 @@ def test_imports_keep_the_contracts():
     assert status == 0, printed
 
 
-def test_table_is_made_from_the_layers():
-    packages = layers.configuration()["packages"]
+def test_picture_and_table_are_made_from_the_layers():
+    configured = layers.configuration()
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert layers.with_table(text, layers.table(packages)) == text, "run python scripts/layers.py --write"
+    made = layers.picture(configured) + layers.table(configured["packages"])
+    assert layers.with_table(text, made) == text, "run python scripts/layers.py --write"
 
 
 def test_every_layer_is_described():
