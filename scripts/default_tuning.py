@@ -19,12 +19,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
 
-from opwest.compiler.processors import CORES
+from opwest.compiler.processors import class_of
 from opwest.compiler.request import ROUNDINGS, Options
 from opwest.compiler.selection.costs import kind_of
 from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import DEFAULTS, Tables, merged, read_tables, text_of
 from opwest.imports.prepare import prepare, program_of
+from opwest.objects.targets import measured_cores
 from opwest.tuning.measure import LIBRARY, compiled, distinct, functions_of, measure
 from opwest.tuning.results import table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
@@ -33,7 +34,7 @@ from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 def main() -> None:
     """Write choice/tuning.yaml."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--core", action="append", choices=CORES, default=[])
+    parser.add_argument("--core", action="append", choices=measured_cores(), default=[])
     parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="measure CMSIS-NN in this directory")
     parser.add_argument("--estimates-of", metavar="KIND")
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
@@ -50,12 +51,12 @@ def main() -> None:
     if kind is not None:
         operations = [one for one in operations if kind_of(one) == kind]
     found = {}
-    for core in options.core or CORES:
+    for core in options.core or measured_cores():
         some, library = operations, None
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as work:
             if options.cmsis_nn:
-                some = [one for one in operations if functions_of(one, CORES[core])]
+                some = [one for one in operations if functions_of(one, class_of(core))]
                 if not some:  # no class of processors whose variants call it
                     continue
                 library = compiled(checked_cmsis_nn(options.cmsis_nn), some, core, Path(work) / LIBRARY)

@@ -76,7 +76,7 @@ def table(packages: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def with_table(text: str, rows: str) -> str:
-    """Return the text of ARCHITECTURE.md with another picture and other rows between the marks. Raises ValueError without the marks."""
+    """Return the text of ARCHITECTURE.md with another picture and table. Raises ValueError without the marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -150,7 +150,7 @@ def main() -> int:
     if given.write:
         place.write_text(expected, encoding="utf-8")
     elif expected != text:
-        faults.append("ARCHITECTURE.md: the picture or the table differs from layers.toml; run python scripts/layers.py --write")
+        faults.append("ARCHITECTURE.md: it differs from layers.toml; run python scripts/layers.py --write")
     faults += file_faults(ROOT / "generator" / "opwest", configured["packages"])
     status, printed = lint(ROOT / "generator")
     if status != 0:

@@ -15,7 +15,7 @@ from opwest.bundles.slots import Slot
 from opwest.bundles.toolchain import machine_options
 from opwest.model.inputs.targets import make_target
 from opwest.objects.targets import named_targets
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 from opwest.tuning.measure import HERE as QEMU
 from requirements_support import need, need_x86_64
 from session_support import made_once, session_folder
@@ -115,7 +115,7 @@ def run(made: Made, target: str, work: Path, reference: Sequence[Path] = ()) -> 
     `reference` are sources whose function `functions` the output is compared with.
     """
     one = RUNS[target]
-    machine = MACHINES[one.core]
+    machine = machines()[one.core]
     bundle_file = work / "model.bundle"
     bundle_file.write_bytes(made.signed)
     runtime = [MODULE / "src" / name for name in RUNTIME]

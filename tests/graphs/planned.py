@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 from opwest.tuning import measure
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 
 CORES = {"mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
 PATTERN = 0xA5
@@ -140,7 +140,7 @@ class Images:
         folder = self.folder / self.core
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        machine = MACHINES[CORES[self.core]]
+        machine = machines()[CORES[self.core]]
         writer = _Writer()
         objects = []
         words = [*machine.compiler, *measure.FLAGS, "-w", "-O1", "-I", str(measure.HERE)]

@@ -12,7 +12,7 @@ from campaign import sized
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 from opwest.tuning.measure import run
 from requirements_support import need
 
@@ -44,7 +44,7 @@ def layers_of(core, count):
 def layers(request, tmp_path_factory):
     """Layers that ran without interrupts."""
     given, folder = layers_of(request.param, sized(1, 20)), tmp_path_factory.mktemp(request.param)
-    machine, names = MACHINES[request.param], [one.emitted.steps[0].variant for one in given]
+    machine, names = machines()[request.param], [one.emitted.steps[0].variant for one in given]
     return SimpleNamespace(
         machine=machine, given=given, folder=folder, names=names, measured=run(given, machine, folder)
     )

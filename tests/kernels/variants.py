@@ -6,7 +6,7 @@ from kernels import reference
 from opwest.compiler.output.emit import emit_program
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 from opwest.tuning.measure import run
 from requirements_support import need
 
@@ -41,7 +41,7 @@ def candidates_of(make, variant, count, seed, accepts_portable=False, most=None,
 def check(candidates, core, folder, flags=FLAGS):
     """Run candidates; every result and every byte around it must be right. Return what was measured."""
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
-    found = run(candidates, MACHINES[core], folder, flags)
+    found = run(candidates, machines()[core], folder, flags)
     for one, measured in zip(candidates, found, strict=True):
         operations = [getattr(operation, "layers", operation) for operation in one.program.operations]
         assert (measured.wrong, measured.guards) == (0, 0), (measured, variant_of(one), operations)

@@ -18,6 +18,7 @@ from opwest.model.types.builds import Target
 from opwest.objects.compat import MARCH, isa_extensions
 from opwest.objects.facts import Abi, Member, ObjectError
 from opwest.objects.inspect import read_member
+from opwest.objects.targets import Processor, processors
 
 _ARCHIVE, _HEADER = b"!<arch>\n", 60
 _ERRNO = ("__errno", "errno", "__errno_location")
@@ -323,25 +324,25 @@ def machine_options(target: Target) -> tuple[str, ...]:
 
 def _arm(target: Target) -> tuple[str, ...]:
     cpu = target.llvm.cpu if target.llvm is not None else None
-    # GCC 12 has no -mcpu for the Cortex-M85.
-    name = cpu if cpu and cpu.startswith("cortex-m") and cpu != "cortex-m85" else None
-    parts = _extensions(target, name)
-    base = f"-mcpu={name}" if name else f"-march={MARCH.get(target.arch or '', 'armv7-m')}"
+    processor = processors().get(cpu or "")
+    known = processor if processor is not None and processor.symbol is not None and processor.has_mcpu else None
+    parts = _extensions(target, known)
+    base = f"-mcpu={known.name}" if known else f"-march={MARCH.get(target.arch or '', 'armv7-m')}"
     return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}")
 
 
-def _extensions(target: Target, cpu: str | None) -> str:
+def _extensions(target: Target, processor: Processor | None) -> str:
     """Return the suffixes of -mcpu or -march: the optional parts of the processor that differ from GCC's default."""
-    if cpu is None:
+    if processor is None:
         parts = ["+dsp"] if target.dsp and target.arch in ("v8-M.mainline", "v8.1-M.mainline") else []
         vectors = {"integer": ["+mve"], "float": ["+mve.fp"]}.get(target.mve or "none", [])
         floats = {"single": ["+fp"], "double": ["+fp.dp"]}.get(target.fpu or "none", [])
         return "".join([*parts, *vectors, *(floats if target.arch != "v7-M" else [])])
     parts = []
-    if cpu == "cortex-m55" and target.mve != "float":
+    if processor.mve and target.mve != "float":
         parts.append("+nomve.fp" if target.mve == "integer" else "+nomve")
-    if cpu == "cortex-m7" and target.fpu == "single":
+    if "double" in processor.fpu and target.fpu == "single":
         parts.append("+nofp.dp")
-    if cpu == "cortex-m33" and target.dsp is False:
+    if processor.dsp == "optional" and target.dsp is False:
         parts.append("+nodsp")
     return "".join(parts)

@@ -13,6 +13,7 @@ from opwest.base import commands
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
 from opwest.bundles.toolchain import Toolchain, command_of, compiler, linked_archives
 from opwest.model.types.builds import Target, TargetBuild
+from opwest.objects.targets import processors
 from opwest.project.request import Examination, of_variant
 
 _LARGEST = 1 << 28
@@ -116,9 +117,10 @@ def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_unused(word: str, machine: Sequence[str]) -> str:
-    """Name the extensions of a Cortex-M55 or M85 that code without an FPU does not use: GCC's attributes list all."""
+    """Name the extensions of a processor with MVE that code without an FPU does not use: GCC's attributes list all."""
     soft = not any(one in machine for one in ("-mfloat-abi=hard", "-mfloat-abi=softfp"))
-    return f"{word}+nomve+nofp" if soft and word in ("-mcpu=cortex-m55", "-mcpu=cortex-m85") else word
+    known = processors().get(word.removeprefix("-mcpu="))
+    return f"{word}+nomve+nofp" if soft and known is not None and known.mve else word
 
 
 def choose(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,7 +23,6 @@ from opwest.cli.other_options import (
     add_update,
 )
 from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
-from opwest.compiler.processors import CORES
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -62,6 +62,18 @@ class UsageError(Exception):
         super().__init__(message)
         self.origin = origin
         self.message = message
+
+
+class _Cores:
+    """The names of the cores, read on use: most commands need no table of processors."""
+
+    def __iter__(self) -> Iterator[str]:
+        from opwest.objects.targets import measured_cores
+
+        return iter(measured_cores())
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
 
 
 @functools.cache
@@ -150,7 +162,7 @@ def _add_tune(tune: argparse.ArgumentParser) -> None:
         metavar="BOARD",
         help="measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU",
     )
-    where.add_argument("--core", choices=CORES, help="measure on a core, in QEMU")
+    where.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
     tune.add_argument(
         "--wait-states",
         metavar="N",

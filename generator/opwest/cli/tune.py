@@ -14,10 +14,10 @@ from typing import Any
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
-from opwest.compiler.processors import CORES
 from opwest.compiler.selection.implementations import layer
+from opwest.objects.targets import measured_cores
 from opwest.runs.progress import make_progress
-from opwest.tuning.boards import core_of_board
+from opwest.tuning.machines import core_of_board
 from opwest.tuning.measure import measure_in_qemu
 from opwest.tuning.on_board import BoardRunner, measure_on_board
 from opwest.tuning.results import Measure
@@ -69,15 +69,16 @@ def _core(options: argparse.Namespace, faults: Diagnostics) -> str:
     """Return the core of the board. Raises OpwestError if it is unknown."""
     workspace = build_workspace(options.zephyr_base) if options.serial else find_workspace(options.zephyr_base)
     core = core_of_board(options.board, workspace)
+    cores = ", ".join(measured_cores())
     if core is None and options.serial:
         faults.error(
             f"--board {options.board}: unknown board, or no variants for its core",
-            expected=f"a board of the Zephyr tree '{workspace and workspace.base}' with one of: {', '.join(CORES)}",
+            expected=f"a board of the Zephyr tree '{workspace and workspace.base}' with one of: {cores}",
         )
     elif core is None:
         faults.error(
             f"--board {options.board}: its core is unknown, or QEMU has no machine for it",
-            expected=f"--core {'|'.join(CORES)}",
+            expected=f"--core {'|'.join(measured_cores())}",
             hint="other boards are known with their Zephyr tree: --zephyr-base DIR, or in a workspace",
         )
     faults.raise_if_errors()

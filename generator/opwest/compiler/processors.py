@@ -7,21 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
-
-CORES = {
-    "cortex-m0plus": "portable",
-    "cortex-m3": "mla",
-    "cortex-m4": "dsp",
-    "cortex-m7": "dsp",
-    "cortex-m33": "dsp",
-    "cortex-m55": "mve",
-    "rv32": "portable",
-}
-"""The cores of measurements, and the class of processors of each."""
+from opwest.objects.targets import measured_cores, processors
 
 
 @dataclass(frozen=True)
-class Processor:
+class ProcessorClass:
     """A class of processors."""
 
     name: str
@@ -33,28 +23,29 @@ class Processor:
     """Targets that are not built in: entries of `targets` of a manifest."""
 
 
-def processors() -> tuple[Processor, ...]:
-    """Return the classes, with the named targets that each includes."""
-    # The parser of commands needs CORES, but not a reader of YAML.
-    from opwest.objects.targets import named_targets
+def class_of(core: str) -> str:
+    """Return the class of a core of measurements."""
+    return measured_cores()[core].kernels or "portable"
 
+
+def processor_classes() -> tuple[ProcessorClass, ...]:
+    """Return the classes, with the named targets that each includes."""
     found: dict[str, list[str]] = {"mla": [], "dsp": [], "mve": []}
     declared: dict[str, Mapping[str, Any]] = {}
-    for name, entry in named_targets().items():
-        if entry["machine"] != "arm":
-            continue
-        if entry.get("mve", "none") != "none":
-            found["mve"].append(name)
-        elif entry.get("dsp"):
-            found["dsp"].append(name)
-        elif entry["arch"] == "v7-M":
-            found["mla"].append(name)
-        elif entry["arch"] == "v8-M.mainline":
-            declared[f"{name}-dsp"] = _with_dsp(entry)
+    for processor in processors().values():
+        for name, target in processor.targets.items():
+            if target.get("mve", "none") != "none":
+                found["mve"].append(name)
+            elif target.get("dsp"):
+                found["dsp"].append(name)
+            elif processor.kernels == "mla":
+                found["mla"].append(name)
+            elif processor.dsp == "optional":
+                declared[f"{name}-dsp"] = _with_dsp(target)
     return (
-        Processor("mla", "cortex-m3", tuple(found["mla"]), {}),
-        Processor("dsp", "cortex-m4", (*found["dsp"], *declared), declared),
-        Processor("mve", "cortex-m55", tuple(found["mve"]), {}),
+        ProcessorClass("mla", "cortex-m3", tuple(found["mla"]), {}),
+        ProcessorClass("dsp", "cortex-m4", (*found["dsp"], *declared), declared),
+        ProcessorClass("mve", "cortex-m55", tuple(found["mve"]), {}),
     )
 
 

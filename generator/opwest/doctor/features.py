@@ -13,7 +13,6 @@ from opwest.doctor.packages import Package, at_least, python_suffices
 from opwest.doctor.programs import Answer
 from opwest.doctor.system import pip_command
 from opwest.doctor.zephyr import ARM_PATH, PREFIX, SDK_DIR, VARIANT, Zephyr
-from opwest.tuning.machines import MACHINES
 from opwest.zephyr.version import OLDEST
 
 SINGLE = ("llvmlite", "smpclient", "west")
@@ -366,8 +365,16 @@ def _cross_compiler(machine: Machine, architecture: str) -> Iterator[Lack]:
         yield Lack(f"a compiler for {title}: {prefix}gcc compiles for {answer.output.splitlines()[0]}")
 
 
-_TUNED = {one.core: one.emulator for one in MACHINES.values()}
-_ARM_CORES = tuple(dict.fromkeys(e[2] for e in _TUNED.values() if e[0] == "qemu-system-arm"))
+def _arm_machines() -> tuple[str, ...]:
+    """Return the machines of QEMU that measure Arm cores; none without PyYAML, which `packages` reports."""
+    try:
+        from opwest.objects.targets import measured_cores
+    except ImportError:
+        return ()
+    rows = (one.qemu for one in measured_cores().values() if one.machine == "arm" and one.qemu is not None)
+    return tuple(dict.fromkeys(row["machine"] for row in rows))
+
+
 _CORE = (python, packages)
 _BUILD = (workspace, build_tools, variant)
 _ARM = (*_BUILD, toolchain("arm"), cortex_m)
@@ -405,7 +412,7 @@ FEATURES = (
         (*_CORE, extra("models"), extra("vela")),
         extra="vela",
     ),
-    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, arm_gcc, qemu("arm", *_ARM_CORES))),
+    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, arm_gcc, qemu("arm", *_arm_machines()))),
     Feature("tune-riscv", "tune for RISC-V in QEMU", (*_CORE, riscv_gcc, qemu("riscv32", "virt"))),
     Feature("bundle", "link bundles for Cortex-M", (*_CORE, arm_gcc)),
     Feature("bundle-sign", "sign and verify bundles", (*_CORE, extra("bundle")), extra="bundle"),

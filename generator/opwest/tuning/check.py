@@ -25,11 +25,12 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.ir.program import Program
 from opwest.compiler.output.emit import candidates, emit_program, load_plugins
-from opwest.compiler.processors import CORES
+from opwest.compiler.processors import class_of
 from opwest.compiler.request import LIBRARIES
+from opwest.objects.targets import measured_cores
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 from opwest.tuning.measure import LIBRARY, EmulatorError, compiled, run
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
@@ -66,8 +67,8 @@ def check(variant: str, core: str, count: int, work: Path, cmsis_nn: Path | None
 
     `cmsis_nn`: the directory of CMSIS-NN, for the variants that call it.
     """
-    found = list(_layers(variant, CORES[core], count))
-    machine = MACHINES[core]
+    found = list(_layers(variant, class_of(core), count))
+    machine = machines()[core]
     if cmsis_nn is not None:
         machine = compiled(cmsis_nn, [made.operations[0] for made, _ in found], core, work / LIBRARY).machine
     wrong, cycles, portable = [], 0, 0
@@ -112,7 +113,7 @@ def _candidates(layers: Sequence[tuple[Program, int]], variant: str) -> Iterator
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check variants; print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--core", choices=CORES, required=True)
+    parser.add_argument("--core", choices=measured_cores(), required=True)
     parser.add_argument("--layers", type=int, default=200, metavar="N", help="layers for each variant (default: 200)")
     parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="CMSIS-NN, for the variants that call it")
     parser.add_argument("variants", metavar="VARIANT", nargs="+")

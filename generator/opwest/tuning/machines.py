@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines of QEMU that run images without an operating system: one for each core."""
+"""Machines of QEMU that run images without an operating system: one for each core; and the core of a board."""
 
 from __future__ import annotations
 
-from opwest.base.frozen_dataclass import dataclass
+from functools import cache
 
-ARM = ("arm-none-eabi-gcc", "-mthumb")
-MPS2 = {"CODE": 0x00000000, "DATA": 0x20000000, "CONTENT": 0x21000000}
-"""mps2-an385, -an386: two static memories of 4 MiB, and 16 MiB of dynamic memory."""
+from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.targets import Processor, measured_cores, processors
+from opwest.zephyr.processors import processor_symbols
+from opwest.zephyr.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -19,53 +20,36 @@ class Machine:
     compiler: tuple[str, ...]
     memories: tuple[tuple[str, int], ...]
     """The starts of the memories for code, data and content: image.ld."""
-    start: str = "startup_arm.c"
-    libraries: tuple[str, ...] = ("-lc", "-lgcc")
-    m3: bool = False
-    """Whether the model of cycles is that of the Cortex-M3."""
+    start: str
+    libraries: tuple[str, ...]
+    cycles: str
+    """The core whose model of cycles applies; empty: one cycle for each instruction."""
 
 
-def _arm(core: str, machine: str, flags: str, memories: dict[str, int] | None = None, m3: bool = False) -> Machine:
+@cache
+def machines() -> dict[str, Machine]:
+    """Return the machine of each core of measurements."""
+    return {core: _machine(core, processor) for core, processor in measured_cores().items()}
+
+
+def _machine(core: str, processor: Processor) -> Machine:
+    assert processor.qemu is not None
+    row = processor.qemu
+    memories, machine = tuple(row["memories"].items()), str(row["machine"])
+    flags, cycles = row.get("flags", "").split(), row.get("cycles", "")
+    if processor.machine == "riscv":
+        compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags)
+        emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, "-bios", "none")
+        return Machine(core, emulator, compiler, memories, "startup_riscv.c", ("-lgcc",), cycles)
+    compiler = ("arm-none-eabi-gcc", "-mthumb", f"-mcpu={processor.name}", *flags)
     emulator = ("qemu-system-arm", "-M", machine)
-    return Machine(core, emulator, (*ARM, *flags.split()), tuple((memories or MPS2).items()), m3=m3)
+    return Machine(core, emulator, compiler, memories, "startup_arm.c", ("-lc", "-lgcc"), cycles)
 
 
-MACHINES = {
-    one.core: one
-    for one in (
-        _arm("cortex-m0plus", "mps2-an385", "-mcpu=cortex-m0plus"),
-        _arm("cortex-m3", "mps2-an385", "-mcpu=cortex-m3", m3=True),
-        _arm("cortex-m4", "mps2-an386", "-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"),
-        _arm(
-            "cortex-m7",
-            "mps2-an500",
-            "-mcpu=cortex-m7 -mfloat-abi=softfp -mfpu=fpv5-sp-d16",
-            {**MPS2, "CONTENT": 0x60000000},
-        ),
-        _arm(
-            "cortex-m33",
-            "mps2-an505",
-            "-mcpu=cortex-m33 -mfloat-abi=softfp -mfpu=fpv5-sp-d16",
-            {"CODE": 0x10000000, "DATA": 0x38000000, "CONTENT": 0x80000000},
-        ),
-        _arm(
-            "cortex-m55",
-            "mps3-an547",
-            "-mcpu=cortex-m55 -mfloat-abi=hard",
-            {"CODE": 0x00000000, "DATA": 0x21000000, "CONTENT": 0x60000000},
-        ),
-        Machine(
-            "rv32",
-            ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
-            (
-                "riscv64-unknown-elf-gcc",
-                "--specs=picolibc.specs",
-                *"-march=rv32imac -mabi=ilp32 -mcmodel=medany".split(),
-            ),
-            (("CODE", 0x80000000), ("DATA", 0x81000000), ("CONTENT", 0x82000000)),
-            start="startup_riscv.c",
-            libraries=("-lgcc",),
-        ),
-    )
-}
-"""By core. ARMv6-M code runs on a Cortex-M3: QEMU has no board with a Cortex-M0+ and enough memory."""
+def core_of_board(board: str, workspace: Workspace | None) -> str | None:
+    """Return the core whose measurements apply to a board; None if it is unknown, or if no measured core is like it."""
+    symbols = processor_symbols(board, workspace) or frozenset()
+    if "64BIT" in symbols:
+        return None
+    found = {one.core for one in processors().values() if one.symbol in symbols and one.core is not None}
+    return found.pop() if len(found) == 1 else None

@@ -18,10 +18,10 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import command
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import candidates, emit_program
-from opwest.compiler.processors import CORES
+from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
 from opwest.tuning.image import Candidate, Image
-from opwest.tuning.machines import MACHINES, Machine
+from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
 from opwest.zephyr.cmsis_nn import required_sources
 
@@ -147,7 +147,7 @@ def emulated(
     symbols = _symbols(image, machine)
     places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
     places += f",data={symbols['content']:#x},data_end={symbols['content_end']:#x}"
-    arguments = f"{plugin},{places},m3={int(machine.m3)},out={counts}"
+    arguments = f"{plugin},{places},m3={int(machine.cycles == 'm3')},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
     output = execute([*words, *options])
@@ -220,8 +220,8 @@ def compiled(root: Path, operations: Iterable[Operation], core: str, work: Path)
     `root`: the directory of CMSIS-NN. Its sources that the candidates do not need are not compiled.
     """
     work.mkdir(parents=True, exist_ok=True)
-    machine = MACHINES[core]
-    called = {name: None for one in operations for name in functions_of(one, CORES[core])}
+    machine = machines()[core]
+    called = {name: None for one in operations for name in functions_of(one, class_of(core))}
     calls = work / "calls.txt"
     calls.write_text("\n".join(called), encoding="utf-8")
     words = [*machine.compiler, *_FLAGS, "-I", str(root / "Include")]
@@ -294,8 +294,8 @@ def measure(
 ) -> Measurements:
     """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError."""
     found: list[Result] = []
-    batches = list(_batches(operations, CORES[core], () if library is None else (LIBRARY,)))
-    machine = MACHINES[core] if library is None else library.machine
+    batches = list(_batches(operations, class_of(core), () if library is None else (LIBRARY,)))
+    machine = machines()[core] if library is None else library.machine
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch))
@@ -305,7 +305,7 @@ def measure(
                 raise WrongResultError(offer.operation, offer.variant)
             found.append(Result(offer.operation, offer.variant, one.cycles, one.code))
     functions = {} if library is None else library.functions
-    return Measurements(found, tools_of(MACHINES[core]), functions=functions)
+    return Measurements(found, tools_of(machines()[core]), functions=functions)
 
 
 def measure_in_qemu(

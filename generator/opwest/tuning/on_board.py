@@ -14,7 +14,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.folder import write_folder
 from opwest.compiler.ir.program import Operation
 from opwest.compiler.output.emit import candidates
-from opwest.compiler.processors import CORES
+from opwest.compiler.processors import class_of
 from opwest.compiler.selection.tuning_files import read_tables
 from opwest.objects.rewriting import code_size
 from opwest.project.request import Request
@@ -37,8 +37,8 @@ MOST_CYCLES = 100_000_000
 """The expected cycles of a run of an image, unless one layer has more: the answer to its request ends in time."""
 MOST_CANDIDATES = 60
 """The number of candidates in an image: each takes about 100 bytes of RAM for its measurements."""
-_KCONFIG = {"cortex-m55": {"CONFIG_FPU": "y"}}
-"""By core: options of the application. GCC has MVE only with the registers of the FPU."""
+_KCONFIG = {"mve": {"CONFIG_FPU": "y"}}
+"""By class of processors: options of the application. GCC has MVE only with the registers of the FPU."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def measure_on_board(operations: Sequence[Operation], progress: Progress, core: 
         count = sum(1 + len(piece.variants) for piece in batch)
         done += 1
         progress(f"image {done} of {done + len(pending)}: {count} candidates")
-        model = candidates_model(batch, _KCONFIG.get(core, {}))
+        model = candidates_model(batch, _KCONFIG.get(class_of(core), {}))
         try:
             run = execute(model)
         except TooLargeError as error:
@@ -118,9 +118,9 @@ def batches(operations: Sequence[Operation], core: str) -> Iterator[list[Piece]]
     batch: list[Piece] = []
     sizes, times, count = 0, 0.0, 0
     for operation in operations:
-        names = [name for name in candidates(operation, CORES[core]) if name != "portable"]
+        names = [name for name in candidates(operation, class_of(core)) if name != "portable"]
         piece = Piece(operation, tuple(names))
-        size = piece.constants(CORES[core])
+        size = piece.constants(class_of(core))
         time = sum(table.cost(operation, name).cycles for name in ("portable", *names))
         is_full = sizes + size > MOST_CONSTANTS or times + time > MOST_CYCLES
         if batch and (is_full or count + 1 + len(names) > MOST_CANDIDATES):

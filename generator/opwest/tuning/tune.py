@@ -15,7 +15,7 @@ from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.output.placement import layers_of
-from opwest.compiler.processors import CORES, Processor, processors
+from opwest.compiler.processors import ProcessorClass, class_of, processor_classes
 from opwest.compiler.request import KERNELS, LIBRARIES, Options
 from opwest.compiler.selection.block import Layouts
 from opwest.compiler.selection.choose import constant_bytes
@@ -28,7 +28,7 @@ from opwest.imports.import_json import Record, read_record
 from opwest.imports.prepare import prepare, program_of
 from opwest.project.disk import system_faults
 from opwest.tuning.image import Candidate
-from opwest.tuning.machines import MACHINES
+from opwest.tuning.machines import machines
 from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, measure_in_qemu, run
 from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
@@ -62,13 +62,13 @@ def offers(
     read: dict[tuple[str, str], int] = {}
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
     progress(f"loads from constants: {len(distinct)} layers in one image")
-    machine = MACHINES[core] if library is None else library.machine
+    machine = machines()[core] if library is None else library.machine
     measured = run(list(_candidates(list(distinct.values()), variants)), machine, work)
     for key, one in zip(distinct, measured, strict=True):
         read[key] = one.constants
     found = []
     for operation, variant in variants.items():
-        size = constant_bytes(candidates(operation, CORES[core], LIBRARIES)[variant])
+        size = constant_bytes(candidates(operation, class_of(core), LIBRARIES)[variant])
         if size:
             found.append(Offer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant]))
     return found
@@ -151,7 +151,7 @@ def tune(
     libraries = tuple(dict.fromkeys([*options.libraries, *(() if root is None else (LIBRARY,))]))
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
-    processor = next((one for one in processors() if one.name == CORES[core]), None)
+    processor = next((one for one in processor_classes() if one.name == class_of(core)), None)
     classes = {} if processor is None or processor.core == core else {processor.name: core}
     given = read_tables(map(Path, options.tuning))
     before = Tables(given.cores, {**given.classes, **classes})
@@ -189,7 +189,7 @@ def tune(
             if key_of(operation) in absent:
                 left_out.append(operation.label)
                 continue
-            names = candidates(operation, CORES[core], libraries)
+            names = candidates(operation, class_of(core), libraries)
             cost = {name: after.of(core).cost(operation, name) for name in names}
             # A layer that writes its results to another place has the same label.
             other = earlier.get((operation.label, type(operation)), variant)
@@ -216,7 +216,7 @@ def _measured(programs: Sequence[Program], chosen: Sequence[Mapping[Operation, s
 
 
 def _variants(
-    program: Program, layouts: Layouts, processor: Processor | None, options: Options, tables: Tables
+    program: Program, layouts: Layouts, processor: ProcessorClass | None, options: Options, tables: Tables
 ) -> Mapping[Operation, str]:
     """Return the operations of a program, and their variants, that tables result in."""
     if processor is None:

@@ -14,7 +14,7 @@ from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.names import ObjectFile, free_name, identifier, opening
 from opwest.compiler.output.emit import Emitted, Step
-from opwest.compiler.processors import Processor
+from opwest.compiler.processors import ProcessorClass
 from opwest.compiler.reference.runtimes import Cases
 from opwest.manifest import writer
 from opwest.zephyr import cmsis_nn
@@ -71,7 +71,7 @@ class Implementation:
 
     emitted: Emitted
     names: Mapping[Value, str]
-    processor: Processor | None = None
+    processor: ProcessorClass | None = None
     """None: hosts and all processors without an implementation of their own."""
     sources: tuple[str, ...] = (SOURCE,)
     """The C files of the operators."""

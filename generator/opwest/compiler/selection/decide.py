@@ -15,7 +15,7 @@ from opwest.compiler.faults import fault
 from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.output.emit import candidates, library_variant
-from opwest.compiler.processors import Processor
+from opwest.compiler.processors import ProcessorClass
 from opwest.compiler.request import LIBRARIES, UNLIMITED, Options
 from opwest.compiler.selection.arena import arena_of, within
 from opwest.compiler.selection.block import Layouts
@@ -59,13 +59,13 @@ class Decision:
     """The bytes of the plan."""
 
 
-def core_of(processor: Processor, measurements: Tables) -> str:
+def core_of(processor: ProcessorClass, measurements: Tables) -> str:
     """Return the core whose costs decide for a class of processors."""
     return measurements.classes.get(processor.name, processor.core)
 
 
 def decided(
-    program: Program, layouts: Layouts, processor: Processor, options: Options, measurements: Tables
+    program: Program, layouts: Layouts, processor: ProcessorClass, options: Options, measurements: Tables
 ) -> Decision:
     """Return the decision for a class of processors. Raises OpwestError.
 
@@ -200,7 +200,7 @@ class _Chooser:
         return Decision(program, choice, arena_of(program, choice, caller))
 
 
-def _unfit(programs: Sequence[Program], processor: Processor, options: Options, chooser: _Chooser) -> OpwestError:
+def _unfit(programs: Sequence[Program], processor: ProcessorClass, options: Options, chooser: _Chooser) -> OpwestError:
     """Return the error of limits that no choice keeps, with the least limits."""
     given = [("--max-flash", options.max_flash), ("--max-ram", options.max_ram)]
     limits = " ".join(f"{name} {value}" for name, value in given if value not in (None, UNLIMITED))

@@ -13,7 +13,7 @@ from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import emit_program
 from opwest.compiler.output.manifest import Implementation, name_values
-from opwest.compiler.processors import Processor, processors
+from opwest.compiler.processors import ProcessorClass, processor_classes
 from opwest.compiler.request import LIBRARIES, Options
 from opwest.compiler.selection.block import Layouts
 from opwest.compiler.selection.choose import Choice
@@ -82,7 +82,7 @@ def implementations(
     general = decided_without_class(program, layouts, options, measurements)
     base = _implementation(general.program, "portable", heading)
     found, tables = [], []
-    for processor in processors() if options.kernels == "auto" else ():
+    for processor in processor_classes() if options.kernels == "auto" else ():
         one = decided(program, layouts, processor, options, measurements)
         if all(row.variant == "portable" for row in one.choice.rows):
             continue
@@ -94,7 +94,7 @@ def implementations(
 
 
 def _implementation(
-    program: Program, preferred: str | Mapping[Operation, str], heading: str, processor: Processor | None = None
+    program: Program, preferred: str | Mapping[Operation, str], heading: str, processor: ProcessorClass | None = None
 ) -> Implementation:
     emitted = emit_program(program, heading, preferred)
     return Implementation(emitted, name_values(program, emitted), processor, program=program)

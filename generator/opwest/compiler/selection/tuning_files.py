@@ -10,11 +10,12 @@ from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.processors import CORES
+from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import TERMS, Table
 from opwest.manifest.located import Items
 from opwest.manifest.located import Mapping as Located
 from opwest.manifest.yaml_reader import describe, read_yaml
+from opwest.objects.targets import measured_cores
 from opwest.project.disk import system_faults
 
 DEFAULTS = Path(__file__).resolve().parent / "tuning.yaml"
@@ -133,15 +134,16 @@ class _Checker:
                 self.faults.error(what, root.value_location(key), expected=f"{key}: {wanted}", hint=_AGAIN)
         self.keys(root, ("version", "kernels", "classes", "cores"))
         for name, core in self.items(root, "classes"):
-            of_class = [one for one, known in CORES.items() if known == name]
+            classes = {one: class_of(one) for one in measured_cores()}
+            of_class = [one for one, known in classes.items() if known == name]
             if core not in of_class:
-                expected = f"one of: {', '.join(of_class or sorted(set(CORES.values())))}"
+                expected = f"one of: {', '.join(of_class or sorted(set(classes.values())))}"
                 what = f"invalid core {describe(core)} of class {name!r}" if of_class else f"unknown class {name!r}"
                 self.faults.error(what, root["classes"].key_location(name), expected=expected)
         for core, found in self.items(root, "cores"):
-            if core not in CORES:
+            if core not in measured_cores():
                 place = root["cores"].key_location(core)
-                self.faults.error(f"unknown core {core!r}", place, expected=f"one of: {', '.join(CORES)}")
+                self.faults.error(f"unknown core {core!r}", place, expected=f"one of: {', '.join(measured_cores())}")
             elif self.is_mapping(found, root["cores"].value_location(core), f"core {core!r}"):
                 self.core(found)
 

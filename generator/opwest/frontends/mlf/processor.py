@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.targets import processors
 from opwest.zephyr.cmsis_nn import cmsis_nn_option
 
 Extension = Literal["none", "DSP", "MVE"]
 
 _CPU = re.compile(r"-mcpu=([\w.+-]+)")
 _ATTRIBUTES = re.compile(r"-mattr=(\S+)")
-_DSP = frozenset("cortex-m4 cortex-m7 cortex-m33 cortex-m35p".split())
-_MVE = frozenset("cortex-m52 cortex-m55 cortex-m85".split())
 _INTRINSIC = re.compile(
     r"\b(__?(?:arm_)?(?:smlad|smlald|smuad|smlabb|smlatt|sxtb16|sxtab16|uxtb16|ssub16|sadd16|pkhbt|pkhtb|qadd16|usat16)"
     r"|__(?:SMLAD|SMLALD|SMUAD|SXTB16|SXTAB16|UXTB16|SSUB16|SADD16|PKHBT|PKHTB|QADD16|SSAT16))\s*\("
@@ -78,9 +77,10 @@ def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
         attributes = _ATTRIBUTES.search(text)
         flags = found[1] + (attributes[1] if attributes else "")
         cpu = found[1].split("+")[0].lower()
-        if cpu in _MVE and "+nomve" not in flags:
+        known = processors().get(cpu)
+        if known is not None and known.mve and "+nomve" not in flags:
             return "MVE", cpu
-        if cpu in _DSP | _MVE and "+nodsp" not in flags:
+        if known is not None and known.dsp and "+nodsp" not in flags:
             return "DSP", cpu
         return "none", cpu
     return None
