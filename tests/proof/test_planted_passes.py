@@ -12,13 +12,13 @@ need("tflite")
 from models.made import Model  # noqa: E402
 from models.test_unused_channels import Net  # noqa: E402
 from opwest.base.diagnostics import OpwestError  # noqa: E402
-from opwest.compiler import folder as checker  # noqa: E402
 from opwest.compiler.ir import movement  # noqa: E402
 from opwest.compiler.ir import verify as rules  # noqa: E402
 from opwest.compiler.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
 from opwest.compiler.lowering import lower, passes, simplify  # noqa: E402
 from opwest.compiler.lowering.builder import LOWERINGS  # noqa: E402
 from opwest.compiler.lowering.simplify import with_options  # noqa: E402
+from opwest.compiler.output import checked as checker  # noqa: E402
 from opwest.compiler.request import Options  # noqa: E402
 from opwest.compiler.selection import block, joins, segments  # noqa: E402
 from opwest.imports import convert, prepare  # noqa: E402

@@ -58,14 +58,17 @@ double opwest_float_value(uint8_t dtype, const void *element)
 	const unsigned int fraction_width = width - 1U - dtypes[dtype].exponent;
 	const uint64_t most = ((uint64_t)1 << dtypes[dtype].exponent) - 1U;
 	const uint64_t exponent = bits >> fraction_width & most;
-	const uint64_t fraction = bits & (((uint64_t)1 << fraction_width) - 1U);
+	const uint64_t ones = ((uint64_t)1 << fraction_width) - 1U;
+	const uint64_t fraction = bits & ones;
+	const bool is_special = exponent == most && (dtypes[dtype].kind != OPWEST_KIND_FINITE ||
+						     fraction == ones);
 	const uint64_t rebias = 1023U - most / 2U;
 	double value;
 
 	if (exponent == 0U) { /* subnormal: units of the least power of two */
 		value = (double)fraction * from_bits((rebias + 1U - fraction_width) << 52);
 	} else {
-		value = from_bits((exponent == most ? 0x7ffU : exponent + rebias) << 52 |
+		value = from_bits((is_special ? 0x7ffU : exponent + rebias) << 52 |
 				  fraction << (52U - fraction_width));
 	}
 	return bits >> (width - 1U) != 0U ? -value : value;

@@ -6,7 +6,7 @@
 #define DTYPE(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = {name, size},
 
 static const struct {
-	const char name[9];
+	const char name[12];
 	uint8_t size;
 } dtypes[] = {OPWEST_DTYPES(DTYPE)};
 

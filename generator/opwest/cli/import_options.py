@@ -5,36 +5,43 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opwest.cli import commands
 from opwest.cli.other_options import add_output
 from opwest.cli.run_options import count
-from opwest.compiler.request import KERNELS, LIBRARIES, OBJECTIVES, ROUNDINGS, UNLIMITED
+from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
 from opwest.frontends.vela.compile import KERNELS as VELA_KERNELS
 
 KINDS = ("tflite", "onnx", "tvm", "mlf", "vela")
 """The kinds of imports."""
-_WITH_VALUES = frozenset(
-    "-o --output --model --vectors --signature --compare --kernels --rounding --operator --optimize --max-flash "
-    "--max-ram --prefer --with --tuning --io --place --pool --color --npu --npu-config --system-config --memory-mode "
-    "--board".split()
-)
-"""Options whose value is no model."""
 
 
 def with_kind(words: Sequence[str]) -> list[str]:
     """Return the words of a command line; `opwest import MODEL` gets the kind that the file requires."""
     given = list(words)
-    files = [word for before, word in itertools.pairwise(given) if before not in _WITH_VALUES]
-    if given[:1] != ["import"] or any(word in (*KINDS, "-h", "--help") for word in files):
+    if given[:1] != ["import"]:
+        return given
+    with_values = _flags_with_values()
+    files = [word for before, word in itertools.pairwise(given) if before not in with_values]
+    if any(word in (*KINDS, "-h", "--help") for word in files):
         return given
     found = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
     if found is None:
         found = next((word.rpartition(".")[2] for word in files if word.endswith((".tflite", ".onnx"))), None)
     return given if found is None else ["import", found, *given[1:]]
+
+
+def _flags_with_values() -> set[str]:
+    """Return the options of all kinds whose next word is a value and no model."""
+    every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
+    _add_options(every, None)
+    _add_npu(every)
+    add_output(every)
+    every.add_argument("-o", "--output")
+    return {flag for action in every._actions if action.nargs != 0 for flag in action.option_strings}
 
 
 def _kind(path: Path) -> str:
@@ -67,117 +74,35 @@ def _add_trained(kinds: Any, kind: str, name: str) -> None:
     )
     one.add_argument("file", metavar="MODEL", type=Path, help=f"a .{kind} file")
     one.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    one.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file)")
-    one.add_argument(
-        "--vectors", metavar="N", type=_vector_count, default=8, help="number of golden vectors (default: 8)"
-    )
-    one.add_argument("--signature", metavar="NAME", help="signature to import (default: all, a model for each)")
-    one.add_argument(
-        "--compare",
-        metavar="N",
-        type=count,
-        default=0,
-        help="run N inputs through the format's runtime and the emitted C; report the first operator that differs",
-    )
-    one.add_argument(
-        "--kernels",
-        choices=KERNELS,
-        default=KERNELS[0],
-        help="auto: variants for classes of processors, chosen by measured costs (default); portable: C for every "
-        "processor; cmsis-nn: call CMSIS-NN where the results are equal, with scratch memory for every Cortex-M; "
-        "cmsis-nn-none, -dsp, -mve: for processors with these instructions",
-    )
-    one.add_argument(
-        "--optimize",
-        choices=OBJECTIVES,
-        default=OBJECTIVES[0],
-        help="what variants are chosen for: the least cycles (default), the least flash, or the least memory",
-    )
-    one.add_argument(
-        "--max-flash",
-        metavar="SIZE",
-        type=_limit,
-        help="bytes of constants and operators, such as 200KiB: the fastest variants within it; none: no limit "
-        "(default for speed: the constants of portable operators and 36 KiB, with convolutions 76 KiB)",
-    )
-    one.add_argument(
-        "--max-ram",
-        metavar="SIZE",
-        type=size,
-        help="bytes of tensors between layers and scratch memory, such as 32KiB: the best variants within it",
-    )
-    one.add_argument(
-        "--prefer",
-        metavar="VARIANT",
-        action="append",
-        default=[],
-        help="choose a variant for each layer to which it applies, such as dsp-halves; repeatable",
-    )
-    one.add_argument(
-        "--with",
-        dest="libraries",
-        choices=LIBRARIES,
-        action="append",
-        default=[],
-        help="cmsis-nn: its functions are candidates for each layer whose results are equal, beside the variants of "
-        "opwest; images of processors for which one is chosen need Zephyr's modules cmsis-nn and cmsis-dsp",
-    )
-    one.add_argument(
-        "--tuning",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a table of measurements of 'opwest tune', in addition to opwest's own; repeatable",
-    )
-    one.add_argument(
-        "--io",
-        choices=("caller", "workspace"),
-        default="caller",
-        help="the memory of inputs and outputs: the caller's buffers (default), or planned in the workspace, where "
-        "other tensors reuse it",
-    )
-    one.add_argument(
-        "--place",
-        metavar="LAYERS=POOL",
-        action="append",
-        default=[],
-        help="constants of layers, such as 2,4=sram, are copied to a pool when the model is opened; repeatable",
-    )
-    _add_pools(one, "a pool for --place besides 'sram': the memory region of a board in devicetree; repeatable")
-    one.add_argument(
-        "--rounding",
-        choices=ROUNDINGS,
-        default=ROUNDINGS[0],
-        help="int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
-    )
-    one.add_argument(
-        "--operator",
-        metavar="NAME=FILE.yaml",
-        action="append",
-        default=[],
-        help="operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
-    )
-    one.add_argument(
-        "--no-optimisations",
-        action="store_false",
-        dest="optimisations",
-        help="one operation for each operator: no simplification, no passes, no stripes (default: all of them)",
-    )
-    one.add_argument(
-        "--float-io", action="store_true", help="quantised inputs and outputs become float32 (default: unchanged)"
-    )
-    one.add_argument(
-        "--dequantise-weights",
-        action="store_true",
-        help="int8 weights of layers with float32 data become float32 (default: they remain int8)",
-    )
+    _add_options(one, kind)
     if kind == "tflite":
         _add_npu(one)
-    if kind == "onnx":
-        text = "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)"
-        one.add_argument("--exact", action="store_true", help=text)
     add_output(one)
     one.set_defaults(function=commands.import_trained)
+
+
+def _add_options(one: argparse.ArgumentParser, kind: str | None) -> None:
+    """Add the options of a format of trained models, or of all."""
+    types: dict[str, Any] = {"count": count, "vectors": _vector_count, "size": size, "limit": _limit}
+    defaults = Options()
+    for name, option in options_of(kind).items():
+        flag, default = flag_of(name, option), getattr(defaults, name)
+        if option.value in ("on", "off"):
+            action = "store_true" if option.value == "on" else "store_false"
+            one.add_argument(flag, action=action, dest=name, help=option.help)
+            continue
+        if isinstance(option.choices, Mapping):
+            default = next(text for text, value in option.choices.items() if value == default)
+        one.add_argument(
+            flag,
+            dest=name,
+            action="append" if option.repeatable else "store",
+            default=[] if option.repeatable else default,
+            type=types.get(option.value, str),
+            choices=list(option.choices) or None,
+            metavar=option.metavar,
+            help=option.help,
+        )
 
 
 def _add_npu(one: argparse.ArgumentParser) -> None:
@@ -188,10 +113,6 @@ def _add_npu(one: argparse.ArgumentParser) -> None:
     npu.add_argument("--system-config", metavar="NAME", help="Vela's --system-config")
     _add_memory_mode(npu)
     _add_boards(npu)
-
-
-def _add_pools(one: argparse.ArgumentParser, text: str) -> None:
-    one.add_argument("--pool", metavar="NAME=BOARD:NODELABEL", action="append", default=[], help=text)
 
 
 def _add_memory_mode(group: Any) -> None:
@@ -223,7 +144,14 @@ def _add_vela(kinds: Any) -> None:
         default=VELA_KERNELS[0],
         help="operators on the processor, auto: variants for classes of processors (default); portable: C for all",
     )
-    _add_pools(vela, "memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable")
+    vela.add_argument(
+        "--pool",
+        dest="pools",
+        metavar="NAME=BOARD:NODELABEL",
+        action="append",
+        default=[],
+        help="memory region of a board for arena, fast (scratch memory) or weights (a copy); repeatable",
+    )
     _add_memory_mode(vela)
     _add_boards(vela)
     add_output(vela)

@@ -7,7 +7,7 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,29 +31,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     _check_name(options, faults)
     _check_npu_options(options, faults)
     place = Location(str(options.file))
-    settings = models.Options(
-        options.model,
-        options.vectors,
-        format=options.kind,
-        signature=options.signature,
-        compare=options.compare,
-        operators=_operators(options.operator, faults),
-        float_io=options.float_io,
-        dequantise_weights=options.dequantise_weights,
-        exact=getattr(options, "exact", False),
-        kernels=options.kernels,
-        libraries=options.libraries,
-        rounding=options.rounding,
-        optimize=options.optimize,
-        max_flash=options.max_flash,
-        max_ram=options.max_ram,
-        prefer=options.prefer,
-        tuning=[str(Path(one).absolute()) for one in options.tuning],
-        caller_memory=options.io == "caller",
-        place=options.place,
-        pools=options.pool,
-        optimisations=options.optimisations,
-    )
+    settings = _settings(options, faults)
     done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
     compared = ""
     if arrays is not None:
@@ -75,8 +53,6 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result(table + compared + words, {**dataclasses.asdict(done), "folder": str(done.folder)})
 
 
-_SHOWN = {"libraries": "with", "optimisations": "no-optimisations"}
-"""The options whose values have other names."""
 _OF_NPU = ("npu_config", "system_config", "memory_mode", "board")
 """The options of a TFLite model that Vela compiles."""
 
@@ -89,29 +65,30 @@ def _check_npu_options(options: argparse.Namespace, faults: Diagnostics) -> None
     faults.raise_if_errors()
 
 
+def _settings(options: argparse.Namespace, faults: Diagnostics) -> models.Options:
+    """Return the request of a command line; options that it does not contain have their defaults."""
+    values: dict[str, Any] = {"format": options.kind}
+    for name, option in models.options_of(options.kind).items():
+        if not hasattr(options, name):
+            continue
+        value = getattr(options, name)
+        if isinstance(option.choices, Mapping):
+            value = option.choices[value]
+        elif option.value == "path":
+            value = [str(Path(one).absolute()) for one in value]
+        elif option.value == "pair":
+            value = _operators(value, faults)
+        values[name] = tuple(value) if option.repeatable else value
+    return models.Options(**values)
+
+
 def import_for_npu(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Compile a TFLite model with Vela, and import the result."""
-    refused: dict[str, Any] = {
-        "signature": None,
-        "compare": 0,
-        "operator": [],
-        "float_io": False,
-        "dequantise_weights": False,
-        "rounding": models.ROUNDINGS[0],
-        "io": "caller",
-        "place": [],
-        "prefer": [],
-        "tuning": [],
-        "libraries": [],
-        "optimize": models.OBJECTIVES[0],
-        "max_flash": None,
-        "max_ram": None,
-        "optimisations": True,
-    }
-    for name, default in refused.items():
-        if getattr(options, name) != default:
-            shown = _SHOWN.get(name, name.replace("_", "-"))
-            faults.error(f"--{shown} with --npu", expected="one of them")
+    defaults = _settings(argparse.Namespace(kind=options.kind), faults)
+    given = _settings(options, faults)
+    for name, option in models.options_of(options.kind).items():
+        if not option.with_npu and getattr(given, name) != getattr(defaults, name):
+            faults.error(f"{models.flag_of(name, option)} with --npu", expected="one of them")
     if options.kernels not in vela.KERNELS:
         faults.error(f"--kernels {options.kernels} with --npu", expected=" or ".join(vela.KERNELS))
     return _import_vela(options, faults, options.npu)
@@ -128,7 +105,7 @@ def _import_vela(options: argparse.Namespace, faults: Diagnostics, npu: str | No
     settings = vela.Options(
         options.model,
         options.kernels,
-        options.pool,
+        options.pools,
         options.board,
         npu,
         None if config is None else _config(config),

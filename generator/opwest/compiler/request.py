@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request and the result of an import."""
+"""The request and the result of an import. The command line and import.json are derived from its fields."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 
@@ -20,53 +22,154 @@ ROUNDINGS = ("tflite", "cmsis-nn")
 
 
 @dataclass(frozen=True)
+class Option:
+    """An option of `opwest import` for trained models."""
+
+    help: str
+    metavar: str | None = None
+    value: Literal["text", "count", "vectors", "size", "limit", "pair", "path", "on", "off"] = "text"
+    """The form of its value. limit: a size, or none. pair: NAME=FILE. on, off: the option has no value, and sets the
+    field to true or false."""
+    flag: str | None = None
+    """None: the name of the field with hyphens."""
+    choices: Sequence[str] | Mapping[str, Any] = ()
+    """The valid values; a mapping contains the values of the field."""
+    repeatable: bool = False
+    format: str | None = None
+    """The only format that has the option, tflite or onnx; None: both."""
+    with_npu: bool = False
+    """Whether it has an effect on models that Vela compiles."""
+    is_recorded: bool = True
+    """Whether import.json contains it: it has an effect on the files."""
+
+
+def _option(default: Any, help: str, metavar: str | None = None, value: Any = "text", **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(help, metavar, value, **more)})
+
+
+@dataclass(frozen=True)
 class Options:
     """The request for an import."""
 
-    model: str | None = None
-    """The model's name; None: the file's."""
-    vectors: int = 8
-    """The number of golden vectors."""
+    model: str | None = _option(None, "name of the model (default: name of the file)", "NAME", with_npu=True)
+    vectors: int = _option(8, "number of golden vectors (default: 8)", "N", "vectors", with_npu=True)
+    signature: str | None = _option(None, "signature to import (default: all, a model for each)", "NAME")
+    compare: int = _option(
+        0,
+        "run N inputs through the format's runtime and the emitted C; report the first operator that differs",
+        *("N", "count"),
+        is_recorded=False,
+    )
+    kernels: str = _option(
+        KERNELS[0],
+        "auto: variants for classes of processors, chosen by measured costs (default); portable: C for every "
+        "processor; cmsis-nn: call CMSIS-NN where the results are equal, with scratch memory for every Cortex-M; "
+        "cmsis-nn-none, -dsp, -mve: for processors with these instructions",
+        choices=KERNELS,
+        with_npu=True,
+    )
+    optimize: str = _option(
+        OBJECTIVES[0],
+        "what variants are chosen for: the least cycles (default), the least flash, or the least memory",
+        choices=OBJECTIVES,
+    )
+    max_flash: int | None = _option(
+        None,
+        "bytes of constants and operators, such as 200KiB: the fastest variants within it; none: no limit "
+        "(default for speed: the constants of portable operators and 36 KiB, with convolutions 76 KiB)",
+        *("SIZE", "limit"),
+    )
+    max_ram: int | None = _option(
+        None,
+        "bytes of tensors between layers and scratch memory, such as 32KiB: the best variants within it",
+        *("SIZE", "size"),
+    )
+    prefer: Sequence[str] = _option(
+        (),
+        "choose a variant for each layer to which it applies, such as dsp-halves; repeatable",
+        "VARIANT",
+        repeatable=True,
+    )
+    libraries: Sequence[str] = _option(
+        (),
+        "cmsis-nn: its functions are candidates for each layer whose results are equal, beside the variants of "
+        "opwest; images of processors for which one is chosen need Zephyr's modules cmsis-nn and cmsis-dsp",
+        flag="--with",
+        choices=LIBRARIES,
+        repeatable=True,
+    )
+    tuning: Sequence[str] = _option(
+        (),
+        "a table of measurements of 'opwest tune', in addition to opwest's own; repeatable",
+        *("FILE", "path"),
+        repeatable=True,
+    )
+    caller_memory: bool = _option(
+        True,
+        "the memory of inputs and outputs: the caller's buffers (default), or planned in the workspace, where "
+        "other tensors reuse it",
+        flag="--io",
+        choices={"caller": True, "workspace": False},
+    )
+    place: Sequence[str] = _option(
+        (),
+        "constants of layers, such as 2,4=sram, are copied to a pool when the model is opened; repeatable",
+        "LAYERS=POOL",
+        repeatable=True,
+    )
+    pools: Sequence[str] = _option(
+        (),
+        "a pool for --place besides 'sram': the memory region of a board in devicetree; repeatable",
+        "NAME=BOARD:NODELABEL",
+        flag="--pool",
+        repeatable=True,
+        with_npu=True,
+    )
+    rounding: str = _option(
+        ROUNDINGS[0],
+        "int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
+        choices=ROUNDINGS,
+    )
+    operators: Sequence[Sequence[str]] = _option(
+        (),
+        "operator of the user for the operators NAME of the model, from a snippet of a manifest; repeatable",
+        *("NAME=FILE.yaml", "pair"),
+        flag="--operator",
+        repeatable=True,
+    )
+    optimisations: bool = _option(
+        True,
+        "one operation for each operator: no simplification, no passes, no stripes (default: all of them)",
+        value="off",
+        flag="--no-optimisations",
+    )
+    float_io: bool = _option(False, "quantised inputs and outputs become float32 (default: unchanged)", value="on")
+    dequantise_weights: bool = _option(
+        False,
+        "int8 weights of layers with float32 data become float32 (default: they remain int8)",
+        value="on",
+    )
+    exact: bool = _option(
+        False,
+        "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)",
+        value="on",
+        format="onnx",
+    )
     format: str | None = None
     """The format that the file must have, tflite or onnx; None: any."""
-    dequantise_weights: bool = False
-    """Whether int8 weights of layers with float32 data become float32, instead of TFLite's hybrid kernels."""
-    float_io: bool = False
-    """Whether quantised inputs and outputs become float32."""
-    operators: Sequence[Sequence[str]] = ()
-    """Pairs of the name of an operator in the model and the path of a snippet with an operator of the user."""
-    signature: str | None = None
-    """The signature to import; None: all of the file."""
-    compare: int = 0
-    """The number of inputs to compare with the format's runtime."""
-    exact: bool = False
-    """Whether quantised operators of ONNX are rounded as in onnxruntime, instead of TFLite's fixed-point rule."""
-    kernels: str = KERNELS[0]
-    """The variants of operators to prefer."""
-    libraries: Sequence[str] = ()
-    """Those of LIBRARIES whose functions are candidates too: the firmware then needs them."""
-    rounding: str = ROUNDINGS[0]
-    """The rule of int8 FULLY_CONNECTED: one rounding, or two."""
-    optimize: str = OBJECTIVES[0]
-    """What variants of operators are chosen for."""
-    max_flash: int | None = None
-    """The bytes of constants and operators of each class of processors; None: those of `choice/limit.py`."""
-    max_ram: int | None = None
-    """The bytes of the planned memory of each class of processors; None: no limit."""
-    prefer: Sequence[str] = ()
-    """The variants to choose where they apply, whatever they cost."""
-    tuning: Sequence[str] = ()
-    """Paths of further tables of measurements."""
-    caller_memory: bool = True
-    """Whether the caller provides the memory of inputs and outputs; otherwise it is in the workspace."""
-    place: Sequence[str] = ()
-    """Layers with constants that are copied to a pool when the model is opened: LAYERS=POOL."""
-    pools: Sequence[str] = ()
-    """Memory regions of such pools: NAME=BOARD:NODELABEL."""
-    optimisations: bool = True
-    """Whether the graph is simplified, and the passes change the program."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
+
+
+def options_of(format: str | None) -> dict[str, Option]:
+    """Return the options for a format, by the names of their fields; all options without a format."""
+    found = {one.name: one.metadata.get("option") for one in dataclasses.fields(Options)}
+    return {name: one for name, one in found.items() if one is not None and format in (None, one.format or format)}
+
+
+def flag_of(name: str, option: Option) -> str:
+    """Return an option as users write it."""
+    return option.flag or f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -13,12 +12,10 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import relative
 from opwest.compiler.faults import fault
-from opwest.compiler.request import Options
+from opwest.compiler.request import Options, options_of
 from opwest.frontends.read import read_file
 
 RECORD = "import.json"
-_OMITTED = ("arrays", "compare")
-"""Options without an effect on the files."""
 _HINT = "import the model again"
 
 
@@ -33,10 +30,9 @@ class Record:
 def record_text(model: Path, content: bytes, folder: Path, options: Options) -> bytes:
     """Return the record of an import to a directory. Its paths are relative to the directory."""
     defaults = Options()
+    recorded = ["format", *(name for name, option in options_of(None).items() if option.is_recorded)]
     given = {
-        field.name: getattr(options, field.name)
-        for field in dataclasses.fields(options)
-        if field.name not in _OMITTED and getattr(options, field.name) not in (getattr(defaults, field.name), [])
+        name: getattr(options, name) for name in recorded if getattr(options, name) not in (getattr(defaults, name), [])
     }
     if options.operators:
         given["operators"] = [[name, _relative(path, folder)] for name, path in options.operators]

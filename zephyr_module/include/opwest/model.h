@@ -37,8 +37,9 @@ struct opwest_state;
  *
  * - SIGNED, UNSIGNED, BOOLEAN: whole numbers; BOOLEAN is 0 or 1 in a uint8_t.
  * - REAL: float and double.
- * - BITS: floating-point numbers without a C type, as bits (sign, exponent, fraction) in a
- *   uint16_t.
+ * - BITS: floating-point numbers without a C type, as bits (sign, exponent, fraction) in an
+ *   unsigned integer of their size.
+ * - FINITE: the same without infinity, and with one NaN, whose bits are all set except the sign.
  */
 #define OPWEST_DTYPES(ROW)                                                                         \
 	ROW(INT8, 0, "int8", 1, SIGNED, 0)                                                         \
@@ -53,7 +54,9 @@ struct opwest_state;
 	ROW(FLOAT32, 9, "float32", 4, REAL, 8)                                                     \
 	ROW(FLOAT64, 10, "float64", 8, REAL, 11)                                                   \
 	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)                                                       \
-	ROW(BFLOAT16, 12, "bfloat16", 2, BITS, 8)
+	ROW(BFLOAT16, 12, "bfloat16", 2, BITS, 8)                                                  \
+	ROW(FLOAT8_E4M3, 13, "float8_e4m3", 1, FINITE, 4)                                          \
+	ROW(FLOAT8_E5M2, 14, "float8_e5m2", 1, BITS, 5)
 
 /** @cond INTERNAL_HIDDEN */
 #define OPWEST_DTYPE_VALUE(NAME, value, name, size, kind, exponent) OPWEST_##NAME = (value),
@@ -71,6 +74,7 @@ enum opwest_dtype_kind {
 	OPWEST_KIND_BOOLEAN = 2,
 	OPWEST_KIND_REAL = 3,
 	OPWEST_KIND_BITS = 4,
+	OPWEST_KIND_FINITE = 5,
 };
 
 /** The use of an argument by an operator. */

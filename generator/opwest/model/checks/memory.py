@@ -42,6 +42,12 @@ def check_passing(context: Context, entry: Mapping, convention: Convention) -> N
             entry.value_location("dtype"),
             expected="float32" if convention.arrays is None else "float32, passed as a double",
         )
+    if not scalar and not convention.passes_tensor(DTYPES[entry["dtype"]]):
+        context.faults.error(
+            f"argument {entry['name']!r} is a {entry['dtype']} tensor, which {convention.name} operators cannot take",
+            entry.value_location("dtype"),
+            expected="another dtype: the convention has no description of this one",
+        )
     if "struct" in entry and (scalar or entry["dtype"] != _BYTE.name or convention.arrays is not None):
         what = "a scalar" if scalar else entry["dtype"] if convention.arrays is None else f"passed by {convention.name}"
         context.faults.error(

@@ -45,16 +45,16 @@ class Arrays:
     """Bytes of the arrays besides tensors, values and the result."""
     has_strides: bool
     """Whether DLTensors have strides; without strides they are dense in C order."""
-    has_old_bool: bool
-    """Whether bool is an unsigned integer of one bit, as in TVM up to 0.18."""
+    is_old_tvm: bool
+    """Whether DLDataTypes are those of TVM up to 0.18."""
 
     def bytes(self, tensors: int, values: int) -> int:
         """Return the bytes of the argument arrays of one call: the maximum over all targets."""
         return tensors * _DL_TENSOR_BYTES + (values + 1) * self.value_bytes + self.extra_bytes
 
-    def dlpack(self, dtype: DType) -> Dlpack:
-        """Return the DLDataType of tensors of an element type."""
-        return (self.has_old_bool and dtype.dlpack_of_packed) or dtype.dlpack
+    def dlpack(self, dtype: DType) -> Dlpack | None:
+        """Return the DLDataType of tensors of an element type; None if there is none."""
+        return dtype.dlpack_of_packed if self.is_old_tvm else dtype.dlpack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +102,12 @@ class Convention:
         """
         return (self.arrays is None and self.descriptors is None) or not dtype.bits
 
+    def passes_tensor(self, dtype: DType) -> bool:
+        """Return whether a tensor of an element type can be passed: its type may have no description."""
+        if self.arrays is not None:
+            return self.arrays.dlpack(dtype) is not None
+        return self.name != "halide" or dtype.halide is not None
+
 
 UNPACKED: Final = Convention(
     "unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None, results=("status", "void", "value")
@@ -127,7 +133,7 @@ PACKED_ARRAYS: Final = Arrays(
     value_bytes=8,
     extra_bytes=8,  # the type code of the result
     has_strides=False,  # microTVM never set them
-    has_old_bool=True,
+    is_old_tvm=True,
 )
 PACKED: Final = Convention(
     "packed", tensor_alignment=16, workspace_alignment=16, arrays=PACKED_ARRAYS, is_of_system_library=True
@@ -155,7 +161,7 @@ FFI: Final = Convention(
         value_bytes=16,
         extra_bytes=0,
         has_strides=True,  # required since DLPack 1.2
-        has_old_bool=False,
+        is_old_tvm=False,
     ),
 )
 

@@ -29,10 +29,17 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 """Sizes and offsets are uint32_t in the metadata, and size_t of a 32-bit target in firmware."""
 
 Kind = Literal["int", "uint", "bool", "float"]
-DlpackCode = Literal["kDLInt", "kDLUInt", "kDLFloat", "kDLBfloat", "kDLBool"]
+Special = Literal["ieee", "nan_of_ones"]
+"""The meaning of the largest exponent: infinity and NaN as in IEEE 754; or numbers, and one NaN whose bits are all set
+except the sign (OCP 8-bit Floating Point Specification, E4M3)."""
+DlpackCode = Literal["kDLInt", "kDLUInt", "kDLFloat", "kDLBfloat", "kDLBool", "kDLFloat8_e4m3fn", "kDLFloat8_e5m2"]
 
-DLPACK_CODES = ("kDLInt", "kDLUInt", "kDLFloat", "kDLOpaqueHandle", "kDLBfloat", "kDLComplex", "kDLBool")
-"""DLDataTypeCode in the order of its values, from 0 (dmlc/dlpack, include/dlpack/dlpack.h)."""
+DLPACK_CODES = (
+    *("kDLInt", "kDLUInt", "kDLFloat", "kDLOpaqueHandle", "kDLBfloat", "kDLComplex", "kDLBool", "kDLFloat8_e3m4"),
+    *("kDLFloat8_e4m3", "kDLFloat8_e4m3b11fnuz", "kDLFloat8_e4m3fn", "kDLFloat8_e4m3fnuz", "kDLFloat8_e5m2"),
+)
+"""DLDataTypeCode in the order of its values, from 0 (dmlc/dlpack 1.1, include/dlpack/dlpack.h)."""
+HalideCode = Literal["int", "uint", "float", "bfloat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +71,33 @@ class DType:
     numpy: str
     """The numpy type of an array of elements; an unsigned integer type of the same size if numpy lacks the type."""
     dlpack: Dlpack
+    dlpack_of_packed: Dlpack | None
+    """The DLDataType in TVM up to 0.18; None: it has none."""
+    halide: HalideCode | None
+    """The code of its halide_type_t; None: Halide lacks the type."""
     llvm: str
     """The type of a value in the LLVM IR that opwest emits: that of `c_type`."""
-    dlpack_of_packed: Dlpack | None = None
-    """The DLDataType in TVM up to 0.18, if it differs."""
     from_c: tuple[str, ...] = ()
     """The C types that denote only this element type; `c_type` is listed only if it does."""
     from_ir: str = ""
     """The LLVM type that denotes only this element type."""
     exponent: int = 0
-    """Width of the exponent in bits, of floating-point types: sign, exponent, fraction as in IEEE 754."""
+    """Width of the exponent in bits, of floating-point types: sign, exponent, fraction, and the bias of IEEE 754."""
+    special: Special = "ieee"
     bits: str = ""
     """The content of `c_type` in words if C lacks the type: "IEEE half bits"."""
+    aliases: tuple[str, ...] = ()
+    """Further names of the type in numpy arrays: those of the package ml_dtypes."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a layout that the code does not implement."""
+        is_float = self.kind == "float"
+        if is_float and not (2 <= self.exponent <= 11 and 1 <= self.fraction <= 52):
+            raise ValueError(f"{self.name}: the exponent has {self.exponent} bits, the fraction {self.fraction}")
+        if not is_float and (self.exponent or self.special != "ieee" or self.bits):
+            raise ValueError(f"{self.name}: exponent, special and bits are those of floating-point types")
+        if self.special != "ieee" and not self.bits:
+            raise ValueError(f"{self.name}: a type of C has the infinity and the NaN of IEEE 754")
 
     @property
     def code(self) -> str:
@@ -148,7 +170,9 @@ def _whole(number: int, kind: Literal["int", "uint"], size: int, *from_c: str) -
         number=number,
         c_type=f"{name}_t",
         numpy=name,
-        dlpack=Dlpack("kDLInt" if kind == "int" else "kDLUInt", 8 * size),
+        dlpack=(dlpack := Dlpack("kDLInt" if kind == "int" else "kDLUInt", 8 * size)),
+        dlpack_of_packed=dlpack,
+        halide=kind,
         llvm=f"i{8 * size}",
         from_c=(f"{name}_t", *from_c),
     )
@@ -171,6 +195,8 @@ _ROWS = (
         c_type="uint16_t",
         numpy="float16",
         dlpack=Dlpack("kDLFloat", 16),
+        dlpack_of_packed=Dlpack("kDLFloat", 16),
+        halide="float",
         llvm="i16",
         from_c=("_Float16", "__fp16"),
         from_ir="half",
@@ -185,6 +211,8 @@ _ROWS = (
         c_type="float",
         numpy="float32",
         dlpack=Dlpack("kDLFloat", 32),
+        dlpack_of_packed=Dlpack("kDLFloat", 32),
+        halide="float",
         llvm="float",
         from_c=("float",),
         from_ir="float",
@@ -198,6 +226,8 @@ _ROWS = (
         c_type="double",
         numpy="float64",
         dlpack=Dlpack("kDLFloat", 64),
+        dlpack_of_packed=Dlpack("kDLFloat", 64),
+        halide="float",
         llvm="double",
         from_c=("double",),
         from_ir="double",
@@ -211,8 +241,9 @@ _ROWS = (
         c_type="uint8_t",
         numpy="bool",
         dlpack=Dlpack("kDLBool", 8),
-        llvm="i8",
         dlpack_of_packed=Dlpack("kDLUInt", 1),
+        halide="uint",
+        llvm="i8",
         from_c=("bool", "_Bool"),
         from_ir="i1",
     ),
@@ -224,11 +255,43 @@ _ROWS = (
         c_type="uint16_t",
         numpy="uint16",
         dlpack=Dlpack("kDLBfloat", 16),
+        dlpack_of_packed=Dlpack("kDLBfloat", 16),
+        halide="bfloat",
         llvm="i16",
         from_c=("__bf16",),
         from_ir="bfloat",
         exponent=8,
         bits="bfloat16 bits",
+    ),
+    DType(
+        name="float8_e4m3",
+        kind="float",
+        size=1,
+        number=13,
+        c_type="uint8_t",
+        numpy="uint8",
+        dlpack=Dlpack("kDLFloat8_e4m3fn", 8),
+        dlpack_of_packed=None,
+        halide=None,
+        llvm="i8",
+        exponent=4,
+        special="nan_of_ones",
+        bits="E4M3 bits",
+        aliases=("float8_e4m3fn",),
+    ),
+    DType(
+        name="float8_e5m2",
+        kind="float",
+        size=1,
+        number=14,
+        c_type="uint8_t",
+        numpy="uint8",
+        dlpack=Dlpack("kDLFloat8_e5m2", 8),
+        dlpack_of_packed=None,
+        halide=None,
+        llvm="i8",
+        exponent=5,
+        bits="E5M2 bits",
     ),
 )
 
@@ -257,8 +320,8 @@ def dtype_of_ir(name: str) -> DType | None:
 def dtype_of_packed(code: int, bits: int) -> DType | None:
     """Return the element type of a DLDataType of TVM up to 0.18, by its code and bits; lanes are 1."""
     for dtype in DTYPES.values():
-        dlpack = dtype.dlpack_of_packed or dtype.dlpack
-        if (DLPACK_CODES.index(dlpack.code), dlpack.bits) == (code, bits):
+        dlpack = dtype.dlpack_of_packed
+        if dlpack is not None and (DLPACK_CODES.index(dlpack.code), dlpack.bits) == (code, bits):
             return dtype
     return None
 
@@ -352,7 +415,10 @@ def numbers_of(elements: Elements, dtype: DType) -> Elements:
     # Subnormal numbers have the exponent of the least normal ones, without the leading 1.
     significand = np.where(exponent > 0, fraction + ones + 1, fraction)
     numbers = np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - top // 2 - dtype.fraction)
-    numbers = np.where(exponent == top, np.where(fraction > 0, np.nan, np.inf), numbers)
+    if dtype.special == "ieee":
+        numbers = np.where(exponent == top, np.where(fraction > 0, np.nan, np.inf), numbers)
+    else:
+        numbers = np.where((exponent == top) & (fraction == ones), np.nan, numbers)
     numbers = np.where(bits >> dtype.exponent + dtype.fraction, -numbers, numbers)
     is_narrow = dtype.exponent <= 8 and dtype.fraction <= 23
     return numbers.astype(np.float32 if is_narrow else np.float64)
@@ -401,11 +467,11 @@ def _others(dtype: DType) -> tuple[str, ...]:
     """Return the names of the other numpy types that arrays of an element type may have."""
     if dtype.numpy == dtype.name:
         return ()
-    return (dtype.name, f"void{8 * dtype.size}", *_FLOATS)
+    return (dtype.name, *dtype.aliases, f"void{8 * dtype.size}", *_FLOATS)
 
 
 def _nearest(numbers: NDArray[np.float64], dtype: DType) -> Elements:
-    """Return the bits of the nearest values; infinity beyond the greatest finite value."""
+    """Return the bits of the nearest values; infinity beyond the greatest finite value, NaN if there is no infinity."""
     import numpy as np
 
     top = (1 << dtype.exponent) - 1
@@ -415,9 +481,13 @@ def _nearest(numbers: NDArray[np.float64], dtype: DType) -> Elements:
     # In units of the last place: a carry out of the fraction correctly increments the exponent.
     units = np.rint(np.ldexp(size, dtype.fraction - exponent)).astype(np.int64)
     bits = units + ((exponent.astype(np.int64) + bias - 1) << dtype.fraction)
-    infinity = top << dtype.fraction
-    bits = np.where(np.isinf(numbers), infinity, np.minimum(bits, infinity))
-    bits = np.where(np.isnan(numbers), infinity | 1 << dtype.fraction - 1, bits)
+    if dtype.special == "ieee":
+        beyond = top << dtype.fraction  # infinity
+        nan = beyond | 1 << dtype.fraction - 1
+    else:
+        beyond = nan = (1 << dtype.exponent + dtype.fraction) - 1
+    bits = np.where(np.isinf(numbers), beyond, np.minimum(bits, beyond))
+    bits = np.where(np.isnan(numbers), nan, bits)
     sign = np.signbit(numbers).astype(np.int64) << dtype.exponent + dtype.fraction
     held: Elements = (bits | sign).astype(dtype.numpy)
     return held

@@ -80,10 +80,6 @@ def main(arguments: list[str]) -> None:
             write_frame(answers, _answer(request))
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
-
-
 Machine = Any
 """llvmlite.binding.TargetMachine, which has no types."""
 
@@ -283,3 +279,7 @@ def _optimize(module: Module, machine: Machine, *, speed: bool) -> None:
     tuning.loop_vectorization = tuning.slp_vectorization = speed
     with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
         passes.run(module, builder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -84,6 +84,7 @@ class TensorRecords:
         """Return the DLTensor of an argument without its data."""
         shape = argument.type.shape
         dlpack = arrays.dlpack(argument.type.dtype)
+        assert dlpack is not None  # Convention.passes_tensor
         device = {"device_type": Number(layout.DL_CPU.value), "device_id": Number(0)}
         dtype = {
             "code": Number(layout.DLPACK_CODE.code(dlpack.code)),
@@ -183,12 +184,11 @@ class DescriptorRecords:
 
 def halide_type(dtype: DType) -> Record:
     """Return the halide_type_t of an element type: bool is an unsigned integer of one bit."""
-    kinds = {"int": "int", "uint": "uint", "float": "float", "bool": "uint"}
-    kind = "bfloat" if dtype.name == "bfloat16" else kinds[dtype.kind]
+    assert dtype.halide is not None  # Convention.passes_tensor
     return Record(
         layout.HALIDE_TYPE,
         {
-            "code": Number(layout.HALIDE_TYPE_CODE.code(kind)),
+            "code": Number(layout.HALIDE_TYPE_CODE.code(dtype.halide)),
             "bits": Number(1 if dtype.kind == "bool" else 8 * dtype.size),
             "lanes": Number(1),
         },
