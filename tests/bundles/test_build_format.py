@@ -14,9 +14,9 @@ import pytest
 from bundle_images import DIGITS, EXAMPLES, HOST_SLOT, bundle
 from opwest.base.diagnostics import Diagnostics
 from opwest.bundles import format as bundle_format
+from opwest.bundles.capabilities import OTHER, capabilities, names
 from opwest.bundles.explanation import as_json, as_text
 from opwest.bundles.format import LLEXT, AbiRecord, BundleError, Content, Signature, pack, unpack, with_signatures
-from opwest.bundles.toolchain import OTHER, capabilities, names
 from opwest.cli.main import main
 from opwest.objects.facts import Abi
 from opwest.render.bundle import interface_hash, interface_text

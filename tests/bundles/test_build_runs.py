@@ -23,9 +23,10 @@ from bundle_images import (
 from elftools.elf.elffile import ELFFile
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.bundles.build import BundleRequest, make_bundle
+from opwest.bundles.capabilities import names
 from opwest.bundles.format import LLEXT
 from opwest.bundles.llext import relocatable_image
-from opwest.bundles.toolchain import Toolchain, names
+from opwest.bundles.toolchain import Toolchain
 from opwest.objects.elf import ET_REL, parse_elf
 from requirements_support import need
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.parser import parser
-from opwest.zephyr.version import OLDEST, Version
-from opwest.zephyr.west_manifest import SERVICE, cortex_m
+from opwest.zephyr.version import OLDEST, SERVICE, Version, cortex_m
 from requirements_support import need, skip_here
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
 from fuzz_readers import Read, Reader, messages
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.plan import greedy, planner
+from opwest.plan import greedy, search
 from opwest.plan.fixed import judged
 from opwest.plan.tables import blocks_of, read_table, written_table
 from opwest.plan.verify import verify
@@ -273,7 +273,7 @@ def _start_table(folder: Path) -> Read:
             return f"{messages(faults)} {len(faults)}" if given is None else f"{given.size} {given.lower_bound}"
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)
-        best = planner.search_pool(blocks, None, 300)
+        best = search.search_pool(blocks, None, 300)
         verify(blocks, best.offsets, best.size)
         assert best.lower_bound <= best.size <= first.size
         again = read_table(written_table(rows, best.offsets), "solved.csv", faults)

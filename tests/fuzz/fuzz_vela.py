@@ -12,7 +12,7 @@ from ethos_u_payloads import CONFIG_U65_256, REGIONS, STOP, VALID, convolution, 
 from fuzz_mutators import mutate_bytes
 from fuzz_readers import Read, Reader, plain
 from opwest.base.diagnostics import OpwestError
-from opwest.frontends.vela.compile import Options
+from opwest.frontends.vela.request import Options
 from opwest.imports.vela import import_vela
 from opwest.objects.ethos_u.stream import examine
 

@@ -16,7 +16,7 @@ from importers.vela_made import whole  # noqa: E402
 from models.real import model_file  # noqa: E402
 from opwest.base.diagnostics import OpwestError  # noqa: E402
 from opwest.frontends.vela import compile as vela  # noqa: E402
-from opwest.frontends.vela.compile import Options  # noqa: E402
+from opwest.frontends.vela.request import Options  # noqa: E402
 from opwest.objects.ethos_u.stream import examine  # noqa: E402
 
 FAKE = """\

@@ -16,7 +16,7 @@ from ethos_u_payloads import CONFIG_U65_256, STOP, convolution, copy, payload, w
 from importers.vela_made import ARENA, WEIGHTS, Vela, clashing, mixed, raw, step, whole  # noqa: E402
 from opwest.base.diagnostics import OpwestError  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
-from opwest.frontends.vela.compile import Options  # noqa: E402
+from opwest.frontends.vela.request import Options  # noqa: E402
 from opwest.imports import vela  # noqa: E402
 from opwest.imports.vela import import_vela  # noqa: E402
 

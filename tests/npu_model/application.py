@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 import yaml
 from in_process import succeed
-from opwest.frontends.vela.compile import Options
+from opwest.frontends.vela.request import Options
 from opwest.imports.vela import import_vela
 
 from npu_model.vela_support import file_of

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import time
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Literal
 
-from opwest.base.commands import module
 from opwest.base.frozen_dataclass import dataclass
 
 Owner = Literal["generator", "user", "copy", "local"]
@@ -51,34 +48,6 @@ def is_inside(path: object) -> bool:
         return False
     pure = PurePosixPath(path)
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
-
-
-_fcntl = module("fcntl")
-_msvcrt = module("msvcrt")
-_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-
-
-def lock(handle: int) -> bool:
-    """Lock an open file; return whether no other process holds its lock. Closing the file releases the lock."""
-    try:
-        if _fcntl is not None:
-            _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        else:
-            os.lseek(handle, 0, os.SEEK_SET)
-            _msvcrt.locking(handle, _msvcrt.LK_NBLCK, 1)  # the byte need not exist
-    except OSError as error:
-        if error.errno in _HELD:
-            return False
-        raise
-    return True
-
-
-def unlock(handle: int) -> None:
-    """Release the lock before the file is closed: Windows may do so only some time after the end of the process."""
-    if _fcntl is None:
-        with contextlib.suppress(OSError):
-            os.lseek(handle, 0, os.SEEK_SET)
-            _msvcrt.locking(handle, _msvcrt.LK_UNLCK, 1)
 
 
 _CAN_BE_IN_USE = os.name == "nt"

@@ -12,6 +12,7 @@ from opwest import pipeline
 from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import stage
+from opwest.bundles.capabilities import capabilities
 from opwest.bundles.checks import check_effects, check_linked, check_model
 from opwest.bundles.format import (
     HEADER_SIZE,
@@ -27,7 +28,7 @@ from opwest.bundles.format import (
 from opwest.bundles.image import ImageBuilder, Unit, descriptor_of, facts_of, foreign_sections, image_of
 from opwest.bundles.llext import relocatable_image
 from opwest.bundles.slots import Slot
-from opwest.bundles.toolchain import Toolchain, capabilities, toolchain_of
+from opwest.bundles.toolchain import Toolchain, toolchain_of
 from opwest.model.inputs.targets import make_target
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.builds import Target, TargetBuild

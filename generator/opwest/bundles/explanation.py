@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.base.diagnostics import readable
+from opwest.bundles.capabilities import names
 from opwest.bundles.format import (
     FLOAT_ABI_NAMES,
     HEADER_SIZE,
@@ -16,7 +17,6 @@ from opwest.bundles.format import (
     VERSION,
     Bundle,
 )
-from opwest.bundles.toolchain import names
 from opwest.objects.elf import machine_name
 
 _LAYOUTS = {LAYOUT_STEPS: "steps", LAYOUT_SHORT_ENUMS: "short enums"}

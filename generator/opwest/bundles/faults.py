@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.bundles.capabilities import names
 from opwest.bundles.format import FLOAT_ABI_NAMES
 from opwest.bundles.link import Fields
-from opwest.bundles.toolchain import names
 
 GOOD, NO_BUNDLE, FORMAT, HEADER, SIZE, READ_BACK, SIGNATURE, SLOT, MACHINE, FLOAT_ABI, CPU, LAYOUT = range(12)
 DESCRIPTOR, MEMORY, DEVICES, DOWNGRADE, RUN, VECTOR, UNCONFIRMED, KIND, STORAGE, NO_VECTOR, CRASHES = range(12, 23)

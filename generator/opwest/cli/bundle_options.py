@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result
-from opwest.bundles.format import is_bundle
 from opwest.cli.run_options import add_connection, check_connection_options, count, set_defaults
 
 _ACTIONS = ("install", "list", "confirm", "roll_back", "check_steps")
@@ -134,6 +133,8 @@ def check_bundle_options(options: argparse.Namespace, faults: Diagnostics) -> No
 def _action(options: argparse.Namespace) -> str:
     """Return the key of the table."""
     named = (name for name in PERMITTED if vars(options).get(name) not in (None, False))
+    from opwest.bundles.format import is_bundle
+
     return next(named, SIGN if options.file is not None and is_bundle(options.file) else MAKE)
 
 

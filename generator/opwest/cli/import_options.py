@@ -13,7 +13,7 @@ from opwest.cli import commands
 from opwest.cli.other_options import add_output
 from opwest.cli.run_options import count
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
-from opwest.frontends.vela.compile import KERNELS as VELA_KERNELS
+from opwest.frontends.vela.request import KERNELS as VELA_KERNELS
 
 KINDS = ("tflite", "onnx", "tvm", "mlf", "vela")
 """The kinds of imports."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result
 from opwest.compiler import request as models
-from opwest.frontends.vela import compile as vela
+from opwest.frontends.vela import request as vela
 from opwest.imports import trained_child as models_child
 from opwest.imports import vela_child
 from opwest.model.types.c_names import MOST_CHARACTERS, fault_of_name

@@ -14,8 +14,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result
 from opwest.model.inputs.context import fault_of_file
 from opwest.model.types.model import Model
-from opwest.plan import greedy
-from opwest.plan import planner as search
+from opwest.plan import greedy, search
 from opwest.plan.fixed import block_of, judged
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.problem import PoolPlan

@@ -16,8 +16,7 @@ from opwest.doctor.packages import Package, Requirement, numbers
 from opwest.doctor.programs import Answer, Command
 from opwest.runs.west import find_west
 from opwest.zephyr.hardware import read_text
-from opwest.zephyr.version import OLDEST, Version
-from opwest.zephyr.west_manifest import SERVICE, cortex_m
+from opwest.zephyr.version import OLDEST, SERVICE, Version, cortex_m
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
 _TARGETS = {"arm": "arm-zephyr-eabi", "riscv": "riscv64-zephyr-elf"}

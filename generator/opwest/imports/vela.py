@@ -24,9 +24,10 @@ from opwest.compiler.request import Options as ModelOptions
 from opwest.compiler.selection.implementations import implementations
 from opwest.frontends.read import read_file
 from opwest.frontends.vela.arena import NpuMemory, boards_of, places_in_arena, regions_of, weights_pool, with_copies
-from opwest.frontends.vela.compile import Options, compiled
+from opwest.frontends.vela.compile import compiled
 from opwest.frontends.vela.emission import NpuStep, application_of, arenas_of, npu_step, place_views, with_npu
 from opwest.frontends.vela.file import FAST, Meaning, VelaFile, meaning_of, read_npz
+from opwest.frontends.vela.request import Options
 from opwest.frontends.vela.tflite import read_tflite
 from opwest.imports.proof.prove import check_programs
 from opwest.objects.ethos_u.payload import NPUS

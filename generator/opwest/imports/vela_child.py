@@ -9,7 +9,7 @@ from typing import Any
 
 from opwest.compiler import child
 from opwest.compiler.request import Imported
-from opwest.frontends.vela.compile import Options
+from opwest.frontends.vela.request import Options
 
 
 def import_in_child(path: Path, folder: Path, options: Options, progress: child.Progress) -> Imported:

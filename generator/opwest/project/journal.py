@@ -12,6 +12,7 @@ step fails, the direction of the journal is reversed to restore the old project.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -20,8 +21,9 @@ from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
+from opwest.base.commands import module
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError
-from opwest.base.files import is_inside, lock, unlock
+from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.project import disk
 from opwest.project.lock import is_digest, to_json
@@ -248,3 +250,35 @@ def _take(place: Path) -> int | None:
         raise
     os.close(handle)
     return None
+
+
+_fcntl = module("fcntl")
+
+
+_msvcrt = module("msvcrt")
+
+
+_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file; return whether no other process holds its lock. Closing the file releases the lock."""
+    try:
+        if _fcntl is not None:
+            _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        else:
+            os.lseek(handle, 0, os.SEEK_SET)
+            _msvcrt.locking(handle, _msvcrt.LK_NBLCK, 1)  # the byte need not exist
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        raise
+    return True
+
+
+def unlock(handle: int) -> None:
+    """Release the lock before the file is closed: Windows may do so only some time after the end of the process."""
+    if _fcntl is None:
+        with contextlib.suppress(OSError):
+            os.lseek(handle, 0, os.SEEK_SET)
+            _msvcrt.locking(handle, _msvcrt.LK_UNLCK, 1)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -120,6 +119,8 @@ def of_file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
         yield "new file mode 100644\n"
     if new is None:
         yield "deleted file mode 100644\n"
+    import difflib  # only for `update`
+
     for line in difflib.unified_diff(_diff_lines(before), _diff_lines(after), *names):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 

@@ -18,8 +18,7 @@ from opwest.render.suite import suite_application
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
 from opwest.render.variants import common_options
-from opwest.zephyr.version import TwisterFiles
-from opwest.zephyr.west_manifest import SERVICE, cortex_m, full_libc, of_externals
+from opwest.zephyr.version import SERVICE, TwisterFiles, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"

@@ -12,8 +12,7 @@ from opwest.base.resources import resource
 from opwest.model.types.model import Model
 from opwest.zephyr.floats import check_floats
 from opwest.zephyr.processors import known_configuration
-from opwest.zephyr.version import OLDEST, Version, board_fault, is_board_name
-from opwest.zephyr.west_manifest import TF_M, cortex_m, full_libc, of_externals
+from opwest.zephyr.version import OLDEST, TF_M, Version, board_fault, cortex_m, full_libc, is_board_name, of_externals
 from opwest.zephyr.workspace import Workspace, ZephyrOptions
 
 

@@ -13,7 +13,7 @@ import pytest
 from campaign import sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.plan import exact_search, greedy, planner
+from opwest.plan import exact_search, greedy, search
 from opwest.plan.exact_search import Outcome, pack
 from opwest.plan.planner import plan_pool
 from opwest.plan.problem import Block, PoolPlan
@@ -47,9 +47,9 @@ def plan(monkeypatch):
         fake = FakePack(least, nodes)
         blocks = [Block("top", unit, align or unit, 0, 0), Block("rest", 2 * unit, align or unit, 0, 0)]
         first = PoolPlan({"top": size - unit, "rest": 0}, size, unit, bound)
-        monkeypatch.setattr(planner, "pack", fake)
+        monkeypatch.setattr(search, "pack", fake)
         monkeypatch.setattr(greedy, "plan_pool", lambda given: first)
-        found = planner.search_pool(blocks, capacity, budget)
+        found = search.search_pool(blocks, capacity, budget)
         assert (found.align, found.lower_bound) == (unit, bound)
         assert found.size == max(found.offsets[b.name] + b.size for b in blocks)
         return found.size, fake.requests
@@ -114,9 +114,9 @@ def test_only_overflowing_pools_are_planned_again(monkeypatch):
         requests.append(([b.name for b in island], capacity, budget, found.nodes))
         return found
 
-    canonical_pack = planner.pack
-    monkeypatch.setattr(planner, "pack", pack)
-    plan = planner.search_pool(blocks, budget=1000)
+    canonical_pack = search.pack
+    monkeypatch.setattr(search, "pack", pack)
+    plan = search.search_pool(blocks, budget=1000)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size == 13 and plan.offsets["small"] == greedy.plan_pool(blocks).offsets["small"]
     ((first, *one), (second, *two)) = requests
@@ -134,16 +134,16 @@ def test_nodes_of_all_islands_count(monkeypatch):
         budgets.append(budget)
         return Outcome([0], False, 7) if island[0].name == "x" else Outcome(None, False, 5)
 
-    monkeypatch.setattr(planner, "pack", pack)
-    planner.search_pool(blocks, budget=1000)
+    monkeypatch.setattr(search, "pack", pack)
+    search.search_pool(blocks, budget=1000)
     assert budgets[:4] == [500, 493, 494, 487], "the first trial took 12 of 1000"
 
 
 def test_failed_island_ends_the_trial(monkeypatch):
     blocks = [*at(0, HARD, "x"), *at(40, HARD, "y")]
     requests = []
-    monkeypatch.setattr(planner, "pack", lambda i, c, b: requests.append(i[0].name[0]) or Outcome(None, True, 7))
-    plan = planner.search_pool(blocks, 13, 50)
+    monkeypatch.setattr(search, "pack", lambda i, c, b: requests.append(i[0].name[0]) or Outcome(None, True, 7))
+    plan = search.search_pool(blocks, 13, 50)
     assert requests == ["x"] and plan == greedy.plan_pool(blocks)
 
 
@@ -154,7 +154,7 @@ def test_islands_share_no_time(seed):
     for number in range(rng.randint(1, 9)):
         first = rng.randint(0, 20)
         blocks.append(Block(f"b{number}", rng.randint(1, 3), 1, first, first + rng.choice([0, 0, 1, 3])))
-    found = planner._islands(blocks)
+    found = search._islands(blocks)
     assert sorted(b.name for island in found for b in island) == sorted(b.name for b in blocks)
     times = [{step for b in island for step in range(b.first, b.last + 1)} for island in found]
     for earlier, later in itertools.pairwise(times):
@@ -165,13 +165,13 @@ def test_islands_share_no_time(seed):
         for block in island[1:]:
             assert block.first <= reached, "each has connected lifetimes"
             reached = max(reached, block.last)
-    assert planner._islands(blocks[::-1]) == found
+    assert search._islands(blocks[::-1]) == found
 
 
 def test_plan_of_a_hard_problem():
     assert greedy.plan_pool(HARD).size == 14
     for capacity, size in ((12, 14), (13, 13), (14, 14), (None, 13)):
-        plan = planner.search_pool(HARD, capacity)
+        plan = search.search_pool(HARD, capacity)
         verify(HARD, plan.offsets, plan.size)
         assert (plan.size, plan.lower_bound) == (size, 13)
 
@@ -191,7 +191,7 @@ def tiny(most, aligns):
 @settings(max_examples=sized(30, 70), deadline=None, derandomize=True, database=None)
 @given(tiny(6, [1, 2, 4]))
 def test_small_problems_are_solved_to_the_optimum(blocks):
-    plan = planner.search_pool(blocks)
+    plan = search.search_pool(blocks)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size == least(blocks)
     assert plan.size <= greedy.plan_pool(blocks).size
@@ -212,27 +212,27 @@ def larger(draw):
 @given(larger())
 def test_never_worse_than_greedy_and_always_valid(blocks):
     first = greedy.plan_pool(blocks)
-    plan = planner.search_pool(blocks, budget=2000)
+    plan = search.search_pool(blocks, budget=2000)
     verify(blocks, plan.offsets, plan.size)
     assert first.lower_bound == plan.lower_bound <= plan.size <= first.size
     assert plan.align == first.align
     assert set(plan.offsets) == {b.name for b in blocks}
     assert plan.size == max(plan.offsets[b.name] + b.size for b in blocks)
-    assert planner.search_pool(blocks, budget=2000) == plan
-    kept = planner.search_pool(blocks, plan.size, budget=2000)
+    assert search.search_pool(blocks, budget=2000) == plan
+    kept = search.search_pool(blocks, plan.size, budget=2000)
     verify(blocks, kept.offsets, kept.size)
     assert kept.size <= first.size
 
 
 def test_no_blocks():
-    assert planner._islands([]) == []
-    assert planner.search_pool([], 10) == PoolPlan({}, 0, 1, 0)
+    assert search._islands([]) == []
+    assert search.search_pool([], 10) == PoolPlan({}, 0, 1, 0)
     assert plan_pool([], "search") == plan_pool([], "greedy") == PoolPlan({}, 0, 1, 0)
 
 
 def test_requested_planner_is_used(monkeypatch):
     expected = PoolPlan({"b0": 1}, 2, 1, 1)
-    monkeypatch.setattr(planner, "search_pool", lambda blocks: expected)
+    monkeypatch.setattr(search, "search_pool", lambda blocks: expected)
     assert plan_pool(HARD, "search") is expected
     assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
 
@@ -273,7 +273,7 @@ def tables(name):
 @pytest.mark.parametrize("name", ["example", "B", "C", pytest.param("J", marks=pytest.mark.slow)])
 def test_problems_of_the_minimalloc_paper(name):
     blocks, capacity = tables(name)
-    plan = planner.search_pool(blocks, capacity, budget=60_000)
+    plan = search.search_pool(blocks, capacity, budget=60_000)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size <= capacity
     if name != "example":
@@ -285,7 +285,7 @@ def test_problems_of_the_minimalloc_paper(name):
 def test_other_problems_of_the_minimalloc_paper(name):
     blocks, capacity = tables(name)
     began = time.process_time()
-    plan = planner.search_pool(blocks, capacity, budget=1_000_000)
+    plan = search.search_pool(blocks, capacity, budget=1_000_000)
     seconds = time.process_time() - began
     verify(blocks, plan.offsets, plan.size)
     assert plan.size <= capacity
@@ -294,6 +294,6 @@ def test_other_problems_of_the_minimalloc_paper(name):
 
 def test_same_problem_gives_the_same_plan():
     blocks, capacity = tables("B")
-    first, second = (planner.search_pool(order, capacity, 10_000) for order in (blocks, blocks[::-1]))
+    first, second = (search.search_pool(order, capacity, 10_000) for order in (blocks, blocks[::-1]))
     assert first == second
     assert first.size <= capacity

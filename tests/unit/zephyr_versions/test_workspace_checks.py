@@ -6,8 +6,7 @@ import json
 import pytest
 from opwest.base.resources import resource
 from opwest.cli.main import main
-from opwest.zephyr.version import BOARD_NAME, Version, board_fault, parse_version
-from opwest.zephyr.west_manifest import cortex_m
+from opwest.zephyr.version import BOARD_NAME, Version, board_fault, cortex_m, parse_version
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 BOARDS = {

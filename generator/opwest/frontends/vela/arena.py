@@ -22,8 +22,8 @@ from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.operations import Copy, UserCall
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import Emitted, Step
-from opwest.frontends.vela.compile import ARENA, FAST, POOLS, SRAM_ONLY, WEIGHTS, Options
 from opwest.frontends.vela.file import Call, Meaning, VelaFile
+from opwest.frontends.vela.request import ARENA, FAST, POOLS, SRAM_ONLY, WEIGHTS, Options
 from opwest.manifest import writer
 
 

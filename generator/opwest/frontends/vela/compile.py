@@ -5,44 +5,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from opwest.base import commands, timing
-from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault, require_packages
+from opwest.frontends.vela.request import Options
 from opwest.objects.ethos_u.payload import NPUS
-
-SHARED, SRAM_ONLY, DEDICATED = "Shared_Sram", "Sram_Only", "Dedicated_Sram"
-MEMORY_MODES = (SHARED, SRAM_ONLY, DEDICATED)
-"""Vela's memory modes in its own configuration files; others can be defined by files of the user."""
-KERNELS = ("auto", "portable")
-ARENA, FAST, WEIGHTS = "arena", "fast", "weights"
-POOLS = (ARENA, FAST, WEIGHTS)
-"""The pools of the NPU in the manifest: the shared arena, the fast scratch memory, the weights."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """The request for an import."""
-
-    model: str | None = None
-    """The model's name; None: the file's, without `_vela`."""
-    kernels: str = KERNELS[0]
-    """The variants of the operators that Vela left on the processor."""
-    pools: Sequence[str] = ()
-    """Memory regions of pools: NAME=BOARD:NODELABEL, NAME one of POOLS."""
-    boards: Sequence[str] = ()
-    """The boards of the manifest."""
-    npu: str | None = None
-    """The configuration to compile for; None: the file is Vela's output."""
-    npu_config: str | None = None
-    """Vela's --config: a file."""
-    system_config: str | None = None
-    memory_mode: str | None = None
-    """Of Vela, when it runs here, and for the weights: in Sram_Only they are copied to the arena's memory."""
-
 
 INSTALL = commands.pip_install("opwest[vela]")
 _PACKAGES = (("ethosu.vela", "ethos-u-vela"),)

@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, fault_of_file, located_items
 from opwest.model.inputs.headers import copy_source, normal
-from opwest.model.inputs.ir import IrFile, is_ir
+from opwest.model.inputs.ir_files import IrFile, is_ir
 from opwest.model.inputs.source_options import StackFiles, compile_options, expanded, read_stack_files, refuse_options
 from opwest.model.inputs.targets import read_targets, target_abi
 from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, permitted_effects

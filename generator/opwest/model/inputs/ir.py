@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from opwest.base.diagnostics import Location, printable
+from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
-from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context
+from opwest.model.inputs.ir_files import IrFile
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import Examined, Target
 from opwest.model.types.model import Argument, Operator
@@ -21,26 +21,6 @@ from opwest.objects.inspect import read_member
 from opwest.objects.llvm.api import compile_ir, compile_many, contradictions, is_available, missing, read_ir, read_many
 from opwest.objects.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
 from opwest.objects.targets import named_targets
-
-SUFFIXES = (".ll", ".bc")
-
-
-@dataclass(frozen=True)
-class IrFile:
-    """A file of IR with its keys in the manifest."""
-
-    name: str
-    path: Path
-    location: Location
-    entry: Mapping
-
-
-def is_ir(path: Path) -> bool:
-    """Return whether a file of `objects` is LLVM IR.
-
-    The suffix decides: bitcode in an .o file is the output of -flto, which requires a linker plugin.
-    """
-    return path.suffix in SUFFIXES
 
 
 @dataclass(frozen=True)

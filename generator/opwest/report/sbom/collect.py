@@ -33,7 +33,7 @@ from opwest.report.sbom.document import (
 )
 from opwest.report.sbom.writers import spdx_json, tag_value
 from opwest.report.sizes import add_images
-from opwest.zephyr.west_manifest import full_libc, of_externals
+from opwest.zephyr.version import full_libc, of_externals
 
 RECORD = "import.json"
 
