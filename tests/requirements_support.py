@@ -64,7 +64,7 @@ _PIP = {
     "west": "pykwalify, west",
     "'opwest[release]'": "spdx_tools, build, pipx",
     "'opwest[tvm]'": "tvm",
-    "'opwest[models]'": "onnx, tflite",
+    "'opwest[models]'": "ml_dtypes, onnx, tflite",
     "'opwest[vela]'": "ethosu",
     "'opwest[examples]'": "emlearn, sklearn",
     "'opwest[compilers]'": "ziglang, m2cgen",

@@ -144,12 +144,9 @@ _BOARDS = {
     "cortex-m7": ("mps2-an500", 0, 0x20000000),
     "cortex-m33": ("mps2-an505", 0x10000000, 0x38000000),
     "cortex-m55": ("mps3-an547", 0x10000000, 0x30000000),
-    "cortex-m85": (
-        "mps3-an547",
-        0x10000000,
-        0x30000000,
-    ),  # QEMU has no Cortex-M85: the same instructions without PACBTI
+    "cortex-m23": ("mps2-an505", 0x10000000, 0x38000000),  # a Cortex-M33, whose instructions include these
 }
+_BOARDS |= dict.fromkeys(("cortex-m52", "cortex-m85"), _BOARDS["cortex-m55"])  # the same instructions without PACBTI
 # Flags of GCC in addition to the CPU and the float ABI.
 _GCC_CPU = {
     "cortex-m4": ("-mcpu=cortex-m4", ""),
@@ -164,10 +161,10 @@ _GCC_CPU = {
     "cortex-m55f": ("-mcpu=cortex-m55+nomve", "-mfpu=auto"),
     "cortex-m55f-mvei": ("-mcpu=cortex-m55+nomve.fp", "-mfpu=auto"),
     "cortex-m55f-mve": ("-mcpu=cortex-m55", "-mfpu=auto"),
-    "cortex-m85": ("-mcpu=cortex-m55+nofp", ""),  # GCC 12 has no Cortex-M85
-    "cortex-m85f": ("-mcpu=cortex-m55+nomve", "-mfpu=auto"),
-    "cortex-m85f-mvei": ("-mcpu=cortex-m55+nomve.fp", "-mfpu=auto"),
-    "cortex-m85f-mve": ("-mcpu=cortex-m55", "-mfpu=auto"),
+}
+# GCC 12 has no Cortex-M52 and M85.
+_GCC_CPU |= {
+    name.replace("m55", core): flags for core in ("m52", "m85") for name, flags in _GCC_CPU.items() if "m55" in name
 }
 
 

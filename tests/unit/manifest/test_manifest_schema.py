@@ -288,9 +288,9 @@ def readings(old, new):
 @pytest.mark.parametrize(
     ("old", "new", "path", "expected"),
     [
-        ("dtype: int8", "dtype: flaot32", "operators relu args 0 dtype", ["float32", "bfloat16", "uint32"]),
-        ("dtype: int8", "dtype: double", "operators relu args 0 dtype", ["float64", "bfloat16", "uint32"]),
-        ("dtype: int8, ", "", "operators relu args 0 dtype", ["int8", "bfloat16", "int64"]),
+        ("dtype: int8", "dtype: flaot32", "operators relu args 0 dtype", ["float32", "float8_e5m2", "int64"]),
+        ("dtype: int8", "dtype: double", "operators relu args 0 dtype", ["float64", "float8_e5m2", "int64"]),
+        ("dtype: int8, ", "", "operators relu args 0 dtype", ["int8", "float8_e5m2", "uint64"]),
         ("shape: [4]", "shape: [-4]", "operators relu args 0 shape 0", [1, 2, 3]),
         ("shape: [4]", "shape: ['7']", "operators relu args 0 shape 0", [7, 8, 9]),
         ("shape: [4]", "shape: [9000000000]", "operators relu args 0 shape 0", [2147483644, 2147483645, 2147483646]),

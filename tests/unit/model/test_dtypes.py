@@ -12,7 +12,7 @@ from c_support import ROOT, execute, run
 from opwest.drafting.signatures import dtype_of, from_ir, from_source
 from opwest.frontends.mlf.c_text import arrays, functions
 from opwest.manifest.arrays import Array
-from opwest.model.types.conventions import CONVENTIONS, FFI, PACKED, UNPACKED, ConventionName, convention_of
+from opwest.model.types.conventions import CONVENTIONS, FFI, HALIDE, PACKED, UNPACKED, ConventionName, convention_of
 from opwest.model.types.dtypes import (
     DLPACK_CODES,
     DTYPES,
@@ -64,7 +64,7 @@ def test_runtime_has_the_same_table(tmp_path):
     run(["gcc", f"-I{include}", main, "-o", "program"], tmp_path)
     assert execute(tmp_path / "program").stdout.splitlines() == [
         f"{row.code.removeprefix('OPWEST_')} {row.number} {row.name} {row.size} "
-        f"{KINDS.get(row.kind, 'BITS' if row.bits else 'REAL')} {row.exponent}"
+        f"{KINDS.get(row.kind, 'FINITE' if row.special != 'ieee' else 'BITS' if row.bits else 'REAL')} {row.exponent}"
         for row in ROWS
     ]
 
@@ -91,7 +91,7 @@ def test_every_c_type_and_code_belongs_to_one_dtype():
     for claims in ([c for r in ROWS for c in r.from_c], [r.from_ir for r in ROWS if r.from_ir]):
         assert len(set(claims)) == len(claims)
     for packed in (False, True):
-        seen = [(r.dlpack_of_packed or r.dlpack) if packed else r.dlpack for r in ROWS]
+        seen = [r.dlpack_of_packed if packed else r.dlpack for r in ROWS if not packed or r.dlpack_of_packed]
         assert len(set(seen)) == len(seen)
 
 
@@ -183,10 +183,11 @@ def test_types_passed_by_value():
 def test_packed_bool_has_one_bit():
     for dtype in DTYPES.values():
         assert FFI.arrays.dlpack(dtype) == dtype.dlpack
-        is_bool = dtype.name == "bool"
-        assert (PACKED.arrays.dlpack(dtype) == dtype.dlpack) == (not is_bool)
-        if is_bool:
-            assert (PACKED.arrays.dlpack(dtype).code, PACKED.arrays.dlpack(dtype).bits) == ("kDLUInt", 1)
+        packed = PACKED.arrays.dlpack(dtype)
+        if dtype.name == "bool":
+            assert (packed.code, packed.bits) == ("kDLUInt", 1)
+        else:
+            assert packed == (None if dtype.name.startswith("float8") else dtype.dlpack)
 
 
 @pytest.mark.parametrize("convention", [c for c in CONVENTIONS if c.descriptors], ids=lambda c: c.name)
@@ -197,9 +198,11 @@ def test_headers_of_descriptors(convention):
 
 def test_element_types_of_halide():
     """halide_type_t of HalideRuntime.h: code, bits, lanes; Bool() is an unsigned integer of one bit."""
-    found = {name: [value.value for _, value in halide_type(dtype).values] for name, dtype in DTYPES.items()}
+    described = {name: dtype for name, dtype in DTYPES.items() if HALIDE.passes_tensor(dtype)}
+    assert DTYPES.keys() - described == {"float8_e4m3", "float8_e5m2"}
+    found = {name: [value.value for _, value in halide_type(dtype).values] for name, dtype in described.items()}
     codes = {"int": 0, "uint": 1, "float": 2, "bool": 1}
-    for name, dtype in DTYPES.items():
+    for name, dtype in described.items():
         code = 4 if name == "bfloat16" else codes[dtype.kind]
         assert found[name] == [code, 1 if name == "bool" else 8 * dtype.size, 1], name
 
@@ -280,3 +283,42 @@ def test_numbers_of_rows_with_a_pitch():
     content = np.arange(2 * 3 * 5 - 2, dtype=np.int16).tobytes()
     found = numbers_from(content, DTYPES["int16"], [2, 3, 3], 5)
     np.testing.assert_array_equal(found, np.arange(30, dtype=np.int16).reshape(2, 3, 5)[..., :3])
+
+
+# --- float8: OCP 8-bit Floating Point Specification 1.0, table 1; every value and the rounding of ml_dtypes
+
+EIGHT = {
+    "float8_e4m3": {0x01: 2**-9, 0x08: 2**-6, 0x38: 1.0, 0x7E: 448.0, 0x7F: np.nan, 0x80: -0.0, 0xFE: -448.0},
+    "float8_e5m2": {0x01: 2**-16, 0x04: 2**-14, 0x3C: 1.0, 0x7B: 57344.0, 0x7C: np.inf, 0x7D: np.nan, 0xFC: -np.inf},
+}
+
+
+@pytest.mark.parametrize("name", EIGHT)
+def test_values_of_float8(name):
+    bits = np.array(list(EIGHT[name]), np.uint8)
+    np.testing.assert_array_equal(numbers_of(bits, DTYPES[name]), np.array(list(EIGHT[name].values()), np.float32))
+
+
+@pytest.mark.parametrize(("name", "there"), [("float8_e4m3", "float8_e4m3fn"), ("float8_e5m2", "float8_e5m2")])
+def test_float8_is_that_of_ml_dtypes(name, there):
+    need("ml_dtypes")
+    import ml_dtypes
+
+    held = np.dtype(getattr(ml_dtypes, there))
+    every = np.arange(256, dtype=np.uint8)
+    np.testing.assert_array_equal(numbers_of(every, DTYPES[name]), every.view(held).astype(np.float32))
+    random = np.random.default_rng(8)
+    numbers = (random.standard_normal(4000) * 10.0 ** random.integers(-6, 6, 4000)).astype(np.float32)
+    numbers = np.concatenate([numbers, np.array([447, 448, 464, 465, 480, 61440, np.inf, -np.inf], np.float32)])
+    found, _ = elements_of(numbers, DTYPES[name])
+    np.testing.assert_array_equal(found.view(np.uint8), numbers.astype(held).view(np.uint8))
+    kept, rounded = elements_of(every.view(held), DTYPES[name])
+    assert (kept == every).all() and rounded == 0
+
+
+def test_layouts_that_the_code_lacks_are_rejected():
+    for change in ({"exponent": 1}, {"exponent": 7}, {"special": "nan_of_ones", "bits": ""}):
+        with pytest.raises(ValueError, match="float8_e5m2: "):
+            replace(DTYPES["float8_e5m2"], **change)
+    with pytest.raises(ValueError, match="int8: "):
+        replace(DTYPES["int8"], exponent=3)

@@ -83,7 +83,7 @@ def test_comments_stay_comments_of_one_line(text):
 def limits(name):
     dtype = DTYPES[name]
     if dtype.minimum is None:
-        return [0, 1, 65535]
+        return [0, 1, (1 << 8 * dtype.size) - 1]
     return sorted(
         {dtype.minimum, dtype.minimum + 1, -1 if dtype.minimum < 0 else 0, 0, 1, dtype.maximum - 1, dtype.maximum}
     )
@@ -96,6 +96,7 @@ def test_numbers_read_back(tmp_path):
     rows = []
     forms = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
     forms |= {"uint64": "Q", "float16": "H", "float32": "f", "float64": "d", "bool": "B", "bfloat16": "H"}
+    forms |= {"float8_e4m3": "B", "float8_e5m2": "B"}
     for name, dtype in DTYPES.items():
         values = floats(dtype, generator) if dtype.is_float else limits(name)
         rows += [(dtype, value, struct.pack("<" + forms[name], value)) for value in values]

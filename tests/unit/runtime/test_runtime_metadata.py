@@ -18,7 +18,7 @@ from requirements_support import need_compiler
 from runtime_support import PROGRAMS, build_with_runtime
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
-SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8, "bfloat16": 2}
+SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8, "bfloat16": 2, "float8_e4m3": 1, "float8_e5m2": 1}
 BUILDABLE = [name for name in PROJECTS if name != "targets"]
 
 
@@ -169,5 +169,6 @@ def test_dtype_names_and_sizes(tmp_path):
     program = build_with_runtime(tmp_path, main, ["metadata.c"])
     lines = [line.split() for line in execute(program).stdout.splitlines()]
     order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool bfloat16".split()
-    assert [(name, int(size)) for name, size in lines[:13]] == [(name, SIZES[name]) for name in order]
-    assert lines[13:] == [["-", "0"]] * 243
+    order += ["float8_e4m3", "float8_e5m2"]
+    assert [(name, int(size)) for name, size in lines[:15]] == [(name, SIZES[name]) for name in order]
+    assert lines[15:] == [["-", "0"]] * 241

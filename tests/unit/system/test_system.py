@@ -18,6 +18,7 @@ from opwest.base import commands, files, processes
 from opwest.base.commands import module
 from opwest.bundles import zephyr_build
 from opwest.compiler import child as importing
+from opwest.project import journal
 from requirements_support import skip_here
 
 
@@ -45,8 +46,8 @@ class Msvcrt:
 @pytest.fixture(params=["fcntl", "msvcrt"])
 def implementation(request, monkeypatch):
     if request.param == "msvcrt":
-        monkeypatch.setattr(files, "_fcntl", None)
-        monkeypatch.setattr(files, "_msvcrt", Msvcrt())
+        monkeypatch.setattr(journal, "_fcntl", None)
+        monkeypatch.setattr(journal, "_msvcrt", Msvcrt())
     elif module("fcntl") is None:
         skip_here("not a POSIX system")
     return str(request.param)
@@ -56,13 +57,13 @@ def test_lock_is_exclusive(implementation, tmp_path):
     first = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     second = os.open(tmp_path / "mutex", os.O_RDWR)
     try:
-        assert files.lock(first)
-        assert not files.lock(second)
-        files.unlock(first)
+        assert journal.lock(first)
+        assert not journal.lock(second)
+        journal.unlock(first)
         os.close(first)
-        assert files.lock(second)
-        files.unlock(second)
-        files.unlock(second)  # nothing to release
+        assert journal.lock(second)
+        journal.unlock(second)
+        journal.unlock(second)  # nothing to release
     finally:
         os.close(second)
 
@@ -71,7 +72,7 @@ def test_other_error_of_a_lock(implementation, tmp_path):
     file = os.open(tmp_path / "mutex", os.O_RDWR | os.O_CREAT)
     os.close(file)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        files.lock(file)
+        journal.lock(file)
 
 
 def test_module_that_the_system_lacks():
@@ -253,7 +254,7 @@ WORDS_OF_ONE_SYSTEM = re.compile(
     r"\b(?:sudo|apt|brew|dnf|yum|choco|winget|export|activate|rm|mkdir|chmod|ln)\b|/usr/|pip install '"
 )
 """Each file with such a string has one of these words."""
-HOMES = {"doctor/system.py", "doctor/toolchains.py", "base/commands.py"}
+HOMES = {"doctor/system.py", "doctor/zephyr.py", "base/commands.py"}
 
 
 def test_messages_name_no_command_of_one_system():
