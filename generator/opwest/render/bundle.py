@@ -41,7 +41,7 @@ def interface_text(model: Model) -> str:
     lines = []
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
         for tensor in tensors:
-            quantization = tensor.quantization
+            quantization = tensor.info.quantization
             scales = [round_to_float32(scale) for scale in quantization.scales] if quantization else []
             zeros = list(quantization.zero_points) if quantization else []
             axis = -1 if quantization is None or quantization.axis is None else quantization.axis

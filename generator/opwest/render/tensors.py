@@ -69,8 +69,8 @@ def title(role: str, tensor: Interface, padded: int = 0) -> str:
         text += ", in the workspace"
     if padded > tensor.type.elements:
         text += f", in a buffer of {padded} elements: whole cache lines"
-    if tensor.quantization:
-        text += f", {quantization_words(tensor.quantization)}"
+    if tensor.info.quantization:
+        text += f", {quantization_words(tensor.info.quantization)}"
     if tensor.description:
         text += f". {tensor.description}"
     return c_comment(text)
@@ -94,7 +94,7 @@ def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
         *((f"{macro}_DIM_{i}", f"{n}U") for i, n in enumerate(tensor.type.shape)),
         *([(f"{macro}_PADDED", f"{padded}U")] if padded > tensor.type.elements else []),
     ]
-    quantization = tensor.quantization
+    quantization = tensor.info.quantization
     if quantization and quantization.axis is None:
         rows.append((f"{macro}_SCALE", c_float(quantization.scales[0], _FLOAT32)))
         zero = quantization.zero_points[0]

@@ -74,7 +74,7 @@ def collect(found: Examination) -> data.Model:
                 t.type.shape,
                 t.type.size,
                 t.placed,
-                quantization_words(t.quantization) if t.quantization else None,
+                quantization_words(t.info.quantization) if t.info.quantization else None,
             )
             for role, tensors in (("input", model.inputs), ("output", model.outputs))
             for t in tensors

@@ -10,7 +10,7 @@ import re
 
 from opwest.base.diagnostics import Location
 from opwest.model.types.dtypes import DTYPES, TensorType
-from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
+from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator, Pool, Step, TensorInfo
 from opwest.model.types.sections import Application, Device, Program, Suite
 from opwest.plan.problem import Block
 
@@ -24,7 +24,7 @@ _STEP = re.compile(
 def argument(name, direction, *, in_place=(), size=1):
     """Return an argument of `size` bytes."""
     type_ = TensorType(DTYPES["int8"], (size,))
-    return Argument(name, type_, direction, scalar=False, align=1, quantization=None, location=HERE, in_place=in_place)
+    return Argument(name, type_, direction, scalar=False, align=1, info=TensorInfo(), location=HERE, in_place=in_place)
 
 
 def bound(tensor):

@@ -10,7 +10,7 @@ from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, size_in_bytes
 from opwest.model.types.conventions import Convention, WorkspaceNeed
 from opwest.model.types.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType
-from opwest.model.types.model import DEFAULT_ALIGNMENT, Argument
+from opwest.model.types.model import DEFAULT_ALIGNMENT, Argument, TensorInfo
 
 _BYTE = DTYPES["uint8"]
 
@@ -112,7 +112,7 @@ def _memory(what: str, size: int, align: int, at: Location) -> Argument:
         direction="scratch",
         scalar=False,
         align=align,
-        quantization=None,
+        info=TensorInfo(),
         location=at,
         supplied="workspace" if what == "workspace" else "arrays",
     )

@@ -18,7 +18,7 @@ from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
 from opwest.model.types.builds import ANY_TARGET, Examined, Variant, kind_of
 from opwest.model.types.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
-from opwest.model.types.model import Quantization
+from opwest.model.types.model import Quantization, TensorInfo
 from opwest.model.types.sections import Devicetree
 
 FLT_MIN = 1.17549435e-38
@@ -212,7 +212,12 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
     return Devicetree(ways[0], entry[ways[0]], entry.get("index", 0), location)
 
 
-def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantization | None:
+def tensor_info(context: Context, entry: Mapping, type_: TensorType) -> TensorInfo:
+    """Return the properties that an entry declares for the elements of a tensor; report contradictions."""
+    return TensorInfo(quantization=_quantization(context, entry, type_))
+
+
+def _quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantization | None:
     """Return the quantization that an entry declares, None if absent; report contradictions."""
     if "quantization" not in entry:
         return None

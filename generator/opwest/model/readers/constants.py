@@ -10,7 +10,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.manifest.yaml_reader import describe
-from opwest.model.inputs.context import Context, quantization
+from opwest.model.inputs.context import Context, tensor_info
 from opwest.model.readers.steps import listed_steps
 from opwest.model.types.c_names import check_name
 from opwest.model.types.dtypes import (
@@ -105,8 +105,8 @@ def constants(context: Context, required: dict[str, TensorType]) -> dict[str, Co
         read = read_content(context, f"constant {name!r}", name, entry, entry, required.get(name))
         if read is not None:
             align = max(entry.get("align", 1), read.type.dtype.size, DEFAULT_ALIGNMENT)
-            quantized = quantization(context, entry, read.type)
-            found[name] = Constant(name, read.type, read.content, align, quantized, entry.get("pool"), at)
+            info = tensor_info(context, entry, read.type)
+            found[name] = Constant(name, read.type, read.content, align, info, entry.get("pool"), at)
     return found
 
 

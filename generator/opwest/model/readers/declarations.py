@@ -8,7 +8,7 @@ from typing import Literal
 from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.checks.memory import check_passing, supplied_arguments, workspace_need
-from opwest.model.inputs.context import Context, located_items, quantization, size_in_bytes, tensor_type
+from opwest.model.inputs.context import Context, located_items, size_in_bytes, tensor_info, tensor_type
 from opwest.model.readers.constants import Shape, constant_shapes
 from opwest.model.readers.programs import Programs, operator_device
 from opwest.model.types.builds import External, permitted_effects
@@ -136,7 +136,7 @@ def _result(
         direction="out",
         scalar=False,
         align=type_.dtype.size,
-        quantization=quantization(context, given, type_),
+        info=tensor_info(context, given, type_),
         location=at,
         is_result=True,
     )
@@ -195,7 +195,7 @@ def _argument(
         direction=direction,
         scalar=scalar,
         align=max(align, type_.dtype.size),
-        quantization=quantization(context, entry, type_),
+        info=tensor_info(context, entry, type_),
         location=at,
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)),
@@ -262,7 +262,7 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             name=name,
             type=type_,
             align=max(entry.get("align", 1), type_.dtype.size),
-            quantization=quantization(context, entry, type_),
+            info=tensor_info(context, entry, type_),
             description=entry.get("description"),
             external=entry.get("external"),
             pool=entry.get("pool"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
-from opwest.model.inputs.context import Context, quantization, tensor_type
+from opwest.model.inputs.context import Context, tensor_info, tensor_type
 from opwest.model.readers.constants import element, read_content
 from opwest.model.types.c_names import check_name
 from opwest.model.types.dtypes import TensorType
@@ -23,6 +23,7 @@ from opwest.model.types.model import (
     Pool,
     State,
     Step,
+    TensorInfo,
     scalar_type,
 )
 from opwest.model.types.sections import Device
@@ -128,7 +129,7 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
             name=name,
             type=type_,
             align=max(entry.get("align", 1), type_.dtype.size),
-            quantization=quantization(context, entry, type_),
+            info=tensor_info(context, entry, type_),
             description=entry.get("description"),
             initial=initial.name if initial else None,
             next=Binding("buffer", entry["next"]) if "next" in entry else None,
@@ -156,4 +157,4 @@ def _initial(context: Context, name: str, entry: Mapping, type_: TensorType) -> 
             return None
         type_, content = scalar_type(type_.dtype), value
     align = max(type_.dtype.size, DEFAULT_ALIGNMENT)
-    return Constant(f"{name}_initial", type_, content, align, None, None, at)
+    return Constant(f"{name}_initial", type_, content, align, TensorInfo(), None, at)

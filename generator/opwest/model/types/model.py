@@ -61,6 +61,13 @@ class Quantization:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """What the metadata contains about the elements of a tensor besides its type."""
+
+    quantization: Quantization | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """One argument of an operator, in the order of the C function."""
 
@@ -69,7 +76,7 @@ class Argument:
     direction: Direction
     scalar: bool
     align: int
-    quantization: Quantization | None
+    info: TensorInfo
     location: Location
     pointer: bool = False
     """In packed and ffi operators: the data pointer is passed instead of a DLTensor."""
@@ -226,7 +233,7 @@ class Constant:
     type: TensorType
     content: bytes = field(repr=False)
     align: int
-    quantization: Quantization | None
+    info: TensorInfo
     pool: str | None
     """The pool that it is copied to when the model is opened; None if it is read from flash."""
     location: Location
@@ -239,7 +246,7 @@ class Interface:
     name: str
     type: TensorType
     align: int
-    quantization: Quantization | None
+    info: TensorInfo
     description: str | None
     external: bool | None
     """The manifest's key `external`: whether the caller provides the memory; None if absent."""
@@ -316,7 +323,7 @@ class State:
     name: str
     type: TensorType
     align: int
-    quantization: Quantization | None
+    info: TensorInfo
     description: str | None
     initial: str | None
     """The constant that contains the initial content, or one period of it; None for zeros."""

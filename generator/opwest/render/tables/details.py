@@ -15,7 +15,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.builds import Target
 from opwest.model.types.c_names import CNames
-from opwest.model.types.model import Binding, Model, Pool
+from opwest.model.types.model import Binding, Model, Pool, TensorInfo
 from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
@@ -134,7 +134,7 @@ class _Details:
             Record(
                 layout.CONSTANT,
                 {
-                    "tensor": tensors.record(c.name, c.type, "in", c.align, c.quantization),
+                    "tensor": tensors.record(c.name, c.type, "in", c.align, c.info),
                     "data": Reference(self.names.constant(c.name)),
                 },
             )
@@ -145,16 +145,16 @@ class _Details:
     def _buffers(self) -> list[Definition]:
         tensors = Tensors(self.shapes, "buffers")
         places = {pool.name: index for index, pool in enumerate(self.pools)}
-        quantizations = {c.name: c.quantization for c in self.model.constants}
-        quantizations |= {t.name: t.quantization for t in (*self.model.inputs, *self.model.outputs)}
-        quantizations |= {state.name: state.quantization for state in self.model.states}
+        infos = {constant.name: constant.info for constant in self.model.constants}
+        infos |= {tensor.name: tensor.info for tensor in (*self.model.inputs, *self.model.outputs)}
+        infos |= {state.name: state.info for state in self.model.states}
         rows: list[Value] = []
         for buffer in self.model.buffers:
             pool, offset = self.plan.place(buffer.name)
             life = self.plan.schedule.lives[buffer.name]
             fields: dict[str, Value] = {
                 "tensor": tensors.record(
-                    buffer.name, buffer.type, "inout", buffer.align, quantizations.get(buffer.name)
+                    buffer.name, buffer.type, "inout", buffer.align, infos.get(buffer.name, TensorInfo())
                 ),
                 "offset": Number(offset),
                 "pool": Number(places[pool]),
@@ -197,7 +197,7 @@ class _Details:
             # The root has the alignment; offsets of views are multiples of what their operators require.
             align = view.type.dtype.size
             fields: dict[str, Value] = {
-                "tensor": tensors.record(view.name, view.type, "inout", align, None),
+                "tensor": tensors.record(view.name, view.type, "inout", align, TensorInfo()),
                 "base": binding_record(role, indices[role, view.root]),
                 "offset": Number(view.offset),
             }

@@ -139,7 +139,7 @@ class _Metadata:
         ]
 
     def _interface(self, role: str, tensors: Iterable[Interface], direction: Direction) -> list[Definition]:
-        rows = [self.tensors.record(t.name, t.type, direction, t.align, t.quantization) for t in tensors]
+        rows = [self.tensors.record(t.name, t.type, direction, t.align, t.info) for t in tensors]
         return _table(role, layout.TENSOR, rows)
 
     def _arguments(self, operator: Operator) -> list[Value]:
@@ -152,7 +152,7 @@ class _Metadata:
             argument.type,
             argument.direction,
             argument.align,
-            argument.quantization,
+            argument.info,
             scalar=argument.scalar,
             in_place=in_place,
         )

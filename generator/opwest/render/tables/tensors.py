@@ -9,7 +9,7 @@ from hashlib import sha256
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.dtypes import DTYPES, TensorType
-from opwest.model.types.model import Binding, Direction, Interface, Model, Quantization, State
+from opwest.model.types.model import Binding, Direction, Interface, Model, Quantization, State, TensorInfo
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
 from opwest.render.tables.layout import MEASURE, SLOT, STATUS, U8
@@ -96,7 +96,7 @@ class Tensors:
         type_: TensorType,
         direction: Direction,
         align: int,
-        quantization: Quantization | None,
+        info: TensorInfo,
         *,
         scalar: bool = False,
         in_place: bool = False,
@@ -111,7 +111,7 @@ class Tensors:
             {
                 "name": Text(name),
                 "shape": self._shapes.refer(type_.shape),
-                "quantization": self._refer(quantization),
+                "quantization": self._refer(info.quantization),
                 "size": Number(type_.size),
                 "dtype": Number(type_.dtype.number),
                 "rank": Number(len(type_.shape)),
