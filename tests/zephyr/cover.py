@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 HERE = Path(__file__).resolve().parent
 for folder in (HERE.parent, HERE):  # for this file as a program
@@ -23,10 +23,10 @@ for folder in (HERE.parent, HERE):  # for this file as a program
         sys.path.append(str(folder))
 
 from campaign import sized  # noqa: E402
-from opwest.model.types.conventions import ConventionName  # noqa: E402
+from opwest.model.types import conventions  # noqa: E402
 
 DIMENSIONS = ("board", "back_end", "convention", "version")
-CONVENTIONS: tuple[str, ...] = get_args(ConventionName)
+CONVENTIONS: tuple[str, ...] = tuple(one.name for one in conventions.CONVENTIONS)
 MAIN = "4.2"
 """The version of Zephyr that tests use unless they declare another one."""
 VERSIONS = ("3.4", "4.1", MAIN)

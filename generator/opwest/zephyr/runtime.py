@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
 from opwest.base.resources import resource
-from opwest.model.types.conventions import MEMREF
 from opwest.model.types.model import Model
 
 
@@ -226,8 +225,7 @@ def _used(model: Model) -> Iterator[str]:
         yield "tvm"
     if model.needs_halide:
         yield "halide"
-    if any(operator.convention is MEMREF for operator in model.operators):
-        yield "memref"
+    yield from (one.convention.feature for one in model.operators if one.convention.feature is not None)
     if model.states:
         yield "state"
     if model.streams:

@@ -4,7 +4,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from c_support import ROOT, execute, run
 from opwest.drafting.signatures import dtype_of, from_ir, from_source
 from opwest.frontends.mlf.c_text import arrays, functions
 from opwest.manifest.arrays import Array
-from opwest.model.types.conventions import CONVENTIONS, FFI, HALIDE, PACKED, UNPACKED, ConventionName, convention_of
+from opwest.model.types.conventions import CONVENTIONS, FFI, HALIDE, PACKED, UNPACKED, convention_of
 from opwest.model.types.dtypes import (
     DLPACK_CODES,
     DTYPES,
@@ -29,9 +28,8 @@ from opwest.model.types.dtypes import (
 from opwest.objects.c_source import read_c_source
 from opwest.objects.dwarf_signatures import DwarfType
 from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
-from opwest.render.c.bridges import arrays_c
-from opwest.render.llvm.bridges import arrays_ir
 from opwest.render.tables.arrays import halide_type
+from opwest.zephyr.runtime import FEATURES
 from requirements_support import need
 
 # --- The table of element types against the schema, the table in C and numpy; a new row changes no other type
@@ -155,23 +153,16 @@ def test_new_row_does_not_change_other_types(like):
 
 def test_names_are_those_of_the_schema():
     schema = json.loads((ROOT / "schemas" / "device-manifest.schema.json").read_text())
-    assert list(get_args(ConventionName)) == schema["$defs"]["convention"]["enum"]
-    assert [convention.name for convention in CONVENTIONS] == list(get_args(ConventionName))
+    assert [convention.name for convention in CONVENTIONS] == schema["$defs"]["convention"]["enum"]
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
-def test_conventions_with_arrays_are_printed_as_c_and_ir(convention):
+def test_headers_of_conventions(convention):
     assert convention_of(convention.name) is convention
-    assert (arrays_c(convention.name) is None) == (convention.arrays is None)
-    assert (arrays_ir(convention.name) is None) == (convention.arrays is None)
-    if convention.arrays is not None:
-        assert (ROOT / "zephyr_module" / "include" / convention.arrays.header).is_file()
-
-
-def test_unknown_convention_is_rejected():
-    for function in (convention_of, arrays_c, arrays_ir):
-        with pytest.raises(AssertionError):
-            function("third")
+    passing = convention.arrays or convention.descriptors
+    if passing is not None:
+        assert (ROOT / "zephyr_module" / "include" / passing.header).is_file()
+        assert convention.feature in FEATURES
 
 
 def test_types_passed_by_value():
@@ -188,12 +179,6 @@ def test_packed_bool_has_one_bit():
             assert (packed.code, packed.bits) == ("kDLUInt", 1)
         else:
             assert packed == (None if dtype.name.startswith("float8") else dtype.dlpack)
-
-
-@pytest.mark.parametrize("convention", [c for c in CONVENTIONS if c.descriptors], ids=lambda c: c.name)
-def test_headers_of_descriptors(convention):
-    assert convention.arrays is None
-    assert (ROOT / "zephyr_module" / "include" / convention.descriptors.header).is_file()
 
 
 def test_element_types_of_halide():

@@ -9,7 +9,7 @@ from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context
-from opwest.model.types.conventions import UNPACKED, Convention
+from opwest.model.types.conventions import Convention
 from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH, Program
 
 
@@ -115,7 +115,7 @@ def _can_launch(context: Context, name: str, device: Mapping, convention: Conven
             hint="a launch refers to a device with driver: accelerator",
         )
         return False
-    if convention is not UNPACKED and convention.descriptors is None:
+    if convention.arrays is not None:
         context.faults.error(
             f"operator {name!r} is {convention.name} and takes a launch",
             device.key_location("launch"),

@@ -32,7 +32,6 @@ from opwest.model.readers.views import declared_types, interface_views, views
 from opwest.model.readers.workspace import resolve_workspace
 from opwest.model.types.builds import permitted_effects
 from opwest.model.types.c_names import check_name, check_names
-from opwest.model.types.conventions import HALIDE
 from opwest.model.types.model import Checks, Constant, MemoryPlanner, Model
 from opwest.model.types.sections import Application, ApplicationFile
 from opwest.objects.facts import HEADER_SUFFIXES, SOURCE_SUFFIXES
@@ -140,7 +139,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         needs_full_libc=needs_full_libc(files),
         cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.uses_tvm for o in names.operators.values()),
-        needs_halide=needs_halide(files) or any(o.convention is HALIDE for o in names.operators.values()),
+        needs_halide=needs_halide(files) or any(o.convention.feature == "halide" for o in names.operators.values()),
         stateful=stateful,
         application=application,
         suite=tests,

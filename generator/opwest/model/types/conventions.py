@@ -4,24 +4,22 @@
 unpacked: plain parameters, as the manifest lists them.
 packed: TVMBackendPackedCFunc of TVM's C runtime (include/tvm/runtime/c_backend_api.h, 0.8 to 0.18).
 ffi: TVMFFISafeCallType of tvm-ffi (include/tvm/ffi/c_api.h, TVM 0.21 and later).
-The types are those of TVM's C output, which declares the arrays as `void *`. The syntax of the arrays is in
-`render/c/conventions.py` and `render/llvm/conventions.py`. mypy reports a convention that is missing there.
+The types are those of TVM's C output, which declares the arrays as `void *`.
 halide: a pipeline that Halide compiled ahead of time, `int f(struct halide_buffer_t *, ...)` (HalideRuntime.h: "the raw
 representation of an image passed around by generated Halide code").
 memref: MLIR's C interface (mlir.llvm.org/docs/TargetLLVMIR, "C-compatible wrapper emission": `_mlir_ciface_f` with "all
 memref arguments ... pointer-to-struct"). Both pass a tensor as a pointer to a structure that describes it, and scalars
-by value. The structures are in `render/records/layout.py`, their content in `render/records/descriptors.py`.
+by value. The structures are in `render/tables/layout.py`, their content in `render/tables/arrays.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal, assert_never, get_args
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.dtypes import Dlpack, DType
 
-ConventionName = Literal["unpacked", "packed", "ffi", "halide", "memref"]
 Result = Literal["status", "void", "value"]
 """What a function returns: int32_t, 0 on success; nothing; the result of a computation."""
 EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
@@ -40,6 +38,12 @@ class Arrays:
     """The code of each kind of value: number, and name in `header`."""
     header: str
     """The header of the runtime that declares the arrays."""
+    value_type: str
+    """The C type of a value."""
+    pointer: str
+    """The member of a value that holds a pointer."""
+    has_code_array: bool
+    """Whether the codes of the values are an array, and the result has a code; otherwise a value contains its code."""
     value_bytes: int
     extra_bytes: int
     """Bytes of the arrays besides tensors, values and the result."""
@@ -65,19 +69,24 @@ class Descriptors:
     """The header of the runtime that defines the structures."""
     c_type: str
     """The C type of the parameter."""
+    content: Literal["halide_buffer", "memref"]
+    """The function of `render/tables/arrays.py` that fills the structure."""
     data: tuple[str, ...]
     """The members that hold the address of the data."""
     forward: str | None = None
     """A declaration that the C type needs."""
     status: str | None = None
     """The function of the runtime that converts the result of the compiled function to a status."""
+    describes: Callable[[DType], bool] = lambda _: True
+    """Whether the structure can describe elements of a type."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convention:
     """A calling convention."""
 
-    name: ConventionName
+    name: str
+    """That of the manifest."""
     tensor_alignment: int
     """Alignment of data in bytes if the manifest does not declare it.
 
@@ -88,6 +97,8 @@ class Convention:
     """Bytes that allocations are aligned to: kTempAllocaAlignment, see above."""
     arrays: Arrays | None
     """None: an entry point has the parameters that the manifest declares, and its device."""
+    feature: str | None = None
+    """The feature of the runtime (`zephyr/runtime.py`) whose files the bridges need."""
     is_of_system_library: bool = False
     """Whether TVM's system library lists entry points without an adapter."""
     descriptors: Descriptors | None = None
@@ -106,7 +117,7 @@ class Convention:
         """Return whether a tensor of an element type can be passed: its type may have no description."""
         if self.arrays is not None:
             return self.arrays.dlpack(dtype) is not None
-        return self.name != "halide" or dtype.halide is not None
+        return self.descriptors is None or self.descriptors.describes(dtype)
 
 
 UNPACKED: Final = Convention(
@@ -130,17 +141,26 @@ PACKED_ARRAYS: Final = Arrays(
         "float": (2, "kTVMArgFloat"),
     },
     header="opwest/tvm_packed.h",
+    value_type="TVMValue",
+    pointer="v_handle",
+    has_code_array=True,
     value_bytes=8,
     extra_bytes=8,  # the type code of the result
     has_strides=False,  # microTVM never set them
     is_old_tvm=True,
 )
 PACKED: Final = Convention(
-    "packed", tensor_alignment=16, workspace_alignment=16, arrays=PACKED_ARRAYS, is_of_system_library=True
+    "packed",
+    tensor_alignment=16,
+    workspace_alignment=16,
+    arrays=PACKED_ARRAYS,
+    feature="tvm",
+    is_of_system_library=True,
 )
 
 FFI: Final = Convention(
     "ffi",
+    feature="tvm",
     tensor_alignment=64,
     workspace_alignment=64,
     arrays=Arrays(
@@ -158,6 +178,9 @@ FFI: Final = Convention(
             "float": (3, "kTVMFFIFloat"),
         },
         header="opwest/tvm_ffi.h",
+        value_type="TVMFFIAny",
+        pointer="v_ptr",
+        has_code_array=False,
         value_bytes=16,
         extra_bytes=0,
         has_strides=True,  # required since DLPack 1.2
@@ -167,45 +190,37 @@ FFI: Final = Convention(
 
 HALIDE: Final = Convention(
     "halide",
+    feature="halide",
     tensor_alignment=1,  # Halide assumes the alignment of the element, without set_host_alignment()
     workspace_alignment=64,  # halide_malloc: "the maximum meaningful alignment for ... vector loads and stores"
     arrays=None,
     descriptors=Descriptors(
         "opwest/halide_buffer.h",
         "struct halide_buffer_t *",
+        "halide_buffer",
         ("host",),
         forward="struct halide_buffer_t",
         status="opwest_halide_code",
+        describes=lambda dtype: dtype.halide is not None,
     ),
 )
 MEMREF: Final = Convention(
     "memref",
+    feature="memref",
     tensor_alignment=1,
     workspace_alignment=16,
     arrays=None,
-    descriptors=Descriptors("opwest/memref.h", "void *", ("allocated", "aligned")),
+    descriptors=Descriptors("opwest/memref.h", "void *", "memref", ("allocated", "aligned")),
     results=("void", "status", "value"),
 )
 
 
-def convention_of(name: ConventionName) -> Convention:
-    """Return the calling convention of a name."""
-    match name:
-        case "unpacked":
-            return UNPACKED
-        case "packed":
-            return PACKED
-        case "ffi":
-            return FFI
-        case "halide":
-            return HALIDE
-        case "memref":
-            return MEMREF
-        case _:
-            assert_never(name)
+CONVENTIONS: Final = (UNPACKED, PACKED, FFI, HALIDE, MEMREF)
 
 
-CONVENTIONS: Final = tuple(convention_of(name) for name in get_args(ConventionName))
+def convention_of(name: str) -> Convention:
+    """Return the calling convention of a name of the schema."""
+    return next(one for one in CONVENTIONS if one.name == name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,103 +3,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import Any
 
 from opwest.model.types.c_names import CNames
-from opwest.model.types.conventions import CONVENTIONS, Arrays, ConventionName, Descriptors
+from opwest.model.types.conventions import CONVENTIONS, Arrays, Descriptors
 from opwest.model.types.model import Model, Operator
 from opwest.render.c.printer import c_definitions, c_record
 from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.tables.arrays import Described, DescriptorRecords, Entry, TensorRecords, entries, supplied, tensors
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
-
-
-class ArraysC(ABC):
-    """The differences between conventions in the struct of arrays of an operator, and in its call."""
-
-    value_type: str
-    """The C type of an entry and of the result."""
-    pointer: str
-    """The member of an entry that holds a pointer."""
-
-    @abstractmethod
-    def members(self) -> Sequence[str]:
-        """Return the members of the struct besides tensors, values and result."""
-
-    @abstractmethod
-    def constants(self, codes: Sequence[str]) -> Sequence[str]:
-        """Return initialisers of the constant members besides tensors; `codes`: of the entries."""
-
-    @abstractmethod
-    def tables(self, operator: str, codes: Sequence[str]) -> Sequence[str]:
-        """Return definitions at file scope."""
-
-    @abstractmethod
-    def passed(self, operator: str, count: int) -> list[str]:
-        """Return the arguments of the compiled function; `count`: of the entries."""
-
-
-class PackedArraysC(ArraysC):
-    """TVMBackendPackedCFunc: the codes are a separate array, constant for all calls."""
-
-    value_type = "TVMValue"
-    pointer = "v_handle"
-
-    def members(self) -> Sequence[str]:
-        """See ArraysC."""
-        return ["int32_t result_code;"]
-
-    def constants(self, codes: Sequence[str]) -> Sequence[str]:
-        """See ArraysC."""
-        return [".result_code = kTVMNullptr,"]
-
-    def tables(self, operator: str, codes: Sequence[str]) -> Sequence[str]:
-        """See ArraysC."""
-        return [f"static const int32_t {operator}_codes[] = {{{', '.join(codes)}}};"]
-
-    def passed(self, operator: str, count: int) -> list[str]:
-        """See ArraysC."""
-        codes = f"(int32_t *)(uintptr_t){operator}_codes"
-        return ["arrays->values", codes, str(count), "&arrays->result", "&arrays->result_code", "NULL"]
-
-
-class FfiArraysC(ArraysC):
-    """TVMFFISafeCallType: every value contains its type."""
-
-    value_type = "TVMFFIAny"
-    pointer = "v_ptr"
-
-    def members(self) -> Sequence[str]:
-        """See ArraysC."""
-        return []
-
-    def constants(self, codes: Sequence[str]) -> Sequence[str]:
-        """See ArraysC."""
-        return [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
-
-    def tables(self, operator: str, codes: Sequence[str]) -> Sequence[str]:
-        """See ArraysC."""
-        return []
-
-    def passed(self, operator: str, count: int) -> list[str]:
-        """See ArraysC."""
-        return ["NULL", "arrays->values", str(count), "&arrays->result"]
-
-
-def arrays_c(name: ConventionName) -> ArraysC | None:
-    """Return the printer of a convention's arrays; None if it has no arrays."""
-    match name:
-        case "unpacked" | "halide" | "memref":
-            return None
-        case "packed":
-            return PackedArraysC()
-        case "ffi":
-            return FfiArraysC()
-        case _:
-            assert_never(name)
 
 
 def render_bridges(render: Renderer, model: Model) -> bytes:
@@ -124,7 +38,7 @@ def _bridge_row(
     """Return the row of one bridge; `records` and `descriptors` collect the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
-    arrays, spelling = operator.convention.arrays, arrays_c(operator.convention.name)
+    arrays = operator.convention.arrays
     row: dict[str, Any] = {
         "name": operator.name,
         "head": prototype(names.bridge(operator.name), operator, named),
@@ -138,9 +52,9 @@ def _bridge_row(
         described = descriptors.of(operator)
         row["arrays"] = _descriptors_row(described, operator.convention.descriptors) if described else None
         passed = _described_arguments(operator, described)
-    elif arrays is not None and spelling is not None:
-        row["arrays"] = _arrays_row(operator, arrays, spelling, records)
-        passed = spelling.passed(operator.name, len(entries(operator)))
+    elif arrays is not None:
+        row["arrays"] = _arrays_row(operator, arrays, records)
+        passed = _passed(operator, arrays)
     else:
         passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.is_passed]
         passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
@@ -188,28 +102,47 @@ def _described_arguments(operator: Operator, described: list[Described]) -> list
     ]
 
 
-def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: TensorRecords) -> dict[str, Any]:
+def _arrays_row(operator: Operator, arrays: Arrays, records: TensorRecords) -> dict[str, Any]:
     """Return the row of a bridge's arrays; `memory` is their location if they are not on the stack."""
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
     described = [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)]
+    tables = [f"static const int32_t {operator.name}_codes[] = {{{', '.join(codes)}}};"]
     return {
         "memory": None if memory is None else f"arg{memory}",
         "size": None if memory is None else operator.args[memory].type.size,
         "members": [
             *([f"DLTensor tensors[{len(described)}];"] if described else []),
-            f"{spelling.value_type} values[{len(listed)}];",
-            f"{spelling.value_type} result;",
-            *spelling.members(),
+            f"{arrays.value_type} values[{len(listed)}];",
+            f"{arrays.value_type} result;",
+            *(["int32_t result_code;"] if arrays.has_code_array else []),
         ],
         "constants": [
             *([".tensors = {", *(f"\t{tensor}," for tensor in described), "},"] if described else []),
-            *spelling.constants(codes),
+            *([".result_code = kTVMNullptr,"] if arrays.has_code_array else _typed_values(codes)),
         ],
-        "tables": spelling.tables(operator.name, codes),
-        "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, spelling.pointer)],
+        "tables": tables if arrays.has_code_array else [],
+        "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, arrays.pointer)],
     }
+
+
+def _typed_values(codes: Sequence[str]) -> list[str]:
+    """Return the initialiser of values that contain their codes."""
+    return [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
+
+
+def _passed(operator: Operator, arrays: Arrays) -> list[str]:
+    """Return the arguments of a compiled function with arrays, by the names of its parameters."""
+    passed = {
+        "args": "arrays->values",
+        "type_codes": f"(int32_t *)(uintptr_t){operator.name}_codes",
+        "num_args": str(len(entries(operator))),
+        "result": "&arrays->result",
+        "ret_value": "&arrays->result",
+        "ret_type_code": "&arrays->result_code",
+    }
+    return [passed.get(name, "NULL") for name, _ in arrays.parameters]
 
 
 def _headers(model: Model) -> list[str]:

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import assert_never
-
 from opwest.model.readers.tvmgen import Library, adapted
 from opwest.model.types.c_names import CNames
-from opwest.model.types.conventions import Arrays, ConventionName, Descriptors
+from opwest.model.types.conventions import Arrays, Descriptors
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.render.c.tvm import TYPE_CODES, entry_kinds, names_size
 from opwest.render.llvm.printer import (
@@ -118,113 +114,20 @@ def _table(model: Model, library: Library) -> list[str]:
     ]
 
 
-_ANY = ir_struct(layout.TVM_FFI_ANY)
+_TENSOR, _ANY = ir_struct(layout.DL_TENSOR), ir_struct(layout.TVM_FFI_ANY)
 
 
-class ArraysIr(ABC):
-    """The differences between conventions in the structure of arrays of an operator, and in its call.
-
-    The structure holds tensors, values, the result, and `extra` members. In a bridge, %values is the array of values
-    and %result.at the result.
-    """
-
-    value: str
-    """The type of an entry and of the result."""
-    extra: str
-    """The types of further members, with a comma before each."""
-
-    @abstractmethod
-    def constants(self, codes: Sequence[int]) -> str:
-        """Return the initialisers of values, result and further members; `codes`: of the entries."""
-
-    @abstractmethod
-    def tables(self, operator: str, codes: Sequence[int]) -> Sequence[str]:
-        """Return definitions at the level of the module."""
-
-    @abstractmethod
-    def places(self, structure: str, arrays: str) -> Sequence[str]:
-        """Return instructions that compute the addresses of the further members."""
-
-    @abstractmethod
-    def entry(self, index: int) -> str:
-        """Return the operands of a getelementptr for the value of an entry."""
-
-    @abstractmethod
-    def passed(self, operator: str, count: int) -> list[str]:
-        """Return the arguments of the compiled function; `count`: of the entries."""
-
-
-class PackedArraysIr(ArraysIr):
-    """TVMBackendPackedCFunc: the codes are a separate array, constant for all calls."""
-
-    value = "i64"
-    extra = ", i32"
-
-    def constants(self, codes: Sequence[int]) -> str:
-        """See ArraysIr."""
-        return f"[{len(codes)} x i64] zeroinitializer, i64 0, i32 {layout.TVM_NULLPTR.value}"
-
-    def tables(self, operator: str, codes: Sequence[int]) -> Sequence[str]:
-        """See ArraysIr."""
-        listed = ", ".join(f"i32 {code}" for code in codes)
-        return [f"@codes.{operator} = {PRIVATE} [{len(codes)} x i32] [{listed}]"]
-
-    def places(self, structure: str, arrays: str) -> Sequence[str]:
-        """See ArraysIr."""
-        return [f"  %result.code = getelementptr {structure}, ptr {arrays}, i32 0, i32 3"]
-
-    def entry(self, index: int) -> str:
-        """See ArraysIr."""
-        return f"i64, ptr %values, i32 {index}"
-
-    def passed(self, operator: str, count: int) -> list[str]:
-        """See ArraysIr."""
-        codes = f"ptr @codes.{operator}"
-        return ["ptr %values", codes, f"i32 signext {count}", "ptr %result.at", "ptr %result.code", "ptr null"]
-
-
-class FfiArraysIr(ArraysIr):
-    """TVMFFISafeCallType: every value contains its type."""
-
-    value = _ANY
-    extra = ""
-
-    def constants(self, codes: Sequence[int]) -> str:
-        """See ArraysIr."""
-        rows = ", ".join(f"{_ANY} {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
-        return f"[{len(codes)} x {_ANY}] [{rows}], {_ANY} zeroinitializer"
-
-    def tables(self, operator: str, codes: Sequence[int]) -> Sequence[str]:
-        """See ArraysIr."""
-        return []
-
-    def places(self, structure: str, arrays: str) -> Sequence[str]:
-        """See ArraysIr."""
-        return []
-
-    def entry(self, index: int) -> str:
-        """See ArraysIr."""
-        return f"{_ANY}, ptr %values, i32 {index}, i32 {layout.TVM_FFI_ANY.index_of('v_int64')}"
-
-    def passed(self, operator: str, count: int) -> list[str]:
-        """See ArraysIr."""
-        return ["ptr null", "ptr %values", f"i32 signext {count}", "ptr %result.at"]
-
-
-def arrays_ir(name: ConventionName) -> ArraysIr | None:
-    """Return the printer of a convention's arrays; None if it has no arrays."""
-    match name:
-        case "unpacked" | "halide" | "memref":
-            return None
-        case "packed":
-            return PackedArraysIr()
-        case "ffi":
-            return FfiArraysIr()
-        case _:
-            assert_never(name)
-
-
-_TENSOR = ir_struct(layout.DL_TENSOR)
+def _passed(operator: Operator, arrays: Arrays) -> list[str]:
+    """Return the arguments of a compiled function with arrays, by the names of its parameters."""
+    passed = {
+        "args": "ptr %values",
+        "type_codes": f"ptr @codes.{operator.name}",
+        "num_args": f"i32 signext {len(entries(operator))}",
+        "result": "ptr %result.at",
+        "ret_value": "ptr %result.at",
+        "ret_type_code": "ptr %result.code",
+    }
+    return [passed.get(name, "ptr null") for name, _ in arrays.parameters]
 
 
 def declarations(model: Model) -> list[str]:
@@ -282,12 +185,12 @@ class Bridges:
         lines = ["entry:"]
         if operator.workspace is not None:
             lines.append("  %note = alloca %opwest_tvm_workspace")
-        arrays, spelling = operator.convention.arrays, arrays_ir(operator.convention.name)
+        arrays = operator.convention.arrays
         if operator.convention.descriptors is not None:
             described = self._descriptors.of(operator)
             lines += self._describe(operator, described, operator.convention.descriptors)
             passed = _described_arguments(operator, described)
-        elif arrays is None or spelling is None:
+        elif arrays is None:
             passed = [
                 f"{ir_parameter(argument)} %arg{index}"
                 for index, argument in enumerate(operator.args)
@@ -296,8 +199,8 @@ class Bridges:
             if operator.takes_device:
                 passed.append(f"ptr %arg{len(operator.args)}")
         else:
-            lines += self._arrays(operator, arrays, spelling)
-            passed = spelling.passed(operator.name, len(entries(operator)))
+            lines += self._arrays(operator, arrays)
+            passed = _passed(operator, arrays)
         workspace, need = supplied(operator, "workspace"), operator.workspace
         if workspace is not None and need is not None:
             lines.append(
@@ -356,16 +259,22 @@ class Bridges:
         size = f"ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})"
         return ir_copy("%copied", to, constant, size, self.bits)
 
-    def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
-        """Build the argument arrays: copy the constant part, then store the rest."""
+    def _arrays(self, operator: Operator, conventional: Arrays) -> list[str]:
+        """Build the argument arrays (tensors, values, result, its code): copy the constants, store the rest."""
         listed = entries(operator)
         codes = [conventional.type_codes[entry.kind][0] for entry in listed]
-        many, values, value = len(tensors(operator)), len(listed), spelling.value
-        type_ = f"{{ [{many} x {_TENSOR}], [{values} x {value}], {value}{spelling.extra} }}"
+        many, values, has_codes = len(tensors(operator)), len(listed), conventional.has_code_array
+        value, extra = ("i64", ", i32") if has_codes else (_ANY, "")
+        type_ = f"{{ [{many} x {_TENSOR}], [{values} x {value}], {value}{extra} }}"
         described = ", ".join(self._tensor(a, conventional) for a in tensors(operator))
         tensor_table = f"[{many} x {_TENSOR}] {f'[{described}]' if many else 'zeroinitializer'}"
-        rest = spelling.constants(codes)
-        self.constants += spelling.tables(operator.name, codes)
+        if has_codes:
+            rest = f"[{values} x i64] zeroinitializer, i64 0, i32 {layout.TVM_NULLPTR.value}"
+            table = ", ".join(f"i32 {code}" for code in codes)
+            self.constants.append(f"@codes.{operator.name} = {PRIVATE} [{values} x i32] [{table}]")
+        else:
+            rows = ", ".join(f"{_ANY} {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
+            rest = f"[{values} x {_ANY}] [{rows}], {_ANY} zeroinitializer"
         constant = f"@arrays.{operator.name}"
         self.constants.append(f"{constant} = {PRIVATE} {type_} {{ {tensor_table}, {rest} }}, align 8")
         memory = supplied(operator, "arrays")
@@ -376,10 +285,10 @@ class Bridges:
             f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
             f"  %result.at = getelementptr {type_}, ptr {arrays}, i32 0, i32 2",
         ]
-        lines += spelling.places(type_, arrays)
+        lines += [f"  %result.code = getelementptr {type_}, ptr {arrays}, i32 0, i32 3"] if has_codes else []
+        member = "" if has_codes else f", i32 {layout.TVM_FFI_ANY.index_of('v_int64')}"
         for index, entry in enumerate(listed):
-            place = f"%place.{index}"
-            lines.append(f"  {place} = getelementptr {spelling.entry(index)}")
+            lines.append(f"  %place.{index} = getelementptr {value}, ptr %values, i32 {index}{member}")
             lines += self._fill(entry, index, arrays)
         return lines
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from opwest.base.frozen_dataclass import dataclass
-from opwest.model.types.conventions import Arrays, ConventionName, EntryKind
+from opwest.model.types.conventions import Arrays, Descriptors, EntryKind
 from opwest.model.types.dtypes import DType
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.render.tables import layout
@@ -135,21 +133,14 @@ class DescriptorRecords:
     def of(self, operator: Operator) -> list[Described]:
         """Return the descriptors for a call of an operator."""
         return [
-            Described(index, f"tensor_{index}", self._record(operator.convention.name, argument))
+            Described(index, f"tensor_{index}", self._record(operator.convention.descriptors, argument))
             for index, argument in enumerate(operator.args)
             if argument.is_passed and not argument.scalar
         ]
 
-    def _record(self, convention: ConventionName, argument: Argument) -> Record:
-        match convention:
-            case "halide":
-                return self._buffer(argument)
-            case "memref":
-                return _memref(argument.type.shape)
-            case "unpacked" | "packed" | "ffi":
-                raise AssertionError(f"{convention} operators have no descriptors")
-            case _:
-                assert_never(convention)
+    def _record(self, descriptors: Descriptors | None, argument: Argument) -> Record:
+        assert descriptors is not None
+        return self._buffer(argument) if descriptors.content == "halide_buffer" else _memref(argument.type.shape)
 
     def _buffer(self, argument: Argument) -> Record:
         """Return a halide_buffer_t. Halide numbers dimensions from the innermost one, a manifest from the outermost."""
