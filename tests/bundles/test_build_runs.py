@@ -11,10 +11,10 @@ from bundle_images import (
     DIGITS,
     EXAMPLES,
     HOST_SLOT,
-    MACHINES,
     RUNS,
     bundle,
     float_model,
+    machines,
     need_host,
     run,
     run_on_host,
@@ -47,7 +47,7 @@ COPY = "#include <stdint.h>\nvoid add(const int8_t *a, int8_t *b) { for (int i =
 
 
 def tools(target: str):
-    machine = MACHINES[RUNS[target].core]
+    machine = machines()[RUNS[target].core]
     need(machine.compiler[0], machine.emulator[0])
 
 

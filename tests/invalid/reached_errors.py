@@ -15,7 +15,7 @@ from opwest.manifest.arrays import ArrayError
 
 PACKAGE = Path(opwest.__file__).parent
 FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").rglob("*.py")])
-FILES += [PACKAGE / "plan/memory.py", PACKAGE / "plan/fixed.py", PACKAGE / "plan/judge.py"]
+FILES += [PACKAGE / "plan/memory.py", PACKAGE / "plan/fixed.py"]
 FILES += [PACKAGE / "objects/ethos_u/stream.py"]
 FILES.remove(PACKAGE / "model/inputs/ir.py")  # needs llvmlite: tests/llvm/test_ir_errors.py
 

@@ -61,7 +61,7 @@ def test_planted_imports_break_their_contracts(copy):
     plant(copy, "frontends/mlf/graph.py", "import tvm")
     plant(copy, "compiler/names.py", "import onnx")
     plant(copy, "compiler/reference/run.py", "from opwest.compiler.emission import depthwise")
-    plant(copy, "frontends/vela/file.py", "from opwest.frontends.mlf import tar")
+    plant(copy, "frontends/vela/file.py", "from opwest.frontends.mlf import library")
     (copy / "opwest" / "novelty").mkdir()
     (copy / "opwest" / "novelty" / "__init__.py").write_text("")
     status, printed = layers.lint(copy)
