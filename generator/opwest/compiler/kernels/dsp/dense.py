@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.assembly import naked, repeated
+from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.layers import can_pack, numbers_of, shifts_of, stream_of
-from opwest.compiler.kernels.dsp.tiles import Ending, ending_of, results
+from opwest.compiler.kernels.dsp.streamed import SAVED, streamed
+from opwest.compiler.kernels.dsp.tiles import Ending, ending_of, stored_results
 from opwest.compiler.kernels.dsp.widening import widen_window
 
 CHANNELS = 4
@@ -24,8 +25,6 @@ UNROLLED = 4
 _SUMS = ["r2", "r3", "r4", "r5"]
 _DATA = ["r6", "r7", "r8", "r9"]
 _WEIGHTS = ["r10", "r11", "r12", "lr"]
-_FRAME = 48
-"""The saved registers: the data, the result and the numbers of the ending at its start."""
 
 
 @dataclass(frozen=True)
@@ -61,30 +60,11 @@ class Products:
         return naked("void", self.name, (*parameters, *more), self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield "push {r0, r2-r11, lr}"
-        yield "1:"
-        yield f"ldm r1!, {{{', '.join(_SUMS)}}}"
         # The last taps of int8 data that are no whole step are in other memory.
         steps = -(-self.length // TAPS) if self.is_wide else self.length // TAPS
-        turns, rest = divmod(steps, UNROLLED)
-        one = list(self._wide() if self.is_wide else self._narrow())
-        if turns > 1:
-            yield f"movw r10, #{turns * UNROLLED * TAPS * (2 if self.is_wide else 1)}"
-            yield "add r10, r10, r0"
-            yield "str r10, [sp, #-8]!"
-            yield "2:"
-            yield from repeated(UNROLLED, one)
-            yield "ldr r10, [sp]"
-            yield "cmp r0, r10"
-            yield "bne 2b"
-            yield "add sp, sp, #8"
-        else:
-            yield from repeated(turns * UNROLLED, one)
-        yield from repeated(rest, one)
-        if not self.is_wide and self.length % TAPS:
-            yield f"ldr r0, [sp, #{_FRAME + 4}]"
-            yield from one
-        yield from self._end()
+        step = list(self._wide() if self.is_wide else self._narrow())
+        load = [f"ldm r1!, {{{', '.join(_SUMS)}}}"]
+        return streamed(load, step, steps, UNROLLED, TAPS * (2 if self.is_wide else 1), self._end(step))
 
     def _wide(self) -> Iterator[str]:
         yield f"ldm r0!, {{{', '.join(_DATA)}}}"
@@ -110,33 +90,18 @@ class Products:
                     one = _SUMS[2 * (place % 2) + offset]
                     yield f"smlad {one}, {pair[place // 2]}, {weight}, {one}"
 
-    def _end(self) -> Iterator[str]:
-        """Yield the results of a group and the branch to the next one."""
+    def _end(self, step: Sequence[str]) -> Iterator[str]:
+        """Yield the last step, the results of a group and the branch to the next one."""
         if not self.is_wide:
+            if self.length % TAPS:
+                yield f"ldr r0, [sp, #{SAVED + 4}]"
+                yield from step
             for first, second in (_SUMS[:2], _SUMS[2:]):
                 yield f"sub {second}, {second}, {first}"
                 if self.ending.is_doubled:
                     yield f"lsl {first}, {first}, #1"
                 yield f"asr {second}, {second}, #{7 if self.ending.is_doubled else 8}"
-        yield "ldrd r6, r7, [sp, #4]"
-        sums = _SUMS[: self.stored]
-        numbers = ("r10", "r11", "r12")
-        if self.has_each:
-            for one in sums:
-                yield "ldm r1!, {r10-r12}"
-                yield from results([one], self.ending, numbers)
-            if self.stored < CHANNELS:
-                yield f"add r1, r1, #{12 * (CHANNELS - self.stored)}"
-        else:
-            yield "ldm r7, {r10-r12}"
-            yield from results(sums, self.ending, numbers)
-        yield from (f"strb {one}, [r6], #1" for one in sums)
-        yield "str r6, [sp, #4]"
-        yield "ldr r0, [sp]"
-        yield f"ldr r10, [sp, #{_FRAME}]"
-        yield "cmp r1, r10"
-        yield "bne 1b"
-        yield "pop {r0, r2-r11, pc}"
+        yield from stored_results(_SUMS, self.stored, self.ending, self.has_each)
 
 
 @emits(Convolution, "dsp-bytes")

@@ -11,10 +11,11 @@ magnitude is below 2**23, because all other bits wrap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import naked, repeated
+from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed
 from opwest.compiler.kernels.scaling import Scaling
 
 UNROLLED = 32
@@ -22,8 +23,6 @@ UNROLLED = 32
 _DATA, _STREAM = "r0", "r1"
 _SUMS = [f"r{number}" for number in range(2, 10)]
 _A, _B, _X, _Y = "r10", "r11", "r12", "lr"
-_FRAME = 48
-"""The saved registers: the data, the result and the step at its start."""
 
 
 @dataclass(frozen=True)
@@ -106,30 +105,9 @@ class Tile:
         return _SUMS[pixel * self.channels + channel]
 
     def _lines(self) -> Iterator[str]:
-        yield "push {r0, r2-r11, lr}"
-        yield "1:"
-        for pixel in range(self.pixels):
-            last = "!" if pixel == self.pixels - 1 else ""
-            names = ", ".join(self._sum(pixel, channel) for channel in range(self.channels))
-            yield f"ldm r1{last}, {{{names}}}"
-        turns, rest = divmod(self.steps, UNROLLED)
-        one = list(self._step())
-        if turns > 1:
-            # The end of the loop is below the saved registers.
-            size = turns * UNROLLED * self.pixels * 4
-            yield f"movw {_A}, #{size}"
-            yield f"add {_A}, {_A}, {_DATA}"
-            yield f"str {_A}, [sp, #-8]!"
-            yield "2:"
-            yield from repeated(UNROLLED, one)
-            yield f"ldr {_A}, [sp]"
-            yield f"cmp {_DATA}, {_A}"
-            yield "bne 2b"
-            yield "add sp, sp, #8"
-        else:
-            yield from repeated(turns * UNROLLED, one)
-        yield from repeated(rest, one)
-        yield from self._end()
+        rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
+        load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
+        return streamed(load, list(self._step()), self.steps, UNROLLED, self.pixels * 4, self._end())
 
     def _step(self) -> Iterator[str]:
         """Yield the products of one pair of taps."""
@@ -165,11 +143,9 @@ class Tile:
             yield from results(sums, self.ending, (_A, _B, _X))
             yield from self._stores(sums)
         yield f"str {_DATA}, [sp, #4]"
-        yield f"ldr {_A}, [sp, #{_FRAME}]"
+        yield f"ldr {_A}, [sp, #{SAVED}]"
         yield f"ldr {_DATA}, [sp]"
-        yield f"cmp {_STREAM}, {_A}"
-        yield "bne 1b"
-        yield "pop {r0, r2-r11, pc}"
+        yield from NEXT_GROUP[2:]
 
     def _separated(self, channel: int, sums: list[str]) -> Iterator[str]:
         """Yield the sums of a channel, doubled if the ending needs it."""
@@ -218,6 +194,27 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
             yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
     yield from clamped(sums, ending, multiplier)
+
+
+def stored_results(sums: Sequence[str], stored: int, ending: Ending, has_each: bool) -> Iterator[str]:
+    """Yield the results of the first sums of a group of one pixel, and the branch to the next group.
+
+    Multiplier, addend and shift are in the stream for each channel, or those of all at the fourth argument.
+    """
+    yield "ldrd r6, r7, [sp, #4]"  # the result, and the numbers of all channels
+    used = list(sums[:stored])
+    if has_each:
+        for one in used:
+            yield "ldm r1!, {r10-r12}"
+            yield from results([one], ending, ENDS)
+        if stored < len(sums):
+            yield f"add r1, r1, #{12 * (len(sums) - stored)}"
+    else:
+        yield "ldm r7, {r10-r12}"
+        yield from results(used, ending, ENDS)
+    yield from (f"{ending.store} {one}, [r6], #{ending.bits // 8}" for one in used)
+    yield "str r6, [sp, #4]"
+    yield from NEXT_GROUP
 
 
 def clamped(sums: list[str], ending: Ending, free: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.assembly import naked, repeated
+from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.layers import WideNumbers, stream_of, wide_numbers_of
-from opwest.compiler.kernels.dsp.tiles import Ending, results
-from opwest.compiler.kernels.dsp.wide_tiles import constant, ends_of_sums, wide_stream
+from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
+from opwest.compiler.kernels.dsp.tiles import Ending, stored_results
+from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 
 CHANNELS = 4
 WORDS = 4
@@ -25,8 +26,6 @@ _SUMS = ("r2", "r3", "r4", "r5")
 _DATA = ("r6", "r7", "r8", "r9")
 _WEIGHTS = ("r10", "r11", "r12", "lr")
 _PAIRS = tuple((f"r{low}", f"r{low + 1}") for low in range(2, 10, 2))
-_FRAME = 48
-"""The saved registers: the data, the result and the numbers of the ending at its start."""
 
 
 @dataclass(frozen=True)
@@ -59,36 +58,22 @@ class WideProducts:
 
     def _lines(self) -> Iterator[str]:
         is_long = self.ending.is_long
-        yield "push {r0, r2-r11, lr}"
-        yield "1:"
-        yield f"ldm r1!, {{{'r2-r9' if is_long else 'r2-r5'}}}"
+        load = [f"ldm r1!, {{{'r2-r9' if is_long else 'r2-r5'}}}"]
         step = self._long if is_long else self._short
-        words, rest = divmod(self.length, 2)
-        turns, last = divmod(words, WORDS * UNROLLED)
-        one = list(step(WORDS))
-        if turns > 1:
-            # The end of the loop is below the saved registers.
-            yield from constant("r10", turns * UNROLLED * WORDS * 4)
-            yield "add r10, r10, r0"
-            yield "str r10, [sp, #-8]!"
-            yield "2:"
-            yield from repeated(UNROLLED, one)
-            yield "ldr r10, [sp]"
-            yield "cmp r0, r10"
-            yield "bne 2b"
-            yield "add sp, sp, #8"
-        else:
-            yield from repeated(turns * UNROLLED, one)
-        yield from repeated(last // WORDS, one)
-        yield from step(last % WORDS)
-        if rest:
+        return streamed(load, list(step(WORDS)), self.length // 2 // WORDS, UNROLLED, WORDS * 4, self._end(step))
+
+    def _end(self, step: Callable[..., Iterator[str]]) -> Iterator[str]:
+        """Yield the last words, the results or sums of a group, and the branch to the next one."""
+        yield from step(self.length // 2 % WORDS)
+        if self.length % 2:
             yield from step(1, "ldrh")
-        yield from self._stored() if is_long else self._end()
-        yield "ldr r0, [sp]"
-        yield f"ldr r10, [sp, #{_FRAME}]"
-        yield "cmp r1, r10"
-        yield "bne 1b"
-        yield "pop {r0, r2-r11, pc}"
+        if not self.ending.is_long:
+            yield from stored_results(_SUMS, self.stored, self.ending, self.has_each)
+            return
+        yield "ldr r10, [sp, #4]"
+        yield "stm r10!, {r2-r9}"
+        yield "str r10, [sp, #4]"
+        yield from NEXT_GROUP
 
     def _short(self, words: int, load: str = "ldr") -> Iterator[str]:
         """Yield the products of some words, with sums of 32 bits."""
@@ -110,28 +95,6 @@ class WideProducts:
                 yield "ldr r10, [r1], #4" if few == 1 else f"ldm r1!, {{{', '.join(_WEIGHTS[:few])}}}"
             low, high = _PAIRS[number % CHANNELS]
             yield f"smlald {low}, {high}, lr, {_WEIGHTS[number % 3]}"
-
-    def _stored(self) -> Iterator[str]:
-        yield "ldr r10, [sp, #4]"
-        yield "stm r10!, {r2-r9}"
-        yield "str r10, [sp, #4]"
-
-    def _end(self) -> Iterator[str]:
-        """Yield the results of a group."""
-        yield "ldrd r6, r7, [sp, #4]"
-        sums = list(_SUMS[: self.stored])
-        numbers = ("r10", "r11", "r12")
-        if self.has_each:
-            for one in sums:
-                yield "ldm r1!, {r10-r12}"
-                yield from results([one], self.ending, numbers)
-            if self.stored < CHANNELS:
-                yield f"add r1, r1, #{12 * (CHANNELS - self.stored)}"
-        else:
-            yield "ldm r7, {r10-r12}"
-            yield from results(sums, self.ending, numbers)
-        yield from (f"{self.ending.store} {one}, [r6], #{self.ending.bits // 8}" for one in sums)
-        yield "str r6, [sp, #4]"
 
 
 def is_dense(operation: Convolution) -> bool:

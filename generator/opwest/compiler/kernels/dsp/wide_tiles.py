@@ -14,9 +14,10 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
-from opwest.compiler.kernels.assembly import naked, repeated
+from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
 from opwest.compiler.kernels.dsp.planes import added
+from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
 from opwest.compiler.kernels.dsp.tiles import UNROLLED, Ending
 
 PIXELS = CHANNELS = 2
@@ -43,48 +44,24 @@ class WideTile:
         return naked("void", self.name, parameters, self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield "push {r0, r2-r11, lr}"
-        yield "1:"
-        yield "ldm r1, {r2-r5}"
-        yield "ldm r1!, {r6-r9}"
-        turns, rest = divmod(self.steps, UNROLLED)
-        one = list(self._step())
-        if turns > 1:
-            # The end of the loop is below the saved registers.
-            yield from constant("r10", turns * UNROLLED * PIXELS * 4)
-            yield "add r10, r10, r0"
-            yield "str r10, [sp, #-8]!"
-            yield "2:"
-            yield from repeated(UNROLLED, one)
-            yield "ldr r10, [sp]"
-            yield "cmp r0, r10"
-            yield "bne 2b"
-            yield "add sp, sp, #8"
-        else:
-            yield from repeated(turns * UNROLLED, one)
-        yield from repeated(rest, one)
-        yield "ldrd r10, r11, [sp, #4]"
+        load = ("ldm r1, {r2-r5}", "ldm r1!, {r6-r9}")
+        return streamed(load, list(self._step()), self.steps, UNROLLED, PIXELS * 4, self._end())
+
+    def _end(self) -> Iterator[str]:
+        yield "ldrd r10, r11, [sp, #4]"  # the sums, and the end of the stream
         yield "stm r10!, {r2-r5}"
         yield "str r10, [sp, #4]"
         yield from added("r10", 8 * self.channels - 16, "r12")
         yield "stm r10, {r6-r9}"
         yield "ldr r0, [sp]"
         yield "cmp r1, r11"
-        yield "bne 1b"
-        yield "pop {r0, r2-r11, pc}"
+        yield from NEXT_GROUP[3:]
 
     def _step(self) -> Iterator[str]:
         yield "ldrd r10, r11, [r1], #8"
         yield "ldrd r12, lr, [r0], #8"
         for place, (low, high) in enumerate(_SUMS):
             yield f"smlald {low}, {high}, {('r12', 'lr')[place // 2]}, {('r10', 'r11')[place % 2]}"
-
-
-def constant(register: str, value: int) -> Iterator[str]:
-    """Yield the load of a constant."""
-    yield f"movw {register}, #{value & 0xFFFF}"
-    if value >> 16:
-        yield f"movt {register}, #{value >> 16}"
 
 
 def wide_stream(weights: Any, sums: Any, channels: int) -> Any:
