@@ -8,7 +8,7 @@ DEFAULT = 1e-6
 BOUNDS = {
     "AVERAGE_POOL_2D": 2e-6, "L2_POOL_2D": 2e-6, "SOFTMAX": 2e-6, "LOG_SOFTMAX": 2e-6, "L2_NORMALIZATION": 2e-6,
     # Functions of the C library, or LiteRT's approximations of them.
-    "LOGISTIC": 2e-6, "TANH": 2e-6, "ELU": 2e-6, "EXP": 2e-6, "RSQRT": 2e-6, "GELU": 1e-5, "POW": 1e-5,
+    "LOGISTIC": 2e-6, "TANH": 2e-6, "ELU": 2e-6, "EXP": 2e-6, "RSQRT": 2e-6, "GELU": 1e-5, "POW": 1e-5, "ATAN2": 2e-6,
     # Sums of products, in another order.
     "CONV_2D": 1e-5, "DEPTHWISE_CONV_2D": 1e-5, "FULLY_CONNECTED": 1e-5, "TRANSPOSE_CONV": 1e-5, "BATCH_MATMUL": 1e-5,
     "SVDF": 1e-5, "UNIDIRECTIONAL_SEQUENCE_LSTM": 1e-5, "MEAN": 1e-5, "SUM": 1e-5, "REDUCE_PROD": 1e-5, "CUMSUM": 1e-5,

@@ -146,6 +146,7 @@ FAMILIES = {
     "FLOOR_DIV": (plain, ["float32", "int8", "int16", "int32"], NONZERO),
     "FLOOR_MOD": (plain, ["float32", "int8", "int16", "int32", "int64"], NONZERO),
     "POW": (plain, ["float32", "int32"], {"bound": bound_of("POW"), "cases": power_cases}),
+    "ATAN2": (plain, ["float32"], {"bound": bound_of("ATAN2")}),
     "ADD_N": (sum_of_many, ["float32", "int32"], {"bound": bound_of("ADD_N")}),
     "PRELU": (prelu, ["float32", *QUANTISED], {}),
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), (comparison, [*NUMBERS, "bool"], CLOSE)),

@@ -16,12 +16,12 @@ from opwest.compiler.ir.elements import (
     AddQuantised,
     AddShifted,
     Arithmetic,
-    Call,
     Cast,
     Clamped,
     Compared,
     Dequantised,
     DequantisedEach,
+    Float,
     HighProduct,
     Interpolated,
     Logic,
@@ -40,6 +40,7 @@ from opwest.compiler.ir.elements import (
 )
 from opwest.compiler.semantics.elementwise import COMPARISONS, LEFT_SHIFT
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.compiler.semantics.tables import sigmoid_table
 
 
@@ -101,8 +102,10 @@ def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
 
 
 @expression_of.register
-def _(function: Call, dtypes: Sequence[str], result: str) -> Expression:
-    return Expression(function.name.rstrip("f"), f"{function.name}({{0}})", (), (), ("math.h",))
+def _(function: Float, dtypes: Sequence[str], result: str) -> Expression:
+    row = FLOAT_FUNCTIONS[function.kind]
+    operands = ", ".join(f"{{{index}}}" for index in range(row.operands))
+    return Expression(row.kind.removeprefix("ONNX_").lower(), f"{row.c}({operands})", (), (), _MATH)
 
 
 @expression_of.register
@@ -230,11 +233,6 @@ _FLOAT = {
     "ABS": "fabsf({0})",
     "NEG": "-{0}",
     "SQUARE": "{0} * {0}",
-    "FLOOR": "floorf({0})",
-    "CEIL": "ceilf({0})",
-    "ROUND": "rintf({0})",
-    "SIN": "sinf({0})",
-    "COS": "cosf({0})",
     "SIGN": "{0} > 0.0f ? 1.0f : {0} < 0.0f ? -1.0f : {0}",
     "MINIMUM": "{0} < {1} ? {0} : {1}",
     "MAXIMUM": "{0} > {1} ? {0} : {1}",

@@ -19,7 +19,7 @@ from opwest.compiler.reference import onnx
 from opwest.compiler.semantics import tables
 from opwest.compiler.semantics.elementwise import LEFT_SHIFT
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding, round_shift, scaled
-from opwest.compiler.semantics.onnx import LIBRARY
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 
 
 @executes(Elementwise)
@@ -90,12 +90,8 @@ def _quotient(one: Any, other: Any) -> Any:
 
 
 @value_of.register
-def _(function: elements.Call, arrays: Arrays, dtype: str) -> Any:
-    [data] = arrays
-    kind = next(kind for kind, name in LIBRARY.items() if name == function.name)
-    if kind == "ONNX_ERF":
-        return onnx.error_function(data)
-    return onnx.TRIGONOMETRY[kind](data.astype(np.float64))
+def _(function: elements.Float, arrays: Arrays, dtype: str) -> Any:
+    return FLOAT_FUNCTIONS[function.kind].of(arrays)
 
 
 @value_of.register

@@ -36,10 +36,10 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Call:
-    """A C function of one float32 value, such as fabsf."""
+class Float:
+    """A function of float32 values: its kind in FLOAT_FUNCTIONS."""
 
-    name: str
+    kind: str
 
 
 @dataclass(frozen=True)

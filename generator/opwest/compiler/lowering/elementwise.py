@@ -17,6 +17,7 @@ from opwest.compiler.ir.elements import (
     Compared,
     Dequantised,
     DequantisedEach,
+    Float,
     HighProduct,
     Interpolated,
     Logic,
@@ -39,6 +40,7 @@ from opwest.compiler.lowering.builder import Builder, lowers
 from opwest.compiler.semantics import arithmetic, elementwise, tables
 from opwest.compiler.semantics.elementwise import COMPARISONS, PLAIN, SAMPLED, compare_numbers, condition_shape
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.compiler.semantics.tables import RELU_LIMITS, byte_table, rescale_of
 
 _OPERATORS = {"ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/"}
@@ -113,6 +115,12 @@ def add_all(node: Node, build: Builder) -> None:
 def plain_function(node: Node, build: Builder) -> None:
     """Functions of the stored values."""
     lower_elementwise(node, build, Plain(node.kind))
+
+
+@lowers(*FLOAT_FUNCTIONS)
+def float_function(node: Node, build: Builder) -> None:
+    """The row of the function."""
+    lower_elementwise(node, build, Float(node.kind))
 
 
 @lowers("SQUARED_DIFFERENCE")

@@ -7,7 +7,6 @@ import numpy as np
 
 from opwest.compiler.graph.types import Node, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND, Argument, bind
-from opwest.compiler.ir.elements import Call
 from opwest.compiler.ir.operations import (
     Convolution,
     DynamicQuantize,
@@ -31,7 +30,7 @@ from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
 from opwest.compiler.semantics import rows as reduction
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
-from opwest.compiler.semantics.onnx import LIBRARY, integer_window, zeros_of
+from opwest.compiler.semantics.onnx import integer_window, zeros_of
 from opwest.compiler.semantics.rows import exponentials, log_softmax_numbers, softmax16_numbers
 from opwest.compiler.semantics.windows import Window
 
@@ -134,13 +133,6 @@ def lookup(node: Node, build: Builder) -> None:
     if node.input(0).dtype == "int8":
         table = np.roll(table, 128)
     function = Lookup(tuple(int(v) for v in table))
-    build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
-
-
-@lowers(*LIBRARY)
-def library(node: Node, build: Builder) -> None:
-    """A function of the C library."""
-    function = Call(LIBRARY[node.kind])
     build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
 
 

@@ -32,6 +32,7 @@ from opwest.compiler.semantics.fixed_point import (
     round_shift,
     scaled,
 )
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.compiler.semantics.tables import RELU_LIMITS, rescale_of
 
 
@@ -273,14 +274,15 @@ _UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "ABS": np.abs,
     "NEG": np.negative,
     "SQUARE": np.square,
-    "FLOOR": np.floor,
-    "CEIL": np.ceil,
-    "ROUND": np.rint,
-    "SIN": np.sin,
-    "COS": np.cos,
     "SIGN": np.sign,
 }
 """Functions of float32, and those of integers that wrap."""
+
+
+@interprets(*FLOAT_FUNCTIONS)
+def float_function(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """The row of the function."""
+    return FLOAT_FUNCTIONS[node.kind].of(arrays)
 
 
 @interprets("HARD_SWISH", "LEAKY_RELU", "ELU", "LOGISTIC", "TANH", "SQRT", "ABS", *RELU_LIMITS, *SAMPLED, *PLAIN)

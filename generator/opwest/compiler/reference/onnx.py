@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -35,37 +34,6 @@ def lookup(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """The table starts with the least value of the data."""
     data, table = arrays
     return table[data.astype(np.int64) - RANGES[str(data.dtype)][0]]
-
-
-@interprets("ONNX_ERF")
-def erf(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """In float64."""
-    return error_function(arrays[0])
-
-
-def error_function(data: Any) -> Any:
-    """Return the error function in float64."""
-    return np.asarray([math.erf(float(v)) for v in data.reshape(-1)]).reshape(data.shape)
-
-
-TRIGONOMETRY = {
-    "ONNX_TAN": np.tan,
-    "ONNX_ASIN": np.arcsin,
-    "ONNX_ACOS": np.arccos,
-    "ONNX_ATAN": np.arctan,
-    "ONNX_SINH": np.sinh,
-    "ONNX_COSH": np.cosh,
-    "ONNX_ASINH": np.arcsinh,
-    "ONNX_ACOSH": np.arccosh,
-    "ONNX_ATANH": np.arctanh,
-}
-
-
-@interprets(*TRIGONOMETRY)
-def trigonometry(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """In float64; outside of the domain of a function NaN or infinity."""
-    with np.errstate(all="ignore"):
-        return TRIGONOMETRY[node.kind](arrays[0].astype(np.float64))
 
 
 @interprets("ONNX_DYNAMIC_QUANTIZE")

@@ -4,6 +4,28 @@
 Every module names the file of the reference implementation that it follows.
 """
 
-from opwest.compiler.semantics import arithmetic, elementwise, layers, movement, onnx, recurrent, rows, slices, windows
+from opwest.compiler.semantics import (
+    arithmetic,
+    elementwise,
+    float_functions,
+    layers,
+    movement,
+    onnx,
+    recurrent,
+    rows,
+    slices,
+    windows,
+)
 
-__all__ = ["arithmetic", "elementwise", "layers", "movement", "onnx", "recurrent", "rows", "slices", "windows"]
+__all__ = [
+    "arithmetic",
+    "elementwise",
+    "float_functions",
+    "layers",
+    "movement",
+    "onnx",
+    "recurrent",
+    "rows",
+    "slices",
+    "windows",
+]

@@ -55,15 +55,10 @@ specify(
     Operator("NEG", same, ("float32", "int8", "int16", "int32", "int64")),
     Operator("SIGN", same, ("float32", "int32")),
     Operator("SQUARE", same, ("float32",)),
-    Operator("FLOOR", same, ("float32",)),
-    Operator("CEIL", same, ("float32",)),
-    Operator("ROUND", same, ("float32",)),
-    Operator("SIN", same, ("float32",)),
-    Operator("COS", same, ("float32",)),
 )
 SAMPLED = frozenset(("EXP", "LOG", "RSQRT", "GELU"))
 """The int16 functions with a table of samples."""
-PLAIN = frozenset(("NEG", "SIGN", "SQUARE", "FLOOR", "CEIL", "ROUND", "SIN", "COS"))
+PLAIN = frozenset(("NEG", "SIGN", "SQUARE"))
 """The functions that never look at scales."""
 
 

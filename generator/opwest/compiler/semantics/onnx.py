@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwest.compiler.graph.spec import Operator, Result, same, specify
+from opwest.compiler.graph.spec import Operator, Result, specify
 from opwest.compiler.graph.types import Node, Unsupported
 from opwest.compiler.graph.user import KIND, bind
 from opwest.compiler.semantics.windows import Window, window_of
@@ -53,16 +53,10 @@ def _dense(node: Node) -> Sequence[Result]:
     return [("int32", (*data[:-1], weights[0]))]
 
 
-LIBRARY = {
-    f"ONNX_{name.upper()}": f"{name}f"
-    for name in ("erf", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
-}
-"""Operators that are functions of the C library."""
 _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
 specify(
     Operator("ONNX_QUANTIZE", _quantize, ("float32",)),
     Operator("ONNX_LOOKUP", _lookup, ("int8|uint8 int8|uint8",), known=(1,)),
-    *(Operator(kind, same, ("float32",)) for kind in LIBRARY),
     Operator("ONNX_DYNAMIC_QUANTIZE", _dynamic, ("float32",)),
     Operator("ONNX_CONV_INTEGER", _convolution, ("int8|int16 int8|int16",), _WINDOW, known=(1,)),
     Operator("ONNX_DENSE_INTEGER", _dense, ("int8|int16 int8|int16",), known=(1,)),

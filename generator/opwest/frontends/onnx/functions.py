@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.frontends.onnx.elements import arithmetic, float_finish, moved, operand, order_of, scaled, settle_float
 from opwest.frontends.onnx.translation import RELUS, Held, Translation, limits_of_clip, permuted, table_of, translates
 from opwest.frontends.onnx.values import Op
@@ -54,25 +55,11 @@ _SIMPLE: dict[str, tuple[str, _Function]] = {
     "Exp": ("EXP", np.exp),
     "Log": ("LOG", np.log),
     "Sqrt": ("SQRT", np.sqrt),
-    "Sin": ("SIN", np.sin),
-    "Cos": ("COS", np.cos),
-    "Floor": ("FLOOR", np.floor),
-    "Ceil": ("CEIL", np.ceil),
-    "Round": ("ROUND", np.rint),
     "Tanh": ("TANH", np.tanh),
     "Sigmoid": ("LOGISTIC", _sigmoid),
     "HardSwish": ("HARD_SWISH", lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1)),
-    "Erf": ("ONNX_ERF", _erf),
-    "Tan": ("ONNX_TAN", np.tan),
-    "Asin": ("ONNX_ASIN", np.arcsin),
-    "Acos": ("ONNX_ACOS", np.arccos),
-    "Atan": ("ONNX_ATAN", np.arctan),
-    "Sinh": ("ONNX_SINH", np.sinh),
-    "Cosh": ("ONNX_COSH", np.cosh),
-    "Asinh": ("ONNX_ASINH", np.arcsinh),
-    "Acosh": ("ONNX_ACOSH", np.arccosh),
-    "Atanh": ("ONNX_ATANH", np.arctanh),
     "Sign": ("SIGN", np.sign),
+    **{one.onnx: (one.kind, one.numpy) for one in FLOAT_FUNCTIONS.values() if one.onnx is not None},
 }
 
 
